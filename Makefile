@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Everything a user or a developer types. PYTHON is the system's by default: a python3 that is first on PATH
+# (pyenv, conda) may lack venv or headers. It must be 3.11 or later.
+
+PYTHON ?= /usr/bin/python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SHELL  := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# What the installed package is made from. .stamps/sources lists the names, so that a deleted file counts as a change.
+SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*' 2>/dev/null | LC_ALL=C sort)
+BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
+C_FILES := $(filter %.c %.h,$(SOURCES))
+
+.PHONY: help setup packages bench test lint format wheel clean FORCE
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: .stamps/installed ## Debian packages, .venv, build: leaves the command in .venv/bin/planebench
+
+bench: setup ## the quick suite: table in the terminal, HTML report
+	$(BIN)/planebench run quick
+	$(BIN)/planebench report latest
+
+test: setup ## unit tests of planed, then pytest against the installed package
+	test -f build/build.ninja || meson setup build
+	meson test -C build --print-errorlogs
+	$(BIN)/python -P -m pytest
+
+lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	clang-format --dry-run -Werror $(C_FILES)
+	$(BIN)/python scripts/lint_sizes.py
+
+format: setup ## format C and Python in place
+	$(BIN)/ruff check --select I --fix .
+	$(BIN)/ruff format .
+	clang-format -i $(C_FILES)
+
+wheel: setup ## dist/planebench-*.whl
+	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+clean: ## remove what was built; runs/ stays
+	rm -rf build dist .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find dataplane planebench tests scripts -name __pycache__ -prune -exec rm -rf {} +
+
+packages:
+	@scripts/setup.sh
+
+.stamps/venv: Makefile | packages
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
+	@echo "setup: creating $(VENV)"
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet 'meson-python>=0.17'
+	@mkdir -p .stamps && touch $@
+
+# Not isolated and with a build folder that stays, so that a change of one file compiles one file.
+.stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages
+	@echo "setup: building and installing planebench into $(VENV)"
+	$(BIN)/pip install --quiet --no-build-isolation --config-settings=build-dir=build/wheel '.[dev]'
+	@touch $@
+
+.stamps/sources: FORCE
+	@mkdir -p .stamps
+	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' > $@

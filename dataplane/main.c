@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// planed: traffic generator, monitor, VNF and switch in one program. docs/design/planed-protocol.md is its manual.
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_version.h>
+
+#include "config.h"
+#include "core_distance.h"
+#include "eal.h"
+#include "log.h"
+#include "planed.h"
+#include "rpc.h"
+
+enum { EXIT_USAGE = 2 };
+
+struct options {
+	const char *config, *rpc, *check, *core_distance;
+	bool version, help;
+};
+
+static const char usage_text[] =
+	"usage: planed --config FILE [--rpc SOCKET]   run until SIGINT, SIGTERM or the RPC shutdown\n"
+	"       planed --check FILE                   validate a configuration document: exit 0 or 2\n"
+	"       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON line\n"
+	"       planed --version\n";
+
+static int parse(int argc, char **argv, struct options *options)
+{
+	static const struct option table[] = {
+		{"config", required_argument, NULL, 'c'}, {"rpc", required_argument, NULL, 'r'},
+		{"check", required_argument, NULL, 'k'},  {"core-distance", required_argument, NULL, 'd'},
+		{"version", no_argument, NULL, 'v'},	  {"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
+		switch (option) {
+		case 'c':
+			options->config = optarg;
+			break;
+		case 'r':
+			options->rpc = optarg;
+			break;
+		case 'k':
+			options->check = optarg;
+			break;
+		case 'd':
+			options->core_distance = optarg;
+			break;
+		case 'v':
+			options->version = true;
+			break;
+		case 'h':
+			options->help = true;
+			break;
+		default:
+			return -EINVAL;
+		}
+	if (optind < argc) {
+		LOG_ERROR("\"%s\" is not an option", argv[optind]);
+		return -EINVAL;
+	}
+	return options->config || options->check || options->core_distance || options->version || options->help ? 0 : -EINVAL;
+}
+
+static struct config *load(const char *path, json_t **document)
+{
+	char error[CONFIG_ERROR_MAX];
+	struct config *config = config_load(path, document, error);
+
+	if (config == NULL)
+		LOG_ERROR("%s", error);
+	return config;
+}
+
+static int check(const char *path)
+{
+	json_t *document = NULL;
+	struct config *config = load(path, &document);
+
+	json_decref(document);
+	free(config);
+	return config ? EXIT_SUCCESS : EXIT_USAGE;
+}
+
+static int print_core_distance(const char *cpus)
+{
+	struct core_distance distance;
+	unsigned a, b;
+	char tail;
+	int rc;
+
+	if (sscanf(cpus, "%u,%u%c", &a, &b, &tail) != 2) {
+		LOG_ERROR("--core-distance %s: expected two CPU numbers, like 0,1", cpus);
+		return EXIT_USAGE;
+	}
+	rc = core_distance_measure(a, b, &distance);
+	if (rc) {
+		LOG_ERROR("--core-distance %s: %s", cpus,
+			  rc == -EINVAL ? "two different CPUs that this process may use are needed" : strerror(-rc));
+		return rc == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+	}
+	printf("{\"a\": %u, \"b\": %u, \"median_ns\": %.1f, \"min_ns\": %.1f}\n", a, b, distance.median_ns, distance.min_ns);
+	return EXIT_SUCCESS;
+}
+
+// Signals are read from a descriptor by rpc_serve(): no thread may take them.
+static void block_signals(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int serve(struct planed *planed, struct config *config, json_t *document, const char *rpc_path)
+{
+	char error[CONFIG_ERROR_MAX];
+	struct rpc *rpc = NULL;
+
+	planed->rx_pool = eal_pool_create(&config->memory);
+	if (planed->rx_pool == NULL || planed_apply(planed, config, document, NULL, NULL, error)) {
+		LOG_ERROR("%s", planed->rx_pool ? error : "no receive pool");
+		free(config);
+		return EXIT_FAILURE;
+	}
+	if (rpc_path && rpc_open(rpc_path, &rpc))
+		return EXIT_FAILURE;
+	LOG_INFO("%s is ready: %u ports, %u tasks, %u workers", planed->config->name, planed->port_count, planed->task_count,
+		 planed->worker_count);
+	rpc_serve(rpc, planed);
+	rpc_close(rpc);
+	return EXIT_SUCCESS;
+}
+
+static int run(const struct options *options)
+{
+	struct planed planed = {0};
+	json_t *document = NULL;
+	struct config *config = load(options->config, &document);
+	int code = EXIT_FAILURE;
+
+	if (config == NULL)
+		return EXIT_USAGE;
+	block_signals();
+	if (eal_start(config) == 0) {
+		code = serve(&planed, config, document, options->rpc);
+		planed_close(&planed);
+		eal_stop();
+	} else {
+		free(config);
+	}
+	json_decref(document);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {0};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (parse(argc, argv, &options)) {
+		fputs(usage_text, stderr);
+		return EXIT_USAGE;
+	}
+	if (options.help) {
+		fputs(usage_text, stdout);
+		return EXIT_SUCCESS;
+	}
+	if (options.version) {
+		printf("planed " PLANED_VERSION " (%s)\n", rte_version());
+		return EXIT_SUCCESS;
+	}
+	if (options.check)
+		return check(options.check);
+	if (options.core_distance)
+		return print_core_distance(options.core_distance);
+	return run(&options);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a configuration comes into force. Everything that can fail is done beside what runs; only then are the old tasks and
+// workers replaced, so that a refusal leaves the process as it was.
+#include "planed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eal.h"
+#include "log.h"
+#include "port.h"
+#include "task.h"
+#include "worker.h"
+
+// What is built beside the running set.
+struct next {
+	struct planed set;
+	bool opened[CONFIG_PORTS_MAX]; // ours to close when refused
+};
+
+static struct port *find_port(const struct planed *planed, const char *name)
+{
+	for (unsigned i = 0; i < planed->port_count; i++)
+		if (strcmp(planed->ports[i]->config.name, name) == 0)
+			return planed->ports[i];
+	return NULL;
+}
+
+struct task *planed_find_task(const struct planed *planed, const char *name)
+{
+	for (unsigned i = 0; i < planed->task_count; i++)
+		if (strcmp(planed->tasks[i]->name, name) == 0)
+			return planed->tasks[i];
+	return NULL;
+}
+
+static bool same_port(const struct config_port *a, const struct config_port *b)
+{
+	return a->kind == b->kind && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
+	       a->ring_size == b->ring_size;
+}
+
+static int check_fixed(const struct config *old, const struct config *new, char *error)
+{
+	if (old == NULL)
+		return 0;
+	if (strcmp(old->name, new->name) != 0 || memcmp(&old->memory, &new->memory, sizeof(old->memory)) != 0) {
+		snprintf(error, CONFIG_ERROR_MAX, "name and memory cannot change while planed runs; restart it with the new ones");
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int build_port(const struct planed *old, struct next *next, unsigned i, char *error)
+{
+	const struct config_port *config = &next->set.config->ports[i];
+	struct port *port = find_port(old, config->name);
+	int rc;
+
+	if (port && !same_port(&port->config, config)) {
+		snprintf(error, CONFIG_ERROR_MAX, "port %s exists with another kind, path, device or ring_size; "
+			 "apply a document without it first", config->name);
+		return -EEXIST;
+	}
+	if (port == NULL) {
+		port = calloc(1, sizeof(*port));
+		rc = port ? port_open(port, config, next->set.rx_pool) : -ENOMEM;
+		if (rc) {
+			free(port);
+			snprintf(error, CONFIG_ERROR_MAX, "port %s cannot be opened: %s; the log of planed says more",
+				 config->name, strerror(-rc));
+			return rc;
+		}
+		next->opened[i] = true;
+	}
+	next->set.ports[next->set.port_count++] = port;
+	return 0;
+}
+
+static int build_task(struct next *next, const struct config_task *config, char *error)
+{
+	const struct task_ops *ops = task_ops_find(config->kind);
+	struct port *ports[CONFIG_TASK_PORTS_MAX] = {0};
+	struct task *task = NULL;
+	int rc;
+
+	for (unsigned i = 0; i < config->port_count; i++)
+		ports[i] = find_port(&next->set, config->ports[i]);
+	rc = ops->create(config, ports, &task);
+	if (rc) {
+		snprintf(error, CONFIG_ERROR_MAX, "task %s cannot be made: %s; the log of planed says more", config->name,
+			 strerror(-rc));
+		return rc;
+	}
+	next->set.tasks[next->set.task_count++] = task;
+	return 0;
+}
+
+static int build_worker(struct next *next, const struct config_worker *config, char *error)
+{
+	struct task *tasks[CONFIG_TASKS_MAX];
+	struct worker *worker = NULL;
+	int rc;
+
+	for (unsigned i = 0; i < config->task_count; i++)
+		tasks[i] = planed_find_task(&next->set, config->tasks[i]);
+	rc = worker_create(config, tasks, next->set.config->nice, &worker);
+	if (rc) {
+		snprintf(error, CONFIG_ERROR_MAX, "worker %s cannot run on cpu %u: %s", config->name, config->cpu, strerror(-rc));
+		return rc;
+	}
+	next->set.workers[next->set.worker_count++] = worker;
+	for (unsigned i = 0; i < config->task_count; i++)
+		tasks[i]->worker = worker->name;
+	return 0;
+}
+
+static int build(const struct planed *old, struct next *next, char *error)
+{
+	const struct config *config = next->set.config;
+	int rc = check_fixed(old->config, config, error);
+
+	for (unsigned i = 0; rc == 0 && i < config->port_count; i++)
+		rc = build_port(old, next, i, error);
+	for (unsigned i = 0; rc == 0 && i < config->task_count; i++)
+		rc = build_task(next, &config->tasks[i], error);
+	for (unsigned i = 0; rc == 0 && i < config->worker_count; i++)
+		rc = build_worker(next, &config->workers[i], error);
+	return rc;
+}
+
+static void end_workers(struct planed *set)
+{
+	for (unsigned i = 0; i < set->worker_count; i++)
+		worker_destroy(set->workers[i]);
+	for (unsigned i = 0; i < set->task_count; i++)
+		set->tasks[i]->ops->destroy(set->tasks[i]);
+	set->worker_count = set->task_count = 0;
+}
+
+static void close_port(struct port *port)
+{
+	port_close(port);
+	free(port);
+}
+
+static void discard(struct next *next)
+{
+	end_workers(&next->set);
+	for (unsigned i = 0; i < next->set.port_count; i++)
+		if (next->opened[i])
+			close_port(next->set.ports[i]);
+}
+
+static void note(json_t *names, const char *kind, const char *name)
+{
+	if (names)
+		json_array_append_new(names, json_sprintf("%s %s", kind, name));
+}
+
+// Close the ports that the new set has not, and note the difference.
+static void close_gone_ports(struct planed *old, const struct planed *new, json_t *removed)
+{
+	for (unsigned i = 0; i < old->port_count; i++)
+		if (find_port(new, old->ports[i]->config.name) == NULL) {
+			note(removed, "port", old->ports[i]->config.name);
+			close_port(old->ports[i]);
+		}
+}
+
+static void note_tasks(const struct planed *set, const struct planed *other, json_t *names)
+{
+	for (unsigned i = 0; i < set->task_count; i++)
+		if (planed_find_task(other, set->tasks[i]->name) == NULL)
+			note(names, "task", set->tasks[i]->name);
+}
+
+int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added, json_t *removed,
+		 char error[static CONFIG_ERROR_MAX])
+{
+	struct next next = {.set = {.config = config, .rx_pool = planed->rx_pool}};
+	int rc = build(planed, &next, error);
+
+	if (rc) {
+		discard(&next);
+		return rc;
+	}
+	for (unsigned i = 0; i < next.set.port_count; i++)
+		if (next.opened[i])
+			note(added, "port", next.set.ports[i]->config.name);
+	note_tasks(&next.set, planed, added);
+	note_tasks(planed, &next.set, removed);
+	end_workers(planed);
+	close_gone_ports(planed, &next.set, removed);
+	free(planed->config);
+	json_decref(planed->document);
+	next.set.document = json_incref(document);
+	*planed = next.set;
+	planed_run(planed);
+	return 0;
+}
+
+void planed_close(struct planed *planed)
+{
+	end_workers(planed);
+	for (unsigned i = 0; i < planed->port_count; i++)
+		close_port(planed->ports[i]);
+	planed->port_count = 0;
+	free(planed->config);
+	planed->config = NULL;
+	json_decref(planed->document);
+	planed->document = NULL;
+}
+
+void planed_park(struct planed *planed)
+{
+	for (unsigned i = 0; i < planed->worker_count; i++)
+		worker_park(planed->workers[i]);
+}
+
+void planed_run(struct planed *planed)
+{
+	for (unsigned i = 0; i < planed->worker_count; i++)
+		worker_run(planed->workers[i]);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The configuration document (docs/design/planed-protocol.md) as C structs. Passive data: decoded whole or refused whole,
+// needs no EAL. Owned by whoever called config_decode(); plain memory, free() it.
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stddef.h>
+
+enum {
+	CONFIG_VERSION = 1,
+	CONFIG_NAME_MAX = 32,
+	CONFIG_PATH_MAX = 108,   // sockaddr_un
+	CONFIG_DEVICE_MAX = 256,
+	CONFIG_PORTS_MAX = 32,
+	CONFIG_TASKS_MAX = 64,
+	CONFIG_WORKERS_MAX = 32,
+	CONFIG_TASK_PORTS_MAX = 2,
+	CONFIG_BURST_MAX = 64,
+	CONFIG_ERROR_MAX = 256,
+	CONFIG_STREAMS = 8,
+};
+
+enum config_port_kind { PORT_VHOST_USER, PORT_VIRTIO_USER, PORT_ETHDEV };
+
+struct config_port {
+	char name[CONFIG_NAME_MAX];
+	enum config_port_kind kind;
+	char path[CONFIG_PATH_MAX];     // vhost-user and virtio-user
+	char device[CONFIG_DEVICE_MAX]; // ethdev: devargs or PCI address
+	uint32_t ring_size;
+	uint64_t line_rate_bps;
+};
+
+struct config_task {
+	char name[CONFIG_NAME_MAX];
+	char kind[CONFIG_NAME_MAX];
+	unsigned port_count;
+	char ports[CONFIG_TASK_PORTS_MAX][CONFIG_NAME_MAX];
+	uint32_t burst; // 0 = the kind's default
+	uint32_t stream;
+	uint8_t src_mac[6], dst_mac[6];   // all zero = the kind's default
+	uint32_t src_ip, dst_ip;          // host byte order; 0 = the kind's default
+	uint8_t peer_macs[2][6];          // all zero = the kind's default
+};
+
+struct config_worker {
+	char name[CONFIG_NAME_MAX];
+	uint32_t cpu;
+	unsigned task_count;
+	char tasks[CONFIG_TASKS_MAX][CONFIG_NAME_MAX];
+};
+
+struct config_memory {
+	bool hugepages;
+	uint32_t size_mb;
+	uint32_t mbuf_count;      // of each pool
+	uint32_t mbuf_data_bytes; // data room including headroom
+};
+
+struct config {
+	char name[CONFIG_NAME_MAX];
+	struct config_memory memory;
+	int nice; // CONFIG_NICE_UNSET: leave as it is
+	unsigned port_count, task_count, worker_count;
+	struct config_port ports[CONFIG_PORTS_MAX];
+	struct config_task tasks[CONFIG_TASKS_MAX];
+	struct config_worker workers[CONFIG_WORKERS_MAX];
+};
+enum { CONFIG_NICE_UNSET = 100 };
+
+// Decode and validate a document. Returns a malloc'd config, or NULL with a sentence in error (key, value, way out).
+struct config *config_decode(const json_t *document, char error[static CONFIG_ERROR_MAX]);
+
+// The same from a file.
+struct config *config_load(const char *path, json_t **document, char error[static CONFIG_ERROR_MAX]);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "methods.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_version.h>
+
+#include "planed.h"
+#include "report.h"
+#include "traffic.h"
+
+// A method answers with a new object, or NULL after setting *code and error.
+typedef json_t *method_fn(struct planed *planed, const json_t *params, int *code, char *error);
+
+static json_t *do_version(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	return json_pack("{s:s, s:s, s:i, s:I, s:i}", "planed", PLANED_VERSION, "dpdk", rte_version(), "protocol",
+			 CONFIG_VERSION, "tsc_hz", (json_int_t)rte_get_tsc_hz(), "pid", (int)getpid());
+}
+
+static json_t *do_config_get(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	return json_incref(planed->document);
+}
+
+static json_t *do_config_apply(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	struct config *config = config_decode(params, error);
+	json_t *added, *removed, *document;
+
+	if (config == NULL) {
+		*code = RPC_INVALID_PARAMS;
+		return NULL;
+	}
+	added = json_array();
+	removed = json_array();
+	document = json_deep_copy(params);
+	if (planed_apply(planed, config, document, added, removed, error)) {
+		*code = RPC_REFUSED;
+		free(config);
+		json_decref(added);
+		json_decref(removed);
+		json_decref(document);
+		return NULL;
+	}
+	json_decref(document);
+	return json_pack("{s:o, s:o}", "added", added, "removed", removed);
+}
+
+static json_t *do_ports_get(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	return report_ports(planed);
+}
+
+static json_t *do_traffic_start(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	*code = RPC_INVALID_PARAMS;
+	return traffic_start(planed, params, error);
+}
+
+static json_t *do_traffic_stop(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	planed_park(planed);
+	traffic_stop(planed);
+	planed_run(planed);
+	return json_object();
+}
+
+static json_t *do_traffic_get(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	return json_pack("{s:b}", "running", traffic_running(planed));
+}
+
+static json_t *do_stats_get(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	json_t *stats;
+
+	planed_park(planed);
+	stats = report_stats(planed);
+	planed_run(planed);
+	return stats;
+}
+
+static json_t *do_stats_clear(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	planed_park(planed);
+	traffic_clear(planed, 0, UINT64_MAX);
+	planed_run(planed);
+	return json_object();
+}
+
+static json_t *do_shutdown(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	planed->ending = true;
+	return json_object();
+}
+
+static const struct {
+	const char *name;
+	method_fn *call;
+	bool takes_params;
+} methods[] = {
+	{"version", do_version, false},		    {"config.get", do_config_get, false},
+	{"config.apply", do_config_apply, true},    {"ports.get", do_ports_get, false},
+	{"traffic.start", do_traffic_start, true},  {"traffic.stop", do_traffic_stop, false},
+	{"traffic.get", do_traffic_get, false},	    {"stats.get", do_stats_get, false},
+	{"stats.clear", do_stats_clear, false},	    {"shutdown", do_shutdown, false},
+};
+enum { METHOD_COUNT = sizeof(methods) / sizeof(methods[0]) };
+
+static json_t *unknown(const char *method, int *code, char *error)
+{
+	size_t used = (size_t)snprintf(error, CONFIG_ERROR_MAX, "there is no method \"%.40s\"; valid:", method);
+
+	for (unsigned i = 0; i < METHOD_COUNT && used < CONFIG_ERROR_MAX; i++)
+		used += (size_t)snprintf(error + used, CONFIG_ERROR_MAX - used, " %s", methods[i].name);
+	*code = RPC_UNKNOWN_METHOD;
+	return NULL;
+}
+
+json_t *methods_call(struct planed *planed, const char *method, const json_t *params, int *code,
+		     char error[static CONFIG_ERROR_MAX])
+{
+	for (unsigned i = 0; i < METHOD_COUNT; i++) {
+		if (strcmp(methods[i].name, method) != 0)
+			continue;
+		if (!methods[i].takes_params && params && json_object_size(params) + json_array_size(params) > 0) {
+			snprintf(error, CONFIG_ERROR_MAX, "%s takes no params", method);
+			*code = RPC_INVALID_PARAMS;
+			return NULL;
+		}
+		return methods[i].call(planed, params, code, error);
+	}
+	return unknown(method, code, error);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The running process: the configuration in force and what was made of it. One per process, owned by main(), used by the
+// control thread only.
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "config.h"
+
+struct port;
+struct rte_mempool;
+struct task;
+struct worker;
+
+struct planed {
+	json_t *document; // as it was given
+	struct config *config;
+	struct rte_mempool *rx_pool;
+	unsigned port_count, task_count, worker_count;
+	struct port *ports[CONFIG_PORTS_MAX];
+	struct task *tasks[CONFIG_TASKS_MAX];
+	struct worker *workers[CONFIG_WORKERS_MAX];
+	bool ending; // set by the RPC shutdown
+};
+
+// Make config the one in force: open ports that are new, close those that are gone, replace tasks and workers. Applied whole,
+// or refused whole with a sentence in error and nothing changed. Takes config over, and a reference to document, if it returns
+// 0. A port that is unchanged keeps its connection. added and removed are JSON arrays that collect names; both may be NULL.
+int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added, json_t *removed,
+		 char error[static CONFIG_ERROR_MAX]);
+
+// Stop and free everything.
+void planed_close(struct planed *planed);
+
+void planed_park(struct planed *planed);
+void planed_run(struct planed *planed);
+
+// The task of this name, or NULL.
+struct task *planed_find_task(const struct planed *planed, const char *name);

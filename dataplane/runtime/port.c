@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_bus.h>
+#include <rte_dev.h>
+#include <rte_ether.h>
+
+#include "log.h"
+
+// Devargs of the port's device. A driver is chosen by the beginning of the name; the port's name makes it unique.
+static void devargs(const struct config_port *config, char *out, size_t size)
+{
+	switch (config->kind) {
+	case PORT_VHOST_USER: // listens on path; the ring size is the driver's choice (virtio 1.2 s2.6)
+		snprintf(out, size, "net_vhost_%s,iface=%s,queues=1", config->name, config->path);
+		break;
+	case PORT_VIRTIO_USER:
+		snprintf(out, size, "net_virtio_user_%s,path=%s,queues=1,queue_size=%u", config->name, config->path,
+			 config->ring_size);
+		break;
+	case PORT_ETHDEV:
+		snprintf(out, size, "%s", config->device);
+		break;
+	}
+}
+
+// A NIC given by its PCI address may exist already: EAL probed it at start.
+static int attach(struct port *port)
+{
+	char text[CONFIG_DEVICE_MAX + CONFIG_PATH_MAX];
+	uint16_t port_id;
+	int rc;
+
+	devargs(&port->config, text, sizeof(text));
+	snprintf(port->device, sizeof(port->device), "%.*s", (int)strcspn(text, ","), text);
+	if (rte_eth_dev_get_port_by_name(port->device, &port_id) == 0) {
+		port->port_id = port_id;
+		return 0;
+	}
+	rc = rte_dev_probe(text);
+	if (rc) {
+		LOG_ERROR("port %s: cannot create device %s: %s", port->config.name, text, strerror(-rc));
+		return rc;
+	}
+	port->hotplugged = true;
+	rc = rte_eth_dev_get_port_by_name(port->device, &port->port_id);
+	if (rc)
+		LOG_ERROR("port %s: device %s has no ethdev of that name", port->config.name, port->device);
+	return rc;
+}
+
+static int frame_mtu(const struct port *port, const struct rte_eth_dev_info *info)
+{
+	uint32_t room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM;
+	uint32_t mtu = room - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
+
+	if (room <= RTE_ETHER_MAX_LEN + RTE_PKTMBUF_HEADROOM * 8)
+		return 0; // standard frames: the driver's default
+	return (int)RTE_MIN(mtu, (uint32_t)info->max_mtu);
+}
+
+static int configure(struct port *port)
+{
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info info;
+	uint16_t rx_ring = (uint16_t)port->config.ring_size, tx_ring = rx_ring;
+	const char *step = "read its properties";
+	int rc = rte_eth_dev_info_get(port->port_id, &info);
+
+	if (rc)
+		goto err;
+	conf.rxmode.mtu = (uint32_t)frame_mtu(port, &info);
+	step = "configure it";
+	rc = rte_eth_dev_configure(port->port_id, 1, 1, &conf);
+	if (rc)
+		goto err;
+	step = "set ring_size";
+	rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->port_id, &rx_ring, &tx_ring);
+	if (rc)
+		goto err;
+	step = "set up its queues";
+	rc = rte_eth_rx_queue_setup(port->port_id, 0, rx_ring, (unsigned)rte_eth_dev_socket_id(port->port_id), NULL,
+				    port->rx_pool);
+	if (rc == 0)
+		rc = rte_eth_tx_queue_setup(port->port_id, 0, tx_ring, (unsigned)rte_eth_dev_socket_id(port->port_id), NULL);
+	if (rc)
+		goto err;
+	step = "start it";
+	rc = rte_eth_dev_start(port->port_id);
+	if (rc)
+		goto err;
+	rte_eth_promiscuous_enable(port->port_id); // a device without it receives everything anyway
+	return 0;
+err:
+	LOG_ERROR("port %s (%s): cannot %s: %s", port->config.name, port->device, step, strerror(-rc));
+	return rc;
+}
+
+int port_open(struct port *port, const struct config_port *config, struct rte_mempool *rx_pool)
+{
+	int rc;
+
+	*port = (struct port){.config = *config, .rx_pool = rx_pool, .port_id = RTE_MAX_ETHPORTS};
+	rc = attach(port);
+	if (rc == 0)
+		rc = configure(port);
+	if (rc)
+		port_close(port);
+	return rc;
+}
+
+void port_close(struct port *port)
+{
+	struct rte_eth_dev_info info;
+
+	if (port->port_id == RTE_MAX_ETHPORTS || rte_eth_dev_info_get(port->port_id, &info))
+		return;
+	rte_eth_dev_stop(port->port_id);
+	if (port->hotplugged)
+		rte_dev_remove(info.device);
+	else
+		rte_eth_dev_close(port->port_id);
+	port->port_id = RTE_MAX_ETHPORTS;
+}
+
+bool port_link_up(const struct port *port)
+{
+	struct rte_eth_link link = {0};
+
+	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}

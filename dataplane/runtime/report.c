@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report.h"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include "planed.h"
+#include "port.h"
+#include "task.h"
+#include "worker.h"
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static const char *kind_name(enum config_port_kind kind)
+{
+	return (const char *const[]){"vhost-user", "virtio-user", "ethdev"}[kind];
+}
+
+static json_t *port_facts(const struct port *port)
+{
+	struct rte_ether_addr address = {0};
+	char mac[RTE_ETHER_ADDR_FMT_SIZE];
+
+	rte_eth_macaddr_get(port->port_id, &address);
+	rte_ether_format_addr(mac, sizeof(mac), &address);
+	return json_pack("{s:s, s:s, s:b, s:s, s:s}", "name", port->config.name, "kind", kind_name(port->config.kind), "link_up",
+			 port_link_up(port), "device", port->device, "mac", mac);
+}
+
+json_t *report_ports(const struct planed *planed)
+{
+	json_t *ports = json_array();
+
+	for (unsigned i = 0; i < planed->port_count; i++)
+		json_array_append_new(ports, port_facts(planed->ports[i]));
+	return json_pack("{s:o}", "ports", ports);
+}
+
+static json_t *port_stats(const struct port *port)
+{
+	const struct rte_eth_stats *zero = &port->baseline;
+	struct rte_eth_stats now = {0};
+
+	rte_eth_stats_get(port->port_id, &now);
+	return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name", port->config.name, "link_up", port_link_up(port),
+			 "rx_packets", count(now.ipackets - zero->ipackets), "tx_packets",
+			 count(now.opackets - zero->opackets), "rx_missed", count(now.imissed - zero->imissed), "rx_errors",
+			 count(now.ierrors - zero->ierrors), "tx_errors", count(now.oerrors - zero->oerrors), "rx_nombuf",
+			 count(now.rx_nombuf - zero->rx_nombuf));
+}
+
+static uint64_t cycles_to_ns(uint64_t cycles)
+{
+	return (uint64_t)((unsigned __int128)cycles * NS_PER_S / rte_get_tsc_hz());
+}
+
+static json_t *worker_stats(const struct worker *worker)
+{
+	const struct worker_counters *counters = &worker->counters;
+
+	return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "name", worker->name, "cpu", (int)worker->cpu, "tid",
+			 (int)worker->tid, "loops", count(counters->loops), "busy_cycles", count(counters->busy_cycles),
+			 "idle_cycles", count(counters->idle_cycles), "gap_threshold_ns", WORKER_GAP_THRESHOLD_NS, "gaps",
+			 count(counters->gaps), "gap_sum_ns", count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
+			 count(cycles_to_ns(counters->gap_max_cycles)));
+}
+
+static json_t *task_stats(const struct task *task)
+{
+	const struct task_counters *counters = &task->counters;
+	json_t *object = json_pack(
+		"{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o}}", "name", task->name, "kind", task->ops->kind, "worker",
+		task->worker ? task->worker : "", "polls", count(counters->polls), "busy_polls", count(counters->busy_polls),
+		"busy_cycles", count(counters->busy_cycles), "idle_cycles", count(counters->idle_cycles), "rx_packets",
+		count(counters->rx_packets), "tx_packets", count(counters->tx_packets), "drops", "tx_full",
+		count(counters->drop_tx_full));
+
+	if (task->ops->report)
+		task->ops->report(task, object);
+	return object;
+}
+
+json_t *report_stats(const struct planed *planed)
+{
+	json_t *ports = json_array(), *workers = json_array(), *tasks = json_array();
+
+	for (unsigned i = 0; i < planed->port_count; i++)
+		json_array_append_new(ports, port_stats(planed->ports[i]));
+	for (unsigned i = 0; i < planed->worker_count; i++)
+		json_array_append_new(workers, worker_stats(planed->workers[i]));
+	for (unsigned i = 0; i < planed->task_count; i++)
+		json_array_append_new(tasks, task_stats(planed->tasks[i]));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()), "now_tsc", count(rte_rdtsc()), "ports",
+			 ports, "workers", workers, "tasks", tasks);
+}
+
+void report_clear_ports(const struct planed *planed)
+{
+	for (unsigned i = 0; i < planed->port_count; i++)
+		rte_eth_stats_get(planed->ports[i]->port_id, &planed->ports[i]->baseline);
+}

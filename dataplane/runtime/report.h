@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What stats.get and ports.get answer. Control thread only; stats with the workers parked.
+#pragma once
+
+#include <jansson.h>
+
+struct planed;
+
+json_t *report_ports(const struct planed *planed); // {"ports": [...]}
+json_t *report_stats(const struct planed *planed);
+
+// Remember the ports' counters as the new zero; ethdev counters are never reset, their drivers differ in how.
+void report_clear_ports(const struct planed *planed);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Closed JSON objects into C structs, driven by a table of fields. Pure; needs no EAL. An unknown key, a wrong type or a
+// value out of range is an error that names the key, the value and what is valid.
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SCHEMA_ERROR_MAX = 256 };
+
+enum field_type {
+	FIELD_STRING, // char[size]
+	FIELD_NAME,   // char[size], [a-z0-9_-]+
+	FIELD_UINT,   // uint16_t, uint32_t or uint64_t by size
+	FIELD_INT,    // int
+	FIELD_REAL,   // double
+	FIELD_BOOL,   // bool
+	FIELD_CHOICE, // enum (int): index into choices
+	FIELD_MAC,    // uint8_t[6]
+	FIELD_IPV4,   // uint32_t, host byte order
+	FIELD_NAMES,  // array of names: char[max][size], count at count_offset
+	FIELD_MACS,   // array of MAC addresses: uint8_t[max][6], exactly max of them
+	FIELD_ANY,    // left to the caller
+};
+
+struct field {
+	const char *key;
+	enum field_type type;
+	size_t offset, size;
+	bool required;
+	double min, max; // numbers: valid range; arrays: number of items
+	size_t count_offset;
+	const char *const *choices; // NULL-terminated
+};
+
+#define FIELD(type_, struct_, member_) .type = (type_), .offset = offsetof(struct_, member_), .size = sizeof(((struct_ *)0)->member_)
+
+// Decode object by fields[] (ends with a NULL key) into out; keys that are absent leave out as it is. where names the
+// object in messages ("ports[2]"). Returns 0, or -EINVAL with a sentence in error.
+int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
+		  char error[static SCHEMA_ERROR_MAX]);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kinds of task there are, and what they have in common. A new kind is its file and a line here.
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "task.h"
+#include "task_alloc.h"
+
+static const struct task_ops *const kinds[] = {
+        &generator_ops,
+        &monitor_ops,
+        &l2fwd_ops,
+        &patch_ops,
+};
+
+const struct task_ops *task_ops_find(const char *kind)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i]->kind, kind) == 0)
+			return kinds[i];
+	return NULL;
+}
+
+void *task_alloc(size_t size, const struct task_ops *ops, const struct config_task *config,
+                 struct port *const *ports)
+{
+	const size_t line = _Alignof(struct task_counters);
+	struct task *task = aligned_alloc(line, (size + line - 1) / line * line);
+
+	if (!task) {
+		LOG_ERROR("task %s: no memory", config->name);
+		return NULL;
+	}
+	memset(task, 0, size);
+	task->ops = ops;
+	memcpy(task->name, config->name, sizeof(task->name));
+	task->port_count = config->port_count;
+	for (unsigned i = 0; i < config->port_count; i++)
+		task->ports[i] = ports[i];
+	return task;
+}

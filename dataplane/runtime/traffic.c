@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "traffic.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+
+#include "generator.h"
+#include "monitor.h"
+#include "planed.h"
+#include "report.h"
+#include "schema.h"
+#include "task.h"
+#include "worker.h"
+
+// The workers wake up and warm their caches before the first slot is due.
+enum { START_DELAY_US = 500 };
+
+struct request {
+	uint16_t epoch;
+	uint64_t duration_ns;
+};
+
+struct generator_request {
+	char task[CONFIG_NAME_MAX];
+	struct generator_load load;
+};
+
+static const struct field request_fields[] = {
+	{.key = "epoch", FIELD(FIELD_UINT, struct request, epoch), .required = true, .max = UINT16_MAX},
+	{.key = "duration_ns", FIELD(FIELD_UINT, struct request, duration_ns), .required = true, .min = 1e6, .max = 86400e9},
+	{.key = "generators", .type = FIELD_ANY, .required = true},
+	{0},
+};
+
+static const struct field generator_fields[] = {
+	{.key = "task", FIELD(FIELD_NAME, struct generator_request, task), .required = true},
+	{.key = "frame_size_bytes", FIELD(FIELD_UINT, struct generator_request, load.frame_size_bytes), .required = true,
+	 .min = 64, .max = 9018},
+	{.key = "rate_pps", FIELD(FIELD_REAL, struct generator_request, load.rate_pps), .min = 0.01, .max = 1e9},
+	{.key = "line_share", FIELD(FIELD_REAL, struct generator_request, load.line_share), .min = 1e-9, .max = 1},
+	{.key = "flat_out", FIELD(FIELD_BOOL, struct generator_request, load.flat_out)},
+	{.key = "probe_rate_pps", FIELD(FIELD_REAL, struct generator_request, load.probe_rate_pps), .max = 1e7},
+	{0},
+};
+
+static bool is_generator(const struct task *task)
+{
+	return task && task->ops == &generator_ops;
+}
+
+static int decode_generator(const struct planed *planed, const json_t *object, unsigned i, struct generator_request *out,
+			    char *error)
+{
+	char where[32];
+	int loads;
+
+	snprintf(where, sizeof(where), "generators[%u]", i);
+	if (schema_decode(object, generator_fields, out, where, error))
+		return -EINVAL;
+	if (!is_generator(planed_find_task(planed, out->task))) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s.task: there is no generator \"%.31s\"", where, out->task);
+		return -EINVAL;
+	}
+	loads = (out->load.rate_pps > 0) + (out->load.line_share > 0) + out->load.flat_out;
+	if (loads != 1) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s: give exactly one of rate_pps, line_share and flat_out: true", where);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
+{
+	for (unsigned i = 0; i < planed->task_count; i++) {
+		struct task *task = planed->tasks[i];
+
+		task->counters = (struct task_counters){0};
+		if (task->ops->clear)
+			task->ops->clear(task);
+	}
+	for (unsigned i = 0; i < planed->worker_count; i++)
+		worker_clear(planed->workers[i], from_tsc, until_tsc);
+	report_clear_ports(planed);
+}
+
+static int start_all(struct planed *planed, const struct request *request, struct generator_request *generators, unsigned count,
+		     uint64_t start_tsc, char *error)
+{
+	for (unsigned i = 0; i < planed->task_count; i++)
+		if (planed->tasks[i]->ops == &monitor_ops)
+			monitor_start(planed->tasks[i], request->epoch);
+	for (unsigned i = 0; i < count; i++) {
+		int rc;
+
+		generators[i].load.epoch = request->epoch;
+		generators[i].load.start_tsc = start_tsc;
+		generators[i].load.duration_ns = request->duration_ns;
+		rc = generator_start(planed_find_task(planed, generators[i].task), &generators[i].load);
+		if (rc) {
+			traffic_stop(planed);
+			snprintf(error, CONFIG_ERROR_MAX, "generator %.31s cannot send this load: %s; the log of planed says more",
+				 generators[i].task, strerror(-rc));
+			return rc;
+		}
+	}
+	return 0;
+}
+
+json_t *traffic_start(struct planed *planed, const json_t *params, char error[static CONFIG_ERROR_MAX])
+{
+	struct generator_request generators[CONFIG_TASKS_MAX] = {0};
+	const json_t *array = json_object_get(params, "generators");
+	struct request request = {0};
+	uint64_t start_tsc, duration_tsc;
+	int rc;
+
+	if (schema_decode(params, request_fields, &request, "params", error))
+		return NULL;
+	if (!json_is_array(array) || json_array_size(array) > CONFIG_TASKS_MAX) {
+		snprintf(error, CONFIG_ERROR_MAX, "params.generators: expected an array of at most %d objects", CONFIG_TASKS_MAX);
+		return NULL;
+	}
+	for (unsigned i = 0; i < json_array_size(array); i++)
+		if (decode_generator(planed, json_array_get(array, i), i, &generators[i], error))
+			return NULL;
+	planed_park(planed);
+	start_tsc = rte_rdtsc() + rte_get_tsc_hz() / US_PER_S * START_DELAY_US;
+	duration_tsc = (uint64_t)((unsigned __int128)request.duration_ns * rte_get_tsc_hz() / NS_PER_S);
+	traffic_clear(planed, start_tsc, start_tsc + duration_tsc);
+	rc = start_all(planed, &request, generators, (unsigned)json_array_size(array), start_tsc, error);
+	planed_run(planed);
+	return rc ? NULL : json_pack("{s:I}", "start_tsc", (json_int_t)start_tsc);
+}
+
+void traffic_stop(struct planed *planed)
+{
+	for (unsigned i = 0; i < planed->task_count; i++)
+		if (is_generator(planed->tasks[i]))
+			generator_stop(planed->tasks[i]);
+}
+
+bool traffic_running(const struct planed *planed)
+{
+	for (unsigned i = 0; i < planed->task_count; i++)
+		if (is_generator(planed->tasks[i]) && generator_running(planed->tasks[i]))
+			return true;
+	return false;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "worker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+
+#include "log.h"
+#include "task.h"
+
+static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
+{
+	uint64_t cycles = end - begin;
+
+	if (end < worker->watch_from_tsc || begin > worker->watch_until_tsc)
+		return;
+	worker->counters.gaps++;
+	worker->counters.gap_sum_cycles += cycles;
+	if (cycles > worker->counters.gap_max_cycles)
+		worker->counters.gap_max_cycles = cycles;
+}
+
+// Poll every task once. Returns the time at the end, which is the time at the beginning of the next turn.
+static inline uint64_t turn(struct worker *worker, uint64_t now)
+{
+	for (unsigned i = 0; i < worker->task_count; i++) {
+		struct task *task = worker->tasks[i];
+		unsigned handled = task->ops->poll(task, now);
+		uint64_t end = rte_rdtsc();
+
+		task->counters.polls++;
+		if (handled) {
+			task->counters.busy_polls++;
+			task->counters.busy_cycles += end - now;
+			worker->counters.busy_cycles += end - now;
+		} else {
+			task->counters.idle_cycles += end - now;
+			worker->counters.idle_cycles += end - now;
+		}
+		now = end;
+	}
+	return now;
+}
+
+static void poll_until_ordered(struct worker *worker)
+{
+	uint64_t begin = rte_rdtsc(), end;
+
+	while (likely(atomic_load_explicit(&worker->order, memory_order_relaxed) == WORKER_RUN)) {
+		end = turn(worker, begin);
+		worker->counters.loops++;
+		if (unlikely(end - begin > worker->gap_threshold_cycles))
+			note_gap(worker, begin, end);
+		begin = end;
+	}
+}
+
+static void sleep_until_ordered(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	while (atomic_load(&worker->order) == WORKER_PARK) {
+		// Said at each wake-up: the order may have been run and park again before we woke.
+		worker->parked = true;
+		pthread_cond_broadcast(&worker->changed);
+		pthread_cond_wait(&worker->changed, &worker->lock);
+	}
+	worker->parked = false;
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static int pin(const struct worker *worker)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(worker->cpu, &cpus);
+	return -pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+}
+
+static void *worker_main(void *argument)
+{
+	struct worker *worker = argument;
+
+	worker->tid = gettid();
+	worker->start_error = pin(worker);
+	if (worker->start_error == 0 && rte_thread_register()) // gives the thread its mempool caches
+		worker->start_error = -rte_errno;
+	if (worker->nice != CONFIG_NICE_UNSET)
+		setpriority(PRIO_PROCESS, (id_t)worker->tid, worker->nice); // where the system allows it
+	while (worker->start_error == 0 && atomic_load(&worker->order) != WORKER_END) {
+		sleep_until_ordered(worker);
+		poll_until_ordered(worker);
+	}
+	pthread_mutex_lock(&worker->lock);
+	worker->parked = true; // also: it has ended
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
+	rte_thread_unregister();
+	return NULL;
+}
+
+static void wait_parked(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->parked)
+		pthread_cond_wait(&worker->changed, &worker->lock);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static void order(struct worker *worker, enum worker_order what)
+{
+	pthread_mutex_lock(&worker->lock);
+	atomic_store(&worker->order, what);
+	if (what != WORKER_PARK)
+		worker->parked = false;
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+int worker_create(const struct config_worker *config, struct task *const *tasks, int nice, struct worker **out)
+{
+	struct worker *worker = aligned_alloc(64, sizeof(*worker));
+	int rc;
+
+	if (worker == NULL)
+		return -ENOMEM;
+	memset(worker, 0, sizeof(*worker));
+	memcpy(worker->name, config->name, sizeof(worker->name));
+	worker->cpu = config->cpu;
+	worker->nice = nice;
+	worker->task_count = config->task_count;
+	memcpy(worker->tasks, tasks, sizeof(tasks[0]) * config->task_count);
+	worker->gap_threshold_cycles = rte_get_tsc_hz() / 1000000 * (WORKER_GAP_THRESHOLD_NS / 1000);
+	worker->watch_until_tsc = UINT64_MAX;
+	pthread_mutex_init(&worker->lock, NULL);
+	pthread_cond_init(&worker->changed, NULL);
+	rc = -pthread_create(&worker->thread, NULL, worker_main, worker);
+	if (rc) {
+		LOG_ERROR("worker %s: no thread: %s", config->name, strerror(-rc));
+		free(worker);
+		return rc;
+	}
+	wait_parked(worker);
+	rc = worker->start_error;
+	if (rc) {
+		LOG_ERROR("worker %s: cannot run on cpu %u: %s; see taskset -p %d for the CPUs it may use", config->name,
+			  config->cpu, strerror(-rc), getpid());
+		worker_destroy(worker);
+		return rc;
+	}
+	*out = worker;
+	return 0;
+}
+
+void worker_destroy(struct worker *worker)
+{
+	order(worker, WORKER_END);
+	pthread_join(worker->thread, NULL);
+	pthread_mutex_destroy(&worker->lock);
+	pthread_cond_destroy(&worker->changed);
+	free(worker);
+}
+
+void worker_park(struct worker *worker)
+{
+	order(worker, WORKER_PARK);
+	wait_parked(worker);
+}
+
+void worker_run(struct worker *worker)
+{
+	order(worker, WORKER_RUN);
+}
+
+void worker_clear(struct worker *worker, uint64_t from_tsc, uint64_t until_tsc)
+{
+	worker->counters = (struct worker_counters){0};
+	worker->watch_from_tsc = from_tsc;
+	worker->watch_until_tsc = until_tsc;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A worker is one thread pinned to one CPU that polls its tasks in turn. It never sleeps or blocks while it runs; parked, it
+// sleeps, and the control thread may read and change everything its tasks own.
+//
+// All functions are for the control thread.
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "config.h"
+
+struct task;
+
+enum { WORKER_GAP_THRESHOLD_NS = 100000 };
+
+enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
+
+// One writer: the worker. A gap is one turn through all tasks that took longer than WORKER_GAP_THRESHOLD_NS: the thread lost
+// its CPU. Gaps count only in the watched time.
+struct worker_counters {
+	uint64_t loops, busy_cycles, idle_cycles;
+	uint64_t gaps, gap_sum_cycles, gap_max_cycles;
+};
+
+struct worker {
+	char name[CONFIG_NAME_MAX];
+	uint32_t cpu;
+	int nice;
+	pid_t tid;
+	unsigned task_count;
+	struct task *tasks[CONFIG_TASKS_MAX];
+	uint64_t watch_from_tsc, watch_until_tsc, gap_threshold_cycles;
+
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int start_error;
+	bool parked; // under lock
+	_Atomic(enum worker_order) order;
+
+	struct worker_counters counters __attribute__((aligned(64)));
+};
+
+// Start the thread, parked. The tasks stay the caller's and must outlive the worker. Returns 0, or -errno after logging one line.
+int worker_create(const struct config_worker *config, struct task *const *tasks, int nice, struct worker **out);
+void worker_destroy(struct worker *worker);
+
+void worker_park(struct worker *worker); // returns when it has parked
+void worker_run(struct worker *worker);
+
+// Counters to zero; gaps count from from_tsc to until_tsc. Parked workers only.
+void worker_clear(struct worker *worker, uint64_t from_tsc, uint64_t until_tsc);

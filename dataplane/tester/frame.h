@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tester frame (docs/design/planed-protocol.md): Ethernet, IPv4, UDP port 0x7062 and 18 bytes of our own,
+// then a fixed pattern. Writing costs four 16-byte stores, whatever the frame size: the pattern is put into
+// the buffers once (frame_fill_payload) and the UDP checksum is carried on from a sum taken once per
+// template. Checking reads every byte.
+//
+// Pure functions on caller's memory; any thread. Not covered: VLAN tags, IP options, IPv6.
+#pragma once
+
+#include <emmintrin.h>
+#include <rte_byteorder.h>
+#include <rte_mbuf.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	FRAME_FCS_BYTES = 4, // counted in every frame size, never in memory
+	FRAME_SIZE_MIN = 64,
+	FRAME_SIZE_MAX = 9018,
+	FRAME_L1_OVERHEAD_BYTES = 20, // preamble 8 and gap 12
+	FRAME_UDP_PORT = 0x7062,
+	FRAME_MAGIC = 0x7062,
+	FRAME_HEADER_BYTES = 60, // all that is not pattern
+	FRAME_STORE_BYTES = 64,  // what frame_write() touches; the last four bytes of it are pattern
+	FRAME_FLAG_PROBE = 1,
+	FRAME_STREAM_NONE = 0xff,
+};
+
+// Offsets of the fields; multi-byte fields are in network byte order.
+enum {
+	FRAME_OFFSET_IP = 14,
+	FRAME_OFFSET_UDP = 34,
+	FRAME_OFFSET_MAGIC = 42,
+	FRAME_OFFSET_STREAM = 44,
+	FRAME_OFFSET_FLAGS = 45,
+	FRAME_OFFSET_EPOCH = 46,
+	FRAME_OFFSET_SEQUENCE = 48,
+	FRAME_OFFSET_TSC = 52,
+};
+
+// What the frames of one generator have in common.
+struct frame_flow {
+	uint8_t src_mac[6], dst_mac[6];
+	uint32_t src_ip, dst_ip; // host byte order
+	uint8_t stream;
+	uint16_t epoch;
+	uint16_t frame_size_bytes; // with FCS
+};
+
+struct frame_template {
+	alignas(16) uint64_t words[FRAME_STORE_BYTES / 8]; // sequence, TSC, probe flag and UDP checksum are 0
+	uint32_t udp_sum;                                  // sum of all that the UDP checksum covers, folded
+	uint16_t length;                                   // bytes in memory
+};
+
+// What the monitor reads from a frame of ours.
+struct frame_fields {
+	uint32_t sequence;
+	uint16_t epoch;
+	uint8_t stream;
+	uint8_t flags;
+	uint64_t tsc;
+};
+
+// The header of an intact frame, without what differs from frame to frame: one that equals it needs no second
+// check of its fields and its IPv4 checksum, nor the sum of those bytes for the UDP checksum. Zeroed: nothing
+// known.
+struct frame_memo {
+	__m128i head;    // bytes 12..27
+	__m128i tail;    // bytes 32..47 but for UDP checksum and flags
+	uint32_t middle; // bytes 28..31
+	uint32_t length; // in memory; never 0 when known
+	uint64_t udp_sum;
+};
+
+enum { FRAME_MEMOS = 8 }; // one for each stream
+
+struct frame_checker {
+	struct frame_memo memos[FRAME_MEMOS];
+};
+
+enum frame_class {
+	FRAME_INTACT,  // ours, and every byte from the EtherType on is as it was sent (or consistently
+	               // rewritten, NAT)
+	FRAME_CORRUPT, // recognisably ours by magic or by UDP port, but something does not fit
+	FRAME_FOREIGN,
+};
+
+// Prepare the template of a flow. Returns 0, or -EINVAL for a frame size that does not exist.
+int frame_template_init(struct frame_template *t, const struct frame_flow *flow);
+
+// Write the fixed pattern over length bytes of a frame buffer. A byte depends on its offset only, not on the
+// frame size.
+void frame_fill_payload(uint8_t *data, uint32_t length);
+
+// Classify the frame of an mbuf, which stays the caller's; segmented mbufs take a slower path with a copy.
+// fields are valid for FRAME_INTACT; for FRAME_CORRUPT only stream is, and FRAME_STREAM_NONE unless it can be
+// believed.
+// The checker may be any that is zeroed or was used before; it is only there for speed.
+enum frame_class frame_classify(struct frame_checker *checker, const struct rte_mbuf *m,
+                                struct frame_fields *fields);
+
+// One's complement sum of length bytes, as a sum of little-endian 16-bit words, not folded (RFC 1071).
+uint64_t frame_sum16(const uint8_t *data, uint32_t length);
+
+// Fold a one's complement sum below 2^32 to 16 bits.
+static inline uint32_t frame_fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+// Store the first 64 bytes of a frame. flags and tsc come as they lie in memory, their sum is added to
+// udp_sum.
+static inline void frame_store(const struct frame_template *t, uint8_t *data, uint32_t sequence_be,
+                               uint64_t tsc_be, uint64_t flag_bits, uint32_t sum)
+{
+	const __m128i *from = (const __m128i *)t->words;
+	__m128i *to = (__m128i *)data;
+	uint32_t checksum = ~frame_fold(sum) & 0xffff;
+
+	checksum = checksum ? checksum : 0xffff; // RFC 768: 0 would mean "no checksum"
+	_mm_storeu_si128(&to[0], from[0]);
+	_mm_storeu_si128(&to[1], from[1]);
+	_mm_storeu_si128(&to[2], _mm_set_epi64x(t->words[5] | flag_bits | checksum, t->words[4]));
+	_mm_storeu_si128(&to[3], _mm_set_epi64x(t->words[7] | tsc_be >> 32, tsc_be << 32 | sequence_be));
+}
+
+// Write a frame: data has room for FRAME_STORE_BYTES and the pattern from there on.
+static inline void frame_write(const struct frame_template *t, uint8_t *data, uint32_t sequence)
+{
+	uint32_t be = rte_cpu_to_be_32(sequence);
+
+	frame_store(t, data, be, 0, 0, t->udp_sum + (be & 0xffff) + (be >> 16));
+}
+
+// The same with the probe flag and a time stamp.
+static inline void frame_write_probe(const struct frame_template *t, uint8_t *data, uint32_t sequence,
+                                     uint64_t tsc)
+{
+	uint32_t be = rte_cpu_to_be_32(sequence);
+	uint64_t tsc_be = rte_cpu_to_be_64(tsc);
+	uint32_t sum = t->udp_sum + (be & 0xffff) + (be >> 16) + (FRAME_FLAG_PROBE << 8);
+
+	sum += (tsc_be & 0xffff) + (tsc_be >> 16 & 0xffff) + (tsc_be >> 32 & 0xffff) + (tsc_be >> 48);
+	frame_store(t, data, be, tsc_be, (uint64_t)FRAME_FLAG_PROBE << 40, sum);
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tester frame against DPDK's own checksum functions, and its check against every kind of damage. mbufs
+// on the stack: no EAL is needed.
+#include <rte_ip.h>
+#include <rte_udp.h>
+
+#include "frame.h"
+#include "unit.h"
+
+static const struct frame_flow flow = {
+        .src_mac = {2, 0, 0, 0, 0, 3},
+        .dst_mac = {2, 0, 0, 0, 1, 3},
+        .src_ip = RTE_IPV4(198, 18, 3, 1),
+        .dst_ip = RTE_IPV4(198, 19, 3, 1),
+        .stream = 3,
+        .epoch = 0xabcd,
+};
+
+// A frame in memory and an mbuf around it.
+struct sample {
+	struct frame_template template;
+	struct rte_mbuf m;
+	uint8_t data[FRAME_SIZE_MAX + 64];
+};
+
+static void sample_make(struct sample *s, uint16_t frame_size, uint32_t sequence, uint64_t tsc)
+{
+	struct frame_flow f = flow;
+
+	memset(&s->m, 0, sizeof(s->m));
+	memset(s->data, 0xee, sizeof(s->data));
+	f.frame_size_bytes = frame_size;
+	assert_int_equal(frame_template_init(&s->template, &f), 0);
+	frame_fill_payload(s->data, frame_size - FRAME_FCS_BYTES);
+	if (tsc)
+		frame_write_probe(&s->template, s->data, sequence, tsc);
+	else
+		frame_write(&s->template, s->data, sequence);
+	s->m.buf_addr = s->data;
+	s->m.nb_segs = 1;
+	s->m.data_len = s->template.length;
+	s->m.pkt_len = s->template.length;
+}
+
+static enum frame_class sample_classify(const struct sample *s)
+{
+	static struct frame_checker warm; // remembers frames of tests before
+	struct frame_checker fresh = {.memos[0].length = 0};
+	struct frame_fields fields;
+	enum frame_class class = frame_classify(&fresh, &s->m, &fields);
+
+	assert_int_equal(frame_classify(&warm, &s->m, &fields), class);
+	assert_int_equal(frame_classify(&warm, &s->m, &fields), class);
+	return class;
+}
+
+static void assert_checksums(struct sample *s)
+{
+	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(s->data + FRAME_OFFSET_IP);
+	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(s->data + FRAME_OFFSET_UDP);
+	const uint16_t checksum = udp->dgram_cksum;
+
+	assert_int_equal(rte_be_to_cpu_16(ip->total_length), s->m.pkt_len - FRAME_OFFSET_IP);
+	assert_int_equal(rte_raw_cksum(ip, sizeof(*ip)), 0xffff);
+	assert_int_not_equal(checksum, 0);
+	udp->dgram_cksum = 0;
+	assert_int_equal(rte_ipv4_udptcp_cksum(ip, udp), checksum);
+	udp->dgram_cksum = checksum;
+	assert_int_equal(sample_classify(s), FRAME_INTACT);
+}
+
+static void checksums_agree_with_dpdk(void **state)
+{
+	struct sample s;
+
+	for (uint16_t size = 64; size <= 1518; size++) {
+		sample_make(&s, size, size * 2654435761u, 0);
+		assert_checksums(&s);
+		sample_make(&s, size, size * 2654435761u, size * UINT64_C(0x9e3779b97f4a7c15));
+		assert_checksums(&s);
+	}
+	sample_make(&s, FRAME_SIZE_MAX, 7, 1);
+	assert_checksums(&s);
+}
+
+// Over all values of a 16-bit word the sum takes every value: one of them makes the checksum 0.
+static void checksum_is_never_zero(void **state)
+{
+	unsigned full = 0;
+	struct sample s;
+
+	sample_make(&s, 64, 0, 0);
+	for (uint32_t sequence = 0; sequence < 0x10000; sequence++) {
+		frame_write(&s.template, s.data, sequence);
+		assert_checksums(&s);
+		if (s.data[40] != 0xff || s.data[41] != 0xff)
+			continue;
+		full++;
+		s.data[40] = s.data[41] = 0; // the same sum, but it says that nobody has checked
+		assert_int_equal(sample_classify(&s), FRAME_CORRUPT);
+	}
+	assert_int_equal(full, 1);
+}
+
+static void layout_is_the_documents(void **state)
+{
+	static const uint8_t tail[18] = {0x70, 0x62, 3,    1,    0xab, 0xcd, 0x01, 0x02, 0x03,
+	                                 0x04, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
+	struct frame_checker fresh = {.memos[0].length = 0};
+	struct frame_fields fields;
+	struct sample s;
+
+	sample_make(&s, 64, 0x01020304, UINT64_C(0x1122334455667788));
+	assert_memory_equal(s.data + 42, tail, sizeof(tail));
+	assert_int_equal(s.data[36] << 8 | s.data[37], 0x7062);
+	assert_int_equal(frame_classify(&fresh, &s.m, &fields), FRAME_INTACT);
+	assert_int_equal(fields.stream, 3);
+	assert_int_equal(fields.flags, FRAME_FLAG_PROBE);
+	assert_int_equal(fields.epoch, 0xabcd);
+	assert_int_equal(fields.sequence, 0x01020304);
+	assert_int_equal(fields.tsc, UINT64_C(0x1122334455667788));
+}
+
+static void pattern_depends_on_the_offset_only(void **state)
+{
+	struct sample small, large;
+
+	sample_make(&small, 65, 1, 0);
+	sample_make(&large, 1518, 1, 0);
+	assert_memory_equal(small.data + 60, large.data + 60, 1);
+	sample_make(&small, 1000, 1, 0);
+	assert_memory_equal(small.data + 60, large.data + 60, 996 - 60);
+}
+
+static void every_flipped_byte_is_found(void **state)
+{
+	static const uint16_t sizes[] = {64, 65, 67, 80, 128, 129, 1518, 9018};
+	static const uint8_t flips[] = {0x01, 0x80, 0xff};
+	struct sample s;
+
+	for (size_t i = 0; i < RTE_DIM(sizes); i++) {
+		sample_make(&s, sizes[i], 12345, i % 2 ? 0 : 99);
+		for (uint32_t at = 12; at < s.m.pkt_len; at++)
+			for (size_t k = 0; k < RTE_DIM(flips); k++) {
+				s.data[at] ^= flips[k];
+				assert_int_equal(sample_classify(&s), FRAME_CORRUPT);
+				s.data[at] ^= flips[k];
+			}
+		assert_int_equal(sample_classify(&s), FRAME_INTACT);
+	}
+}
+
+static void every_other_length_is_found(void **state)
+{
+	struct sample s;
+
+	sample_make(&s, 128, 1, 0);
+	for (uint16_t length = 38; length < 200; length++) {
+		s.m.data_len = length;
+		s.m.pkt_len = length;
+		assert_int_equal(sample_classify(&s), length == 124 ? FRAME_INTACT : FRAME_CORRUPT);
+	}
+	for (uint16_t length = 0; length < 38; length++) { // neither port nor magic is there
+		s.m.data_len = length;
+		s.m.pkt_len = length;
+		assert_int_equal(sample_classify(&s), FRAME_FOREIGN);
+	}
+	s.m.data_len = FRAME_SIZE_MAX + 1;
+	s.m.pkt_len = FRAME_SIZE_MAX + 1;
+	assert_int_equal(sample_classify(&s), FRAME_CORRUPT);
+}
+
+static void foreign_frames_are_foreign(void **state)
+{
+	struct sample s;
+
+	sample_make(&s, 128, 1, 0);
+	s.data[FRAME_OFFSET_MAGIC] ^= 1;
+	s.data[37] ^= 1;
+	assert_int_equal(sample_classify(&s), FRAME_FOREIGN);
+	memset(s.data, 0, sizeof(s.data)); // what net_null sends
+	assert_int_equal(sample_classify(&s), FRAME_FOREIGN);
+}
+
+static void rewritten_addresses_stay_intact(void **state)
+{
+	struct rte_ipv4_hdr *ip;
+	struct rte_udp_hdr *udp;
+	struct sample s;
+
+	sample_make(&s, 256, 1, 0);
+	ip = (struct rte_ipv4_hdr *)(s.data + FRAME_OFFSET_IP);
+	udp = (struct rte_udp_hdr *)(s.data + FRAME_OFFSET_UDP);
+	memset(s.data, 0x42, 12);  // l2fwd
+	ip->time_to_live--;        // a router
+	ip->src_addr = 0x01020304; // NAT
+	udp->src_port = 0x1234;
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	udp->dgram_cksum = 0;
+	udp->dgram_cksum = rte_ipv4_udptcp_cksum(ip, udp);
+	assert_int_equal(sample_classify(&s), FRAME_INTACT);
+}
+
+// Cut the frame into three segments at every place.
+static void segments_are_put_together(void **state)
+{
+	struct rte_mbuf second = {.buf_addr = NULL}, third = {.buf_addr = NULL};
+	struct sample s;
+
+	sample_make(&s, 200, 77, 5);
+	s.m.nb_segs = 3;
+	s.m.next = &second;
+	second.next = &third;
+	for (uint16_t cut = 1; cut < 195; cut++) {
+		s.m.data_len = cut;
+		second.buf_addr = s.data + cut;
+		second.data_len = 1;
+		third.buf_addr = s.data + cut + 1;
+		third.data_len = 196 - cut - 1;
+		assert_int_equal(sample_classify(&s), FRAME_INTACT);
+		s.data[195] ^= 1;
+		assert_int_equal(sample_classify(&s), FRAME_CORRUPT);
+		s.data[195] ^= 1;
+	}
+}
+
+static void segments_beyond_any_frame_are_corrupt(void **state)
+{
+	struct rte_mbuf second = {.buf_addr = NULL};
+	struct sample s;
+
+	sample_make(&s, 9018, 77, 5);
+	second.buf_addr = s.data;
+	second.data_len = 9000;
+	s.m.nb_segs = 2;
+	s.m.next = &second;
+	s.m.pkt_len += second.data_len;
+	assert_int_equal(sample_classify(&s), FRAME_CORRUPT);
+	memset(s.data, 0, sizeof(s.data));
+	assert_int_equal(sample_classify(&s), FRAME_FOREIGN);
+}
+
+static void sum_agrees_with_the_plain_one(void **state)
+{
+	uint8_t data[600];
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 191 + (i >> 3));
+	memset(data + 100, 0xff, 200);
+	for (uint32_t from = 0; from < 20; from++)
+		for (uint32_t length = 0; length < 560; length++) {
+			uint64_t sum = 0;
+
+			for (uint32_t i = 0; i < length; i++)
+				sum += (uint64_t)data[from + i] << (i % 2 * 8);
+			assert_int_equal(frame_sum16(data + from, length) % 0xffff, sum % 0xffff);
+		}
+}
+
+static void sizes_that_do_not_exist_are_refused(void **state)
+{
+	struct frame_flow f = flow;
+	struct frame_template t;
+
+	f.frame_size_bytes = FRAME_SIZE_MIN - 1;
+	assert_true(frame_template_init(&t, &f) < 0);
+	f.frame_size_bytes = FRAME_SIZE_MAX + 1;
+	assert_true(frame_template_init(&t, &f) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(checksums_agree_with_dpdk),
+	        cmocka_unit_test(checksum_is_never_zero),
+	        cmocka_unit_test(layout_is_the_documents),
+	        cmocka_unit_test(pattern_depends_on_the_offset_only),
+	        cmocka_unit_test(every_flipped_byte_is_found),
+	        cmocka_unit_test(every_other_length_is_found),
+	        cmocka_unit_test(foreign_frames_are_foreign),
+	        cmocka_unit_test(rewritten_addresses_stay_intact),
+	        cmocka_unit_test(segments_are_put_together),
+	        cmocka_unit_test(segments_beyond_any_frame_are_corrupt),
+	        cmocka_unit_test(sum_agrees_with_the_plain_one),
+	        cmocka_unit_test(sizes_that_do_not_exist_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("frame", tests, NULL, NULL);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Generator task: sends the tester frames of one stream on one port, paced or flat out, for a given time.
+//
+// Its mbufs come from a pool of its own (frame_pool.h): a packet costs four stores whatever its size.
+// Everything here is for the control thread; all but generator_running() with the worker parked.
+//
+// Conservation, paced, when done: intended == offered + unsent late + unsent ring full. Offered frames carry
+// the sequence numbers 0 .. offered - 1 without a gap: a frame that the port refused keeps its number and
+// goes first next time.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct task;
+
+struct generator_load {
+	uint16_t epoch;
+	uint64_t start_tsc;
+	uint64_t duration_ns;
+	uint16_t frame_size_bytes; // with FCS
+	double rate_pps;           // exactly one of rate_pps, line_share and flat_out is set
+	double line_share;         // of the port's line rate, counted on layer 1
+	bool flat_out;
+	double probe_rate_pps; // 0 = no probes
+};
+
+// Begin to send at start_tsc. Counters start at 0. Returns 0, or -EINVAL after logging what does not fit.
+int generator_start(struct task *task, const struct generator_load *load);
+
+// End now. Slots still to come are no longer intended.
+void generator_stop(struct task *task);
+
+// From generator_start() until the last slot of the duration is dealt with. Safe while the worker runs.
+bool generator_running(const struct task *task);

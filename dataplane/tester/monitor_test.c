@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The monitor on a ring-backed port: known frames are dropped, duplicated, reordered and damaged, and exactly
+// those counted.
+#include <errno.h>
+#include <rte_cycles.h>
+
+#include "fixture.h"
+#include "frame.h"
+#include "monitor.h"
+#include "unit.h"
+
+enum { EPOCH = 40, FRAME_SIZE = 128, STREAM = 1 };
+
+static struct config_task config = {.name = "mon", .kind = "monitor", .port_count = 1, .ports = {"p0"}};
+
+struct bench {
+	struct fixture *f;
+	struct task *task;
+};
+
+static struct bench open_bench(void **state, uint32_t burst)
+{
+	struct bench b = {.f = *state};
+
+	config.burst = burst;
+	b.task = fixture_task(b.f, &config);
+	assert_non_null(b.task);
+	monitor_start(b.task, EPOCH);
+	return b;
+}
+
+// A frame of ours; tsc 0: no probe. The packet is the caller's.
+static struct rte_mbuf *make(struct fixture *f, uint8_t stream, uint16_t epoch, uint32_t sequence,
+                             uint64_t tsc)
+{
+	struct frame_flow flow = {
+	        .src_ip = 1, .dst_ip = 2, .stream = stream, .epoch = epoch, .frame_size_bytes = FRAME_SIZE};
+	uint8_t data[FRAME_SIZE];
+	struct frame_template t;
+
+	assert_int_equal(frame_template_init(&t, &flow), 0);
+	frame_fill_payload(data, sizeof(data));
+	if (tsc)
+		frame_write_probe(&t, data, sequence, tsc);
+	else
+		frame_write(&t, data, sequence);
+	return fixture_packet(f, data, t.length);
+}
+
+static void put(struct bench *b, struct rte_mbuf *m)
+{
+	assert_non_null(m);
+	assert_int_equal(ring_port_inject(&b->f->ports[0], &m, 1), 1);
+}
+
+static void poll_all(struct bench *b)
+{
+	while (b->task->ops->poll(b->task, 0))
+		;
+}
+
+static json_int_t number(struct bench *b, const char *path)
+{
+	json_t *report = fixture_report(b->task);
+	json_int_t value = fixture_number(report, path);
+
+	json_decref(report);
+	return value;
+}
+
+// received == foreign + stale + corrupt + forwarded + duplicate, and equals what the worker counts.
+static void assert_conserves(struct bench *b)
+{
+	json_int_t sum = number(b, "monitor.foreign_packets") + number(b, "monitor.stale_packets") +
+	                 number(b, "monitor.corrupt_packets");
+	char path[64];
+
+	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
+		snprintf(path, sizeof(path), "monitor.streams.%u.forwarded_packets", i);
+		sum += RTE_MAX(number(b, path), 0);
+		snprintf(path, sizeof(path), "monitor.streams.%u.duplicate_packets", i);
+		sum += RTE_MAX(number(b, path), 0);
+	}
+	assert_int_equal(number(b, "monitor.received_packets"), sum);
+	assert_int_equal(b->task->counters.rx_packets, sum);
+}
+
+static void close_bench(struct bench *b)
+{
+	assert_conserves(b);
+	b->task->ops->destroy(b->task);
+}
+
+static void every_burst_is_counted(void **state)
+{
+	for (unsigned i = 0; i < fixture_burst_count; i++) {
+		struct bench b = open_bench(state, 32);
+		unsigned n = fixture_bursts[i];
+
+		for (unsigned k = 0; k < n; k++)
+			put(&b, make(b.f, STREAM, EPOCH, k, 0));
+		assert_int_equal(b.task->ops->poll(b.task, 0), n < 32 ? n : 32);
+		assert_int_equal(b.task->ops->poll(b.task, 0), n < 32 ? 0 : n - 32);
+		assert_int_equal(number(&b, "monitor.bursts"), (n + 31) / 32);
+		assert_int_equal(number(&b, "monitor.full_bursts"), n / 32);
+		assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), n ? (int)n : -1);
+		assert_int_equal(number(&b, "monitor.streams.0.forwarded_bytes"),
+		                 n ? (int)n * FRAME_SIZE : -1);
+		close_bench(&b);
+	}
+}
+
+static void known_faults_are_counted_exactly(void **state)
+{
+	static const struct {
+		const char *what;
+		uint32_t numbers[10]; // of the frames in order of arrival
+		unsigned count;
+		int unique, duplicate, reordered;
+	} table[] = {
+	        {"in order", {0, 1, 2, 3}, 4, 4, 0, 0},
+	        {"two dropped", {0, 3, 4}, 3, 3, 0, 0},
+	        {"first dropped", {1, 2}, 2, 2, 0, 0},
+	        {"one duplicated", {0, 1, 1, 2}, 4, 3, 1, 0},
+	        {"duplicated later", {0, 1, 2, 0}, 4, 3, 1, 0},
+	        {"two swapped", {0, 2, 1, 3}, 4, 4, 0, 1},
+	        {"late by three, twice", {0, 2, 3, 4, 1, 1}, 6, 5, 1, 1},
+	        {"backwards", {4, 3, 2, 1, 0}, 5, 5, 0, 4},
+	        {"all at once", {0, 4, 2, 2, 5, 3, 9, 9, 8, 4}, 10, 7, 3, 3},
+	};
+
+	for (size_t i = 0; i < RTE_DIM(table); i++) {
+		struct bench b = open_bench(state, 0);
+
+		for (unsigned k = 0; k < table[i].count; k++)
+			put(&b, make(b.f, STREAM, EPOCH, table[i].numbers[k], 0));
+		poll_all(&b);
+		print_message("  %s\n", table[i].what);
+		assert_int_equal(number(&b, "monitor.streams.0.stream"), STREAM);
+		assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), table[i].unique);
+		assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), table[i].duplicate);
+		assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), table[i].reordered);
+		close_bench(&b);
+	}
+}
+
+// Every byte from the IP header on, and the EtherType before it.
+static void every_damaged_byte_is_corrupt(void **state)
+{
+	struct bench b = open_bench(state, 0);
+	unsigned damaged = 0;
+
+	for (uint16_t at = 12; at < FRAME_SIZE - FRAME_FCS_BYTES; at++, damaged++) {
+		struct rte_mbuf *m = make(b.f, STREAM, EPOCH, at, 0);
+
+		rte_pktmbuf_mtod(m, uint8_t *)[at] ^= 0x10;
+		put(&b, m);
+		poll_all(&b);
+		assert_int_equal(number(&b, "monitor.corrupt_packets"), damaged + 1);
+	}
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 0);
+	// The flipped stream field says 0x11 and the flipped magic (two bytes) leaves none to believe.
+	assert_int_equal(number(&b, "monitor.streams.0.corrupt_packets"), damaged - 3);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 0);
+	close_bench(&b);
+}
+
+static void other_lengths_are_corrupt(void **state)
+{
+	struct bench b = open_bench(state, 0);
+	struct rte_mbuf *m = make(b.f, STREAM, EPOCH, 0, 0);
+
+	rte_pktmbuf_trim(m, 1);
+	put(&b, m);
+	m = make(b.f, STREAM, EPOCH, 1, 0);
+	rte_pktmbuf_trim(m, 80); // 44 bytes: the magic, no stream
+	put(&b, m);
+	m = make(b.f, STREAM, EPOCH, 2, 0);
+	*rte_pktmbuf_append(m, 1) = 0;
+	put(&b, m);
+	m = make(b.f, STREAM, EPOCH, 3, 0);
+	memset(rte_pktmbuf_append(m, 4), 0, 4); // a device that leaves the FCS on
+	put(&b, m);
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.corrupt_packets"), 4);
+	assert_int_equal(number(&b, "monitor.streams.0.corrupt_packets"), 3);
+	close_bench(&b);
+}
+
+static void streams_epochs_and_strangers_are_told_apart(void **state)
+{
+	struct bench b = open_bench(state, 0);
+	static const uint8_t zeros[60];
+
+	put(&b, make(b.f, 0, EPOCH, 0, 0));
+	put(&b, make(b.f, 7, EPOCH, 0, 0));
+	put(&b, make(b.f, 7, EPOCH, 1, 0));
+	put(&b, make(b.f, 7, EPOCH - 1, 2, 0)); // the trial before
+	put(&b, make(b.f, 8, EPOCH, 0, 0));     // no such stream
+	put(&b, fixture_packet(b.f, zeros, sizeof(zeros)));
+	put(&b, fixture_packet(b.f, zeros, 1));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.stale_packets"), 1);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 3);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 1);
+	assert_int_equal(number(&b, "monitor.streams.1.stream"), 7);
+	assert_int_equal(number(&b, "monitor.streams.1.forwarded_packets"), 2);
+	assert_int_equal(number(&b, "monitor.streams.2.stream"), -1);
+	assert_conserves(&b);
+	monitor_start(b.task, EPOCH + 1);
+	b.task->counters.rx_packets = 0;
+	assert_int_equal(number(&b, "monitor.received_packets"), 0);
+	assert_int_equal(number(&b, "monitor.streams.0.stream"), -1);
+	put(&b, make(b.f, 7, EPOCH, 2, 0));
+	put(&b, make(b.f, 7, EPOCH + 1, 0, 0));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.stale_packets"), 1);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 1);
+	close_bench(&b);
+}
+
+// The clock is real, so only bounds that cannot fail: the probe was stamped in the past, or in the future.
+static void probes_are_recorded_once(void **state)
+{
+	struct bench b = open_bench(state, 0);
+
+	put(&b, make(b.f, STREAM, EPOCH, 0, rte_rdtsc()));
+	put(&b, make(b.f, STREAM, EPOCH, 1, 0));
+	put(&b, make(b.f, STREAM, EPOCH, 0, rte_rdtsc()));                           // duplicate: no latency
+	put(&b, make(b.f, STREAM, EPOCH, 2, rte_rdtsc() + 1000 * rte_get_tsc_hz())); // impossible
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 2);
+	assert_int_equal(number(&b, "monitor.streams.0.latency.overflow"), 1);
+	assert_int_equal(number(&b, "monitor.streams.0.latency.counts.0.1"), 1);
+	assert_true(number(&b, "monitor.streams.0.latency.counts.0.0") > 0);
+	assert_int_equal(number(&b, "monitor.streams.0.latency.significant_digits"), 3);
+	close_bench(&b);
+}
+
+// More packets than the pool has: the port hands over what there is, and nothing is lost.
+static void empty_pool_is_survived(void **state)
+{
+	struct bench b = open_bench(state, 0);
+	unsigned sent = 0, rounds = 0;
+
+	for (struct rte_mbuf *m = make(b.f, STREAM, EPOCH, 0, 0); rounds < 5; rounds++) {
+		rte_pktmbuf_free(m);
+		for (unsigned n = 0; n < 255 && (m = make(b.f, STREAM, EPOCH, sent, 0)); n++, sent++)
+			put(&b, m);
+		m = NULL;
+		poll_all(&b);
+	}
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 5 * 255);
+	close_bench(&b);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(every_burst_is_counted),
+	        TEST(known_faults_are_counted_exactly),
+	        TEST(every_damaged_byte_is_corrupt),
+	        TEST(other_lengths_are_corrupt),
+	        TEST(streams_epochs_and_strangers_are_told_apart),
+	        TEST(probes_are_recorded_once),
+	        TEST(empty_pool_is_survived),
+	};
+
+	if (fixture_eal_init("monitor") != 0)
+		return 99; // for meson: could not be run
+	return cmocka_run_group_tests_name("monitor", tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What scheduler and hypervisor did to the polling threads during a trial: two snapshots and their difference."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.host.procfs import read_text
+from planebench.model.records import ThreadEvidence
+
+Owner = Literal["switch", "tester"]
+_STEAL_FIELD = 7
+"""Of a ``cpuN`` line in /proc/stat, after the name: user nice system idle iowait irq softirq steal."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedThread:
+    """A thread to read about. Any object with pid, tid and name will do (ThreadRef of a switch)."""
+
+    owner: Owner
+    pid: int
+    tid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCounts:
+    """Counters of one thread since it started; ``cpu`` is where it ran last."""
+
+    cpu: int
+    run_ns: int
+    wait_ns: int
+    """Runnable, but not running."""
+    involuntary_switches: int
+
+
+Sample = Mapping[WatchedThread, ThreadCounts]
+
+
+class ThreadSampler:
+    """Reads the scheduler's account of some threads. A thread that is gone is missing from the sample."""
+
+    def __init__(self, threads: Iterable[WatchedThread]) -> None:
+        self.threads = tuple(threads)
+
+    def sample(self) -> Sample:
+        """The counters now; about 50 us a thread."""
+        counts = ((thread, read_counts(thread.pid, thread.tid)) for thread in self.threads)
+        return {thread: count for thread, count in counts if count is not None}
+
+    @staticmethod
+    def difference(before: Sample, after: Sample) -> tuple[ThreadEvidence, ...]:
+        """What happened in between, for the threads of both samples."""
+        return tuple(_difference(thread, before[thread], count) for thread, count in after.items() if thread in before)
+
+
+def read_counts(pid: int, tid: int) -> ThreadCounts | None:
+    """Counters of one thread; None if it is gone or the kernel keeps no schedstat."""
+    base = f"/proc/{pid}/task/{tid}"
+    schedstat, status, stat = (read_text(f"{base}/{name}") for name in ("schedstat", "status", "stat"))
+    if not schedstat or not status or not stat:
+        return None
+    run_ns, wait_ns, _ = schedstat.split()
+    switches = re.search(r"^nonvoluntary_ctxt_switches:\s*(\d+)$", status, re.MULTILINE)
+    return ThreadCounts(
+        cpu=int(stat.rpartition(")")[2].split()[36]),
+        run_ns=int(run_ns),
+        wait_ns=int(wait_ns),
+        involuntary_switches=int(switches[1]) if switches else 0,
+    )
+
+
+def steal_ns(cpus: Iterable[int]) -> int:
+    """Time the hypervisor took from these CPUs since boot, in ns (steps of 10 ms). Take differences."""
+    wanted = {f"cpu{cpu}" for cpu in cpus}
+    ticks = 0
+    for line in (read_text("/proc/stat") or "").splitlines():
+        name, *fields = line.split()
+        if name in wanted and len(fields) > _STEAL_FIELD:
+            ticks += int(fields[_STEAL_FIELD])
+    return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def _difference(thread: WatchedThread, before: ThreadCounts, after: ThreadCounts) -> ThreadEvidence:
+    return ThreadEvidence(
+        owner=thread.owner,
+        thread=thread.name,
+        cpu=after.cpu,
+        run_ns=after.run_ns - before.run_ns,
+        wait_ns=after.wait_ns - before.wait_ns,
+        involuntary_switches=after.involuntary_switches - before.involuntary_switches,
+    )

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What this machine is: read once at the start of a run, kept in run.json, judged by :mod:`planebench.host.doctor`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import resource
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from planebench.host.procfs import read_text
+from planebench.planed import planed_version
+
+CAP_SYS_NICE = 23
+CAP_IPC_LOCK = 14
+FULL_NICE_LIMIT = 40
+"""RLIMIT_NICE that allows nice -20 (20 - nice)."""
+
+Plain = str | int | float | bool | None
+_CPU = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """One machine at one moment. None is "the machine does not say". Made by :func:`collect`, or by hand in tests."""
+
+    cpu_model: str = "unknown"
+    kernel: str = "unknown"
+    hypervisor: str | None = None
+    """Name of the hypervisor; None on bare metal."""
+    cpus_online: tuple[int, ...] = (0, 1)
+    cpus_allowed: tuple[int, ...] = (0, 1)
+    """What this process may use (sched_getaffinity)."""
+    siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """CPU -> the CPUs of its physical core, itself included."""
+    numa_node: Mapping[int, int] = field(default_factory=dict)
+    isolated_cpus: tuple[int, ...] = ()
+    cgroup_cpu_limit: float | None = None
+    """CPUs' worth of time the control group grants; None is no limit."""
+    constant_tsc: bool = True
+    nonstop_tsc: bool = True
+    governor: str | None = None
+    """Frequency governor of the allowed CPUs, ``mixed`` if they differ."""
+    turbo: bool | None = None
+    autogroup: bool | None = None
+    """kernel.sched_autogroup_enabled; None if the kernel has no autogroups."""
+    load_average_1m: float = 0.0
+    steal_share: float = 0.0
+    """Share of CPU time since boot that the hypervisor gave to others, 0..1."""
+    memory_total_bytes: int = 0
+    memory_available_bytes: int = 0
+    hugepages_2m_total: int = 0
+    hugepages_2m_free: int = 0
+    hugepages_1g_total: int = 0
+    hugepages_1g_free: int = 0
+    transparent_hugepages: str | None = None
+    memlock_limit_bytes: int | None = None
+    """None is no limit: root, or RLIMIT_MEMLOCK unlimited."""
+    is_root: bool = False
+    can_raise_priority: bool = False
+    dpdk_version: str | None = None
+
+    @property
+    def cores_allowed(self) -> int:
+        """Physical cores behind the allowed CPUs."""
+        return len({min(self.siblings.get(cpu, frozenset()) | {cpu}) for cpu in self.cpus_allowed})
+
+    @property
+    def shared_cores(self) -> tuple[tuple[int, ...], ...]:
+        """Groups of allowed CPUs that share a physical core (SMT)."""
+        groups = {frozenset(self.cpus_allowed) & (self.siblings.get(c, frozenset()) | {c}) for c in self.cpus_allowed}
+        return tuple(sorted(tuple(sorted(group)) for group in groups if len(group) > 1))
+
+    def as_dict(self) -> dict[str, Plain]:
+        """Plain values for run.json: CPU sets as ``0,1``, groups as ``0-1;2-3``."""
+        skip = ("siblings", "numa_node", "cpus_online", "cpus_allowed", "isolated_cpus")
+        plain: dict[str, Plain] = {name: getattr(self, name) for name in self.__slots__ if name not in skip}
+        return {
+            **plain,
+            "cpus_online": cpu_text(self.cpus_online),
+            "cpus_allowed": cpu_text(self.cpus_allowed),
+            "isolated_cpus": cpu_text(self.isolated_cpus),
+            "cores_allowed": self.cores_allowed,
+            "smt_siblings": ";".join("-".join(str(cpu) for cpu in group) for group in self.shared_cores),
+            "numa_nodes": len({self.numa_node.get(cpu, 0) for cpu in self.cpus_online}),
+        }
+
+
+def collect() -> HostFacts:
+    """Read everything; a few ms, never raises for a file that is missing."""
+    cpuinfo = read_text("/proc/cpuinfo") or ""
+    flags = set(_first(r"^flags\s*:\s*(.*)$", cpuinfo, "").split())
+    allowed = tuple(sorted(os.sched_getaffinity(0)))
+    online = parse_cpus(read_text(_CPU / "online") or "") or allowed
+    memory = _meminfo()
+    return HostFacts(
+        cpu_model=_first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown"),
+        kernel=platform.release(),
+        hypervisor=_hypervisor() if "hypervisor" in flags else None,
+        cpus_online=online,
+        cpus_allowed=allowed,
+        siblings={cpu: _siblings(cpu) for cpu in online},
+        numa_node=_numa_nodes(),
+        isolated_cpus=parse_cpus(read_text(_CPU / "isolated") or ""),
+        cgroup_cpu_limit=_cgroup_cpu_limit(),
+        constant_tsc="constant_tsc" in flags,
+        nonstop_tsc="nonstop_tsc" in flags,
+        governor=_governor(allowed),
+        turbo=_turbo(),
+        autogroup=_flag(read_text("/proc/sys/kernel/sched_autogroup_enabled")),
+        load_average_1m=os.getloadavg()[0],
+        steal_share=_steal_share(),
+        memory_total_bytes=memory.get("MemTotal", 0),
+        memory_available_bytes=memory.get("MemAvailable", 0),
+        hugepages_2m_total=_hugepages("2048kB", "nr_hugepages"),
+        hugepages_2m_free=_hugepages("2048kB", "free_hugepages"),
+        hugepages_1g_total=_hugepages("1048576kB", "nr_hugepages"),
+        hugepages_1g_free=_hugepages("1048576kB", "free_hugepages"),
+        transparent_hugepages=_first(r"\[(\w+)\]", read_text("/sys/kernel/mm/transparent_hugepage/enabled") or "", "")
+        or None,
+        memlock_limit_bytes=_memlock_limit(),
+        is_root=os.geteuid() == 0,
+        can_raise_priority=_has_capability(CAP_SYS_NICE)
+        or resource.getrlimit(resource.RLIMIT_NICE)[0] in (resource.RLIM_INFINITY, FULL_NICE_LIMIT),
+        dpdk_version=_dpdk_version(),
+    )
+
+
+def parse_cpus(text: str) -> tuple[int, ...]:
+    """``0-2,5`` -> (0, 1, 2, 5): the list format of the kernel. Empty for anything else."""
+    cpus: list[int] = []
+    with contextlib.suppress(ValueError):
+        for part in filter(None, text.strip().split(",")):
+            low, _, high = part.partition("-")
+            cpus += range(int(low), int(high or low) + 1)
+    return tuple(cpus)
+
+
+def cpu_text(cpus: Iterable[int]) -> str:
+    """(0, 1, 2) -> ``0,1,2``."""
+    return ",".join(str(cpu) for cpu in sorted(cpus))
+
+
+def _first(pattern: str, text: str, default: str) -> str:
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1].strip() if match else default
+
+
+def _flag(text: str | None) -> bool | None:
+    return None if text is None else text.strip() not in ("0", "")
+
+
+def _siblings(cpu: int) -> frozenset[int]:
+    text = read_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list") or ""
+    return frozenset(parse_cpus(text)) | {cpu}
+
+
+def _numa_nodes() -> dict[int, int]:
+    nodes = {}
+    for folder in Path("/sys/devices/system/node").glob("node[0-9]*"):
+        for cpu in parse_cpus(read_text(folder / "cpulist") or ""):
+            nodes[cpu] = int(folder.name.removeprefix("node"))
+    return nodes
+
+
+def _governor(cpus: Iterable[int]) -> str | None:
+    found = {read_text(_CPU / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {None}
+    return "mixed" if len(found) > 1 else next(iter(found), None)
+
+
+def _turbo() -> bool | None:
+    off = _flag(read_text(_CPU / "intel_pstate/no_turbo"))
+    return _flag(read_text(_CPU / "cpufreq/boost")) if off is None else not off
+
+
+def _hypervisor() -> str:
+    """The name as lscpu knows it from CPUID; Python cannot ask the CPU itself."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(["lscpu"], capture_output=True, text=True, timeout=5, env={**os.environ, "LC_ALL": "C"})
+        return _first(r"^Hypervisor vendor:\s*(.*)$", done.stdout, "unknown")
+    return "unknown"
+
+
+def _meminfo() -> dict[str, int]:
+    """Bytes by name."""
+    return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", read_text("/proc/meminfo") or "")}
+
+
+def _hugepages(size: str, name: str) -> int:
+    return int(read_text(f"/sys/kernel/mm/hugepages/hugepages-{size}/{name}") or 0)
+
+
+def _has_capability(bit: int) -> bool:
+    effective = int(_first(r"^CapEff:\s*(\w+)$", read_text("/proc/self/status") or "", "0"), 16)
+    return bool(effective >> bit & 1)
+
+
+def _memlock_limit() -> int | None:
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return None if limit == resource.RLIM_INFINITY or _has_capability(CAP_IPC_LOCK) else limit
+
+
+def _steal_share() -> float:
+    ticks = [int(count) for count in (read_text("/proc/stat") or "cpu").splitlines()[0].split()[1:9]]
+    total = sum(ticks)
+    return ticks[7] / total if len(ticks) == 8 and total else 0.0
+
+
+def _cgroup_cpu_limit() -> float | None:
+    """The tightest limit from our control group up to the root; version 2 and, at its usual place, version 1."""
+    limits = []
+    path = _first(r"^0::(/.*)$", read_text("/proc/self/cgroup") or "", "/")
+    for folder in (Path(path), *Path(path).parents):
+        quota, _, period = (read_text(f"/sys/fs/cgroup{folder}/cpu.max") or "max 1").partition(" ")
+        if quota.isdigit() and period.isdigit():
+            limits.append(int(quota) / int(period))
+    quota = read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") or "-1"
+    period = read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us") or "100000"
+    if quota.isdigit() and period.isdigit() and int(quota) > 0:
+        limits.append(int(quota) / int(period))
+    return min(limits, default=None)
+
+
+def _dpdk_version() -> str | None:
+    """As planed was built with, else as pkg-config knows it."""
+    named = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")
+    if named:
+        return named
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=5)
+        return f"DPDK {done.stdout.strip()}" if done.returncode == 0 else None
+    return None

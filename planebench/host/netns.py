@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The veth wire: pairs of kernel interfaces in a network namespace of their own.
+
+A process that only sleeps holds the namespace; when it and the users of the interfaces are gone, so are namespace and
+interfaces, whoever killed them. As root the namespace is an ordinary one; without root it comes with a user namespace.
+
+Checksum and segmentation offloads stay as the kernel sets them: packet sockets carry whole frames as they are
+(no PACKET_VNET_HDR), so nothing on the way computes, strips or merges anything.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.host import procfs, veth_setup
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import StartError, UsageError
+
+INTERFACE_NAME_MAX = 15
+MTU_BYTES = 9000
+"""Fits frames of 9018 bytes with their FCS."""
+SETUP_TIMEOUT_S = 20.0
+REMEDY = (
+    "run as root, or allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1` (Debian), "
+    "`sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VethWire:
+    """A network namespace with veth pairs. Lives until :meth:`close`, or as long as its supervisor."""
+
+    pairs: Mapping[str, tuple[str, str]]
+    """Wire name -> (interface of the tester, interface of the switch)."""
+    holder: Process
+
+    @property
+    def netns_pid(self) -> int:
+        """The process to join: ``Supervisor.spawn(netns_pid=...)``, ``SwitchRequest.netns_pid``."""
+        return self.holder.pid
+
+    @classmethod
+    def create(
+        cls, supervisor: Supervisor, names: Sequence[str], mtu_bytes: int = MTU_BYTES, *, cpus: frozenset[int]
+    ) -> VethWire:
+        """Make one veth pair for each name, up and with IPv6 off. ``cpus`` is where the helper processes run.
+
+        Raises UsageError for a name that gives too long an interface name, StartError if the system refuses.
+        """
+        pairs = {name: (f"{name}-tester", f"{name}-switch") for name in names}
+        too_long = [name for name in names if len(f"{name}-tester") > INTERFACE_NAME_MAX]
+        if too_long:
+            raise UsageError(f"wire name {too_long[0]!r} is too long for an interface; use 8 characters at most")
+        holder = supervisor.spawn("netns", ["sleep", "infinity"], cpus=cpus, new_netns=True, high_priority=False)
+        try:
+            _wait_for_namespace(holder)
+            _make_pairs(supervisor, holder.pid, mtu_bytes, pairs, cpus)
+        except BaseException:
+            holder.terminate()
+            raise
+        return cls(pairs, holder)
+
+    def close(self) -> None:
+        """End the holder: the interfaces go with the last process that uses them. Safe to call twice."""
+        self.holder.terminate()
+
+
+def _wait_for_namespace(holder: Process) -> None:
+    """Until the holder is in its namespace and has become ``sleep``."""
+    try:
+        wait_ready("the network namespace", lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", [holder])
+    except StartError as error:
+        raise StartError(f"{error}\n{REMEDY}") from error
+
+
+def _make_pairs(
+    supervisor: Supervisor,
+    holder_pid: int,
+    mtu_bytes: int,
+    pairs: Mapping[str, tuple[str, str]],
+    cpus: frozenset[int],
+) -> None:
+    arguments = [f"{tester}:{switch}" for tester, switch in pairs.values()]
+    setup = supervisor.spawn(
+        "veth-setup",
+        [sys.executable, "-I", str(Path(veth_setup.__file__)), str(mtu_bytes), *arguments],
+        cpus=cpus,
+        netns_pid=holder_pid,
+        high_priority=False,
+    )
+    code = setup.wait(SETUP_TIMEOUT_S)
+    if code != 0:
+        text = setup.obituary()
+        setup.terminate()
+        raise StartError(f"cannot make veth pairs {', '.join(arguments)}: {text}\n{REMEDY}")

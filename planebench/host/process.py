@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Child processes: started the same way, ended whatever happens.
+
+A :class:`Supervisor` owns a private directory and every process started through it. Leaving its ``with`` block ends
+them all and removes the directory; if the harness is killed instead, the reaper (:mod:`planebench.host.reaper`) does,
+and the kernel kills each child with the thread that made it (PR_SET_PDEATHSIG). Programs must run in the foreground:
+one that daemonises into a session of its own is out of reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from planebench.host import launch, procfs, reaper
+from planebench.model.errors import StartError, UsageError
+
+ROOT_PREFIX = "pb-"
+ROOT_PATH_MAX_BYTES = 60
+"""Leaves 47 bytes for ``/<workdir>/<name>.sock`` in the 108 of a sockaddr_un."""
+EMPTY_ROOT_GRACE_S = 60.0
+READY_DEADLINE_S = 20.0
+_PYTHON = (sys.executable, "-I", "-S")
+
+
+class Process:
+    """A child with its own process group and log file. Made by :meth:`Supervisor.spawn`, which also owns it."""
+
+    def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path, *, paused: bool = False) -> None:
+        self.name = name
+        self.log_path = log_path
+        self.paused = paused
+        self._popen = popen
+
+    @property
+    def pid(self) -> int:
+        """Process id, and process group id."""
+        return self._popen.pid
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """The write end of its standard input if ``pipe_stdin`` was asked for."""
+        return self._popen.stdin
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit code, negative for a signal; None while it runs."""
+        return self._popen.poll()
+
+    @property
+    def nice(self) -> int | None:
+        """The nice value it runs at (the kernel's word, not the wish); None if it is gone."""
+        try:
+            return os.getpriority(os.PRIO_PROCESS, self.pid)
+        except OSError:
+            return None
+
+    @property
+    def autogroup_nice(self) -> int | None:
+        """The nice value of its scheduling autogroup; None if the kernel has none."""
+        text = procfs.read_text(f"/proc/{self.pid}/autogroup")  # "/autogroup-12 nice -20"
+        return int(text.split()[-1]) if text else None
+
+    def alive(self) -> bool:
+        """Whether it still runs, or is paused."""
+        return self.returncode is None
+
+    def log_tail(self, lines: int = 8) -> str:
+        """The last lines it wrote to stdout or stderr; empty if none."""
+        try:
+            with self.log_path.open("rb") as file:
+                file.seek(max(0, self.log_path.stat().st_size - 16384))
+                text = file.read().decode(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join([line.rstrip() for line in text.splitlines() if line.strip()][-lines:])
+
+    def obituary(self) -> str:
+        """One sentence on how it ended, and its last log lines; for error messages."""
+        code = self.returncode
+        if code is None:
+            how = "is still running"
+        elif code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+        else:
+            how = f"ended with exit code {code}"
+        return f"{self.name} (pid {self.pid}) {how}; its last log lines:\n{self.log_tail() or '(none)'}"
+
+    def pause(self) -> None:
+        """Stop the whole process group (SIGSTOP). Harmless if it is gone."""
+        self._signal(signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        """Let a paused process group run on (SIGCONT). Harmless if it is gone."""
+        self._signal(signal.SIGCONT)
+        self.paused = False
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Wait for its end. Returns the exit code, or None if it still runs after ``timeout_s`` seconds."""
+        try:
+            return self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def ask_to_end(self) -> None:
+        """SIGCONT if it is paused, end of its standard input, SIGTERM; does not wait.
+
+        SIGCONT comes first: of a stopped process any thread may take the SIGTERM later, and a program whose main thread
+        waits in read() then never hears of it (testpmd did not).
+        """
+        self.resume()
+        if self.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.stdin.close()
+        self._signal(signal.SIGTERM)
+
+    def terminate(self, timeout_s: float = 5.0) -> None:
+        """End it and its group: SIGTERM, after ``timeout_s`` seconds SIGKILL. Works when paused; safe to repeat."""
+        if self.returncode is None:
+            self.ask_to_end()
+            if not self._exited_within(timeout_s):
+                self._signal(signal.SIGKILL)
+                self._exited_within(timeout_s)
+            self._signal(signal.SIGKILL)  # helpers it left; the pid is still ours, it has not been waited for
+            self.wait(timeout_s)
+
+    def _exited_within(self, timeout_s: float) -> bool:
+        """Wait for the exit without collecting the status, so that the pid stays reserved."""
+        try:
+            pidfd = os.pidfd_open(self.pid)
+        except OSError:
+            return True
+        try:
+            poller = select.poll()
+            poller.register(pidfd, select.POLLIN)
+            return bool(poller.poll(timeout_s * 1000))
+        finally:
+            os.close(pidfd)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._popen.returncode is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, number)
+
+
+class Supervisor:
+    """Owns a private directory (mode 0700) and every process started through it. A context manager.
+
+    ``root`` is where the private directory ``pb-XXXXXXXX`` is made; by default $XDG_RUNTIME_DIR, else /tmp. Sockets
+    live in there, so it has to be short. Use from one thread at a time; children do not depend on which.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix=ROOT_PREFIX, dir=root or default_base()))
+        self._processes: list[Process] = []
+        self._closed = False
+        if len(os.fsencode(self.root)) > ROOT_PATH_MAX_BYTES:
+            self.root.rmdir()
+            raise UsageError(
+                f"run directory {self.root} is too long for sockets ({ROOT_PATH_MAX_BYTES} bytes at most); "
+                "set XDG_RUNTIME_DIR to a shorter path or unset it"
+            )
+        _write_owner(self.root)
+        self._reaper = subprocess.Popen(
+            [*_PYTHON, reaper.__file__, str(self.root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        # PR_SET_PDEATHSIG fires when the *thread* that made the child ends: one thread, kept to the end, makes all.
+        self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """Every process started so far, ended ones too."""
+        return tuple(self._processes)
+
+    def workdir(self, name: str) -> Path:
+        """A private directory for one part (switch, tester); made on first use, removed with the supervisor."""
+        path = self.root / name
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+    def track_path(self, path: Path) -> None:
+        """Have ``path`` (file or tree outside the root) removed too, however the run ends. Give an absolute path."""
+        with (self.root / reaper.PATHS_FILE).open("a", encoding="utf-8") as file:
+            file.write(f"{path}\n")
+
+    def spawn(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        cpus: frozenset[int],
+        env: Mapping[str, str] | None = None,
+        workdir: Path | None = None,
+        pipe_stdin: bool = False,
+        netns_pid: int | None = None,
+        new_netns: bool = False,
+        high_priority: bool = True,
+    ) -> Process:
+        """Start ``argv`` on ``cpus`` with its output in ``<workdir>/<name>.log``. Returns at once, before it is ready.
+
+        ``env`` is added to our own environment. ``workdir`` is the current directory of the child, ``workdir(name)`` by
+        default. ``netns_pid``: live in the network namespace of that process; ``new_netns``: in one of its own.
+        ``high_priority``: nice -20 where the system allows it (see :attr:`Process.nice`).
+        A program that cannot be executed shows as a dead process with the reason in its log. Raises StartError only if
+        the supervisor is closed.
+        """
+        if self._closed:
+            raise StartError(f"cannot start {name}: the supervisor of {self.root} is closed")
+        where = workdir or self.workdir(name)
+        netns = str(netns_pid) if netns_pid is not None else "new" if new_netns else "host"
+        command = [
+            *_PYTHON,
+            launch.__file__,
+            str(os.getpid()),
+            ",".join(str(cpu) for cpu in sorted(cpus)),
+            "high" if high_priority else "normal",
+            netns,
+            *argv,
+        ]
+        return self._spawner.submit(self._start, name, command, where, env or {}, pipe_stdin).result()
+
+    def _start(self, name: str, command: list[str], where: Path, env: Mapping[str, str], pipe_stdin: bool) -> Process:
+        """Fork and register; runs in the spawner thread, so that a Ctrl-C cannot come between the two."""
+        with _open_log(where, name) as log:
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE if pipe_stdin else subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=where,
+                env={**os.environ, **self._base_env(), **env},
+                start_new_session=True,
+                umask=0o077,
+            )
+            process = Process(name, popen, Path(log.name))
+        with (self.root / reaper.PIDS_FILE).open("a", encoding="ascii") as file:
+            file.write(f"{popen.pid} {procfs.start_ticks(popen.pid) or 0}\n")
+        self._processes.append(process)
+        return process
+
+    def _base_env(self) -> dict[str, str]:
+        """DPDK makes its run-time directory even with --no-shconf and leaves it behind: have it under our root."""
+        return {"RUNTIME_DIRECTORY": str(self.root), "XDG_RUNTIME_DIR": str(self.root), "LC_ALL": "C"}
+
+    def close(self) -> None:
+        """End every process, remove the directory and everything tracked. Never raises OSError; safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            for process in self._processes:
+                if process.alive():
+                    process.ask_to_end()
+            for process in reversed(self._processes):
+                process.terminate()
+        finally:
+            self._spawner.shutdown(wait=False)
+            if self._reaper.stdin is not None:
+                self._reaper.stdin.close()
+            self._reaper.wait()
+            reaper.reap(self.root)  # nothing left to do unless someone killed the reaper
+
+
+def default_base() -> Path:
+    """Where run directories are made: $XDG_RUNTIME_DIR if it is usable, else /tmp."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK | os.X_OK):
+        return Path(runtime)
+    return Path("/tmp")
+
+
+def wait_ready(
+    what: str, probe: Callable[[], bool], processes: Iterable[Process] = (), deadline_s: float = READY_DEADLINE_S
+) -> None:
+    """Poll ``probe`` until true. Raises StartError, with log lines, after ``deadline_s`` or when a process dies."""
+    watched = tuple(processes)
+    deadline = time.monotonic() + deadline_s
+    pause_s = 0.001
+    while not probe():
+        for process in watched:
+            if not process.alive():
+                raise StartError(f"{what} did not come up: {process.obituary()}")
+        if time.monotonic() > deadline:
+            tails = "\n".join(f"{p.name} (pid {p.pid}), last log lines:\n{p.log_tail()}" for p in watched)
+            raise StartError(f"{what} did not come up within {deadline_s:g} s\n{tails}".rstrip())
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.02)
+
+
+def sweep_stale(bases: Iterable[Path] | None = None) -> tuple[Path, ...]:
+    """Remove what earlier runs of this user left whose harness is dead. Returns the directories removed."""
+    removed = []
+    for base in {default_base(), Path("/tmp")} if bases is None else set(bases):
+        for root in sorted(base.glob(f"{ROOT_PREFIX}*")):
+            if _is_stale(root):
+                reaper.reap(root)
+                removed.append(root)
+    return tuple(removed)
+
+
+def _write_owner(root: Path) -> None:
+    pid = os.getpid()
+    (root / reaper.OWNER_FILE).write_text(f"{pid} {procfs.start_ticks(pid)} {procfs.boot_id()}\n", encoding="ascii")
+
+
+def _is_stale(root: Path) -> bool:
+    """A run directory of ours whose owner is dead. Without an owner file it may be in the making: spared a minute."""
+    try:
+        status = root.lstat()
+    except OSError:
+        return False
+    if not root.is_dir() or root.is_symlink() or status.st_uid != os.geteuid():
+        return False
+    owner = (procfs.read_text(root / reaper.OWNER_FILE) or "").split()
+    if len(owner) != 3:
+        return not any(root.iterdir()) and time.time() - status.st_mtime > EMPTY_ROOT_GRACE_S
+    pid, start, boot = owner
+    return boot != procfs.boot_id() or not pid.isdigit() or str(procfs.start_ticks(int(pid))) != start
+
+
+def _open_log(where: Path, name: str) -> IO[bytes]:
+    """A new log file, never an old one: ``name.log``, ``name.2.log``, ..."""
+    for number in range(1, 10000):
+        path = where / (f"{name}.log" if number == 1 else f"{name}.{number}.log")
+        with contextlib.suppress(FileExistsError):
+            return path.open("xb")
+    raise StartError(f"10000 log files named {name} in {where}: remove them")

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Small readers of /proc and /sys: None instead of an exception where something is absent or unreadable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def read_text(path: str | Path) -> str | None:
+    """The stripped text of a /proc or /sys file; None if it is absent or unreadable."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def stat_fields(pid: int) -> list[str] | None:
+    """Fields 3.. of /proc/PID/stat (state first); None if there is no such process. Safe for any process name."""
+    text = read_text(f"/proc/{pid}/stat")
+    return text.rpartition(")")[2].split() if text else None
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start time of a process in clock ticks since boot: with the pid, an identity that survives pid reuse."""
+    fields = stat_fields(pid)
+    return int(fields[19]) if fields else None
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    fields = stat_fields(pid)
+    return fields is not None and fields[0] not in ("Z", "X")
+
+
+def boot_id() -> str:
+    """Identifies this boot; start times compare only within one boot."""
+    return read_text("/proc/sys/kernel/random/boot_id") or "unknown"
+
+
+def threads(pid: int) -> dict[int, str]:
+    """Thread id -> thread name of a process; empty if it is gone."""
+    try:
+        tids = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return {}
+    return {tid: read_text(f"/proc/{pid}/task/{tid}/comm") or "" for tid in sorted(tids)}

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The frozen records of planebench: what is measured, what one trial yields, what is derived from trials.
+
+Counts are ints; units are in the names. A record knows nothing of files, processes or switches.
+Terms are those of docs/terminology.md; the trial protocol is docs/design/trials.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+SCHEMA_VERSION = 1
+"""Version of run.json and trials.jsonl. History: 1 = first."""
+
+ScenarioName = Literal["p2p", "p2v", "v2v", "loopback"]
+Direction = Literal["unidirectional", "bidirectional", "reversed"]
+WireName = Literal["virtio", "veth"]
+Hosting = Literal["process"]
+Role = Literal["warmup", "r_plus", "latency"]
+
+L1_OVERHEAD_BYTES = 20
+"""Preamble, start delimiter and inter-frame gap: 20 bytes a frame (METHODOLOGY section 1)."""
+
+
+class VerdictKind(StrEnum):
+    """What a trial, or a result, is worth (DESIGN section 6)."""
+
+    VALID = "valid"
+    TESTER_LIMITED = "tester-limited"
+    DISTURBED = "disturbed"
+    UNSTABLE = "unstable"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A kind and the evidence for it, one sentence each. Every kind but valid has at least one reason."""
+
+    kind: VerdictKind
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind is not VerdictKind.VALID and not self.reasons:
+            raise ValueError(f"verdict {self.kind.value} needs a reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One cell of the matrix: everything that must be equal for two trials to be repetitions of each other.
+
+    ``switch`` is the label in this run: ``planed``, or ``planed#2`` for the second of two entries of the same switch.
+    """
+
+    switch: str
+    scenario: ScenarioName
+    direction: Direction
+    chain_length: int
+    frame_size_bytes: int
+    wire: WireName = "virtio"
+    hosting: Hosting = "process"
+
+    def __post_init__(self) -> None:
+        if (self.scenario == "loopback") != (self.chain_length > 0):
+            raise ValueError(f"chain_length {self.chain_length} does not fit scenario {self.scenario}")
+
+    @property
+    def scenario_label(self) -> str:
+        """``p2p``, ``loopback-3``: for tables and plots."""
+        return f"loopback-{self.chain_length}" if self.scenario == "loopback" else self.scenario
+
+    @property
+    def point_id(self) -> str:
+        """A stable readable id, derived, never parsed."""
+        return "/".join(
+            (self.switch, self.scenario_label, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The load of a trial: flat out (``pps_per_direction`` is None), or a rate for each sending direction.
+
+    ``label`` is what tables group by: ``saturating``, ``0.10``, ``0.50``, ``0.99`` (shares of R+), ``1Mpps``.
+    """
+
+    label: str
+    pps_per_direction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionCounts:
+    """The packet ledger of one direction of one trial, e.g. ``n0->v0``.
+
+    ``intended_packets`` equals ``offered_packets`` flat out: a saturating generator intends what it can.
+    ``refused_packets`` of ``attempted_packets`` were not accepted by the tester's own port (ring full).
+    """
+
+    name: str
+    intended_packets: int
+    offered_packets: int
+    forwarded_packets: int
+    duplicate_packets: int = 0
+    reordered_packets: int = 0
+    corrupt_packets: int = 0
+    unsent_late_packets: int = 0
+    unsent_ring_full_packets: int = 0
+    attempted_packets: int = 0
+    refused_packets: int = 0
+    monitor_bursts: int = 0
+    monitor_full_bursts: int = 0
+
+    @property
+    def lost_packets(self) -> int:
+        """Offered but not received intact; negative only if counting is broken (an invalid trial)."""
+        return self.offered_packets - self.forwarded_packets
+
+    @property
+    def unsent_packets(self) -> int:
+        """Intended but not offered."""
+        return self.intended_packets - self.offered_packets
+
+    @property
+    def loss_ratio(self) -> float:
+        """(lost + unsent) / max(offered, intended): METHODOLOGY section 9."""
+        base = max(self.offered_packets, self.intended_packets)
+        return (self.lost_packets + self.unsent_packets) / base if base else 0.0
+
+    @property
+    def ring_full_share(self) -> float:
+        """Share of send attempts that the tester's port refused."""
+        return self.refused_packets / self.attempted_packets if self.attempted_packets else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyRecord:
+    """Latency of the probes of one trial, all directions: the histogram whole, nothing averaged away.
+
+    ``histogram`` is the standard HDR V2 compressed encoding in base64 (values in ns, 1 ns to 10 s, 3 digits);
+    ``sum_ns`` style figures are derived from it by :mod:`planebench.stats`.
+    """
+
+    probes_sent: int
+    probes_received: int
+    histogram: str
+    overflow: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEvidence:
+    """What the scheduler did to one polling thread during the trial (from /proc schedstat and status)."""
+
+    owner: Literal["switch", "tester"]
+    thread: str
+    cpu: int
+    run_ns: int
+    wait_ns: int
+    involuntary_switches: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoreDistance:
+    """Median round trip of a cache line between two CPUs (DESIGN section 4, "Two bands")."""
+
+    median_ns: float
+    band: Literal["near", "far", "same"]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchCycles:
+    """The switch's own account of the trial, where it has one; None is "unknown", never zero."""
+
+    busy_cycles: int | None = None
+    idle_cycles: int | None = None
+    packets: int | None = None
+    drops: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def cycles_per_packet(self) -> float | None:
+        """Busy TSC cycles per packet that the switch received."""
+        if self.busy_cycles is None or not self.packets:
+            return None
+        return self.busy_cycles / self.packets
+
+    @property
+    def busy_share(self) -> float | None:
+        """Busy / (busy + idle) of the switch core, 0..1."""
+        if self.busy_cycles is None or self.idle_cycles is None or self.busy_cycles + self.idle_cycles <= 0:
+            return None
+        return self.busy_cycles / (self.busy_cycles + self.idle_cycles)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the verdict of a trial rests on."""
+
+    threads: tuple[ThreadEvidence, ...] = ()
+    poll_gaps: int = 0
+    poll_gap_sum_ns: int = 0
+    poll_gap_max_ns: int = 0
+    poll_gap_threshold_ns: int = 0
+    steal_ns: int = 0
+    distance_before: CoreDistance | None = None
+    distance_after: CoreDistance | None = None
+    tester_busy_share: float | None = None
+    foreign_packets: int = 0
+    stale_packets: int = 0
+    shared_cpu: bool = False
+    """Switch and tester had to share a CPU: the numbers do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One load, one duration, one set of counts: a line of trials.jsonl."""
+
+    index: int
+    point: Point
+    role: Role
+    load: Load
+    intended_duration_ns: int
+    offered_duration_ns: int
+    started_at: str
+    directions: tuple[DirectionCounts, ...]
+    verdict: Verdict
+    evidence: Evidence = field(default_factory=Evidence)
+    switch: SwitchCycles = field(default_factory=SwitchCycles)
+    latency: LatencyRecord | None = None
+    repetition: int = 0
+
+    @property
+    def forwarded_packets(self) -> int:
+        """All directions together."""
+        return sum(d.forwarded_packets for d in self.directions)
+
+    @property
+    def throughput_pps(self) -> float:
+        """Aggregate forwarded rate over the send duration."""
+        return self.forwarded_packets * 1e9 / self.offered_duration_ns if self.offered_duration_ns else 0.0
+
+    @property
+    def offered_pps(self) -> float:
+        """Aggregate offered rate over the send duration."""
+        total = sum(d.offered_packets for d in self.directions)
+        return total * 1e9 / self.offered_duration_ns if self.offered_duration_ns else 0.0
+
+    @property
+    def loss_ratio(self) -> float:
+        """Aggregate (lost + unsent) / max(offered, intended)."""
+        base = sum(max(d.offered_packets, d.intended_packets) for d in self.directions)
+        missing = sum(d.lost_packets + d.unsent_packets for d in self.directions)
+        return missing / base if base else 0.0
+
+    @property
+    def band(self) -> str | None:
+        """The core-distance band this trial belongs to; None when unknown or when it changed."""
+        before, after = self.evidence.distance_before, self.evidence.distance_after
+        if before is None or after is None or before.band != after.band:
+            return None
+        return before.band
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """Latency at one load, all valid trials' histograms merged. Microseconds."""
+
+    load: str
+    intended_pps: float
+    achieved_fraction: float
+    """Forwarded / intended during the latency trials."""
+    mean: float
+    stddev: float
+    p50: float
+    p90: float
+    p99: float
+    p99_9: float
+    max: float
+    samples: int
+    probes_sent: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a point came to: derived from its trials, never stored."""
+
+    point: Point
+    version: str
+    verdict: Verdict
+    throughput_pps: float | None
+    """R+: mean of the counting saturating trials; a lower bound where the verdict is tester-limited; None if none counts."""
+    throughput_stddev_pps: float | None
+    throughput_trials_pps: tuple[float, ...]
+    loss_ratio: float | None
+    band: str | None
+    latency: tuple[LatencySummary, ...]
+    switch_cycles_per_packet: float | None
+    switch_busy_share: float | None
+    trials: tuple[int, ...]
+    """Indices of the trials the result rests on."""
+    rejected: int = 0
+    """Trials of this point that did not count."""
+
+    @property
+    def throughput_l1_gbps(self) -> float | None:
+        """Layer-1 rate, as in the papers: (frame + 20) x 8 bits."""
+        if self.throughput_pps is None:
+            return None
+        return self.throughput_pps * (self.point.frame_size_bytes + L1_OVERHEAD_BYTES) * 8 / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchInfo:
+    """A switch of a run: its label, the adapter behind it, what it is."""
+
+    label: str
+    adapter: str
+    version: str
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A switch or point that did not run, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """run.json: written first, whole, before any trial."""
+
+    run_id: str
+    name: str
+    started_at: str
+    command: tuple[str, ...]
+    seed: int
+    planebench_version: str
+    host: dict[str, str | int | float | bool | None]
+    settings: dict[str, str | int | float | bool | None]
+    switches: tuple[SwitchInfo, ...]
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    schema_version: int = SCHEMA_VERSION

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run as it is read back: header, trials, how it ended. What statistics and reports take, wherever it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.records import RunHeader, Skipped, Trial
+
+RunStatus = Literal["complete", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """finished.json: the run came to an orderly end. ``finished_at`` is RFC 3339 UTC."""
+
+    status: RunStatus
+    finished_at: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything a run folder holds. ``finished`` is None for a run that was killed, or is still going on."""
+
+    header: RunHeader
+    trials: tuple[Trial, ...] = ()
+    finished: Finished | None = None
+    skipped: tuple[Skipped, ...] = ()
+    """Of the header and those that came up while the run went on."""
+    warnings: tuple[str, ...] = ()
+    """Of the header, and what was wrong with the folder when it was read."""
+
+    @property
+    def switch_labels(self) -> tuple[str, ...]:
+        """Labels in the order of the header; labels that only trials know come last."""
+        known = [s.label for s in self.header.switches]
+        return tuple(dict.fromkeys(known + [t.point.switch for t in self.trials]))
+
+    def version_of(self, label: str) -> str:
+        """Version of the switch with this label; ``unknown`` if the header does not name it."""
+        return next((s.version for s in self.header.switches if s.label == label), "unknown")

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which core runs what, and the documents that follow from it. Pure: facts in, records and documents out."""
+
+from planebench.placement.place import Cpus, Placement, place
+from planebench.placement.tasks import Task, Worker, assign_tasks, tester_tasks
+from planebench.placement.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
+
+__all__ = [
+    "Cpus",
+    "LinkSettings",
+    "Placement",
+    "Task",
+    "VethPair",
+    "Worker",
+    "assign_tasks",
+    "full_stage",
+    "place",
+    "switch_request",
+    "tester_tasks",
+    "wire_stage",
+]

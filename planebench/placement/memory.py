@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much memory a planed process needs for its ports."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
+
+MBUF_HEADROOM_BYTES = 128
+"""RTE_PKTMBUF_HEADROOM of DPDK."""
+MBUF_OVERHEAD_BYTES = 256
+"""struct rte_mbuf (128), object header (64), and its share of the ring that holds the free ones."""
+STANDARD_DATA_BYTES = 2176
+"""2048 and headroom: a frame of 1518 in one piece."""
+JUMBO_DATA_BYTES = 9728 + MBUF_HEADROOM_BYTES
+"""A frame of 9000 in one piece; 9728 is what virtio takes at most (VIRTIO_MAX_RX_PKTLEN)."""
+
+CACHED_MBUFS = 2048
+"""What bursts in flight and the caches of the workers hold beside the rings, with room to spare."""
+TESTER_POOLS = 5
+"""All ports receive into one pool; each generator sends from its own: two, and two more that were just replaced."""
+GENERATOR_MBUFS = 1024
+"""What a generator's pool holds beside two rings."""
+EAL_MB = 64
+"""DPDK itself: memzones, port tables, rings."""
+MIN_MB = 128
+
+
+class Memory(TypedDict):
+    """The ``memory`` object of a planed document."""
+
+    hugepages: bool
+    size_mb: int
+    mbuf_count: int
+    mbuf_data_bytes: int
+
+
+def memory(*, ports: int, ring_size: int, max_frame_bytes: int, hugepages: bool, pools: int = TESTER_POOLS) -> Memory:
+    """Memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to ``max_frame_bytes``.
+
+    ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch.
+
+    ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
+    buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
+    one, the count that wastes no memory in a DPDK mempool. A pool that ran dry would look like loss in the switch.
+    """
+    wanted = 2 * ring_size * ports + CACHED_MBUFS
+    mbuf_count = (1 << wanted.bit_length()) - 1
+    data_bytes = STANDARD_DATA_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_DATA_BYTES
+    mbufs = mbuf_count + (pools - 1) * (2 * ring_size + GENERATOR_MBUFS)
+    size_mb = max(MIN_MB, EAL_MB + -(-mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) // 2**20))
+    return {"hugepages": hugepages, "size_mb": size_mb, "mbuf_count": mbuf_count, "mbuf_data_bytes": data_bytes}

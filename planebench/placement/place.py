@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cores for the switch, the tester, the VNFs, and everything that does not poll.
+
+The rule (DESIGN section 2): the switch has a core for itself as soon as there are two; what polls shares a core by
+taking turns inside one worker, never by being scheduled against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planebench.model.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Cpus:
+    """The CPUs this process may use, and how they hang together.
+
+    ``siblings`` gives for a CPU all CPUs of its physical core (itself may be left out), ``numa_node`` its node.
+    A CPU that is missing from them is a core of its own on node 0.
+    """
+
+    allowed: tuple[int, ...]
+    siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    numa_node: Mapping[int, int] = field(default_factory=dict)
+
+    def node(self, cpu: int) -> int:
+        """The NUMA node of a CPU."""
+        return self.numa_node.get(cpu, 0)
+
+    def core(self, cpu: int) -> frozenset[int]:
+        """The allowed CPUs that share a physical core with ``cpu``, itself included."""
+        return (self.siblings.get(cpu, frozenset()) & frozenset(self.allowed)) | {cpu}
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Who runs where. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF of the chain.
+
+    ``shared``: the switch has no core for itself, so the numbers do not count. Each warning is a sentence that says
+    what is wrong and the way out.
+    """
+
+    switch_cpu: int
+    tester_cpus: tuple[int, ...]
+    vnf_cpus: tuple[int, ...]
+    control_cpus: frozenset[int]
+    shared: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def place(cpus: Cpus, vnf_count: int = 0) -> Placement:
+    """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
+
+    One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
+    the tester one, each VNF one while there are cores, then a second one for the tester if one is left for control.
+    Raises UsageError when no CPU is allowed.
+    """
+    if not cpus.allowed:
+        raise UsageError("no CPU to run on: the set of allowed CPUs is empty; give at least one, better two")
+    if len(cpus.allowed) == 1:
+        return _everything_on(cpus.allowed[0], vnf_count)
+    switch = _switch_cpu(cpus)
+    first, *others = _ranked(cpus, switch)
+    rest = [cpu for cpu in others if cpu not in cpus.core(switch)]
+    vnf_cpus = _vnf_cpus(rest, vnf_count) or (first,) * vnf_count
+    left = [cpu for cpu in rest if cpu not in vnf_cpus]
+    tester = (first, left.pop(0)) if len(left) >= 2 and _near_and_whole(cpus, left[0], switch) else (first,)
+    used = {switch, *tester, *vnf_cpus}
+    whole = [cpu for cpu in left if not cpus.core(cpu) & used]
+    return Placement(
+        switch_cpu=switch,
+        tester_cpus=tester,
+        vnf_cpus=vnf_cpus,
+        control_cpus=frozenset(whole or left or (first,)),
+        warnings=_warnings(cpus, switch, used),
+    )
+
+
+def _everything_on(cpu: int, vnf_count: int) -> Placement:
+    text = (
+        f"only CPU {cpu} is allowed: switch and tester share it and are scheduled in turns, so the numbers do not "
+        "count; give two CPUs or more"
+    )
+    return Placement(cpu, (cpu,), (cpu,) * vnf_count, frozenset({cpu}), shared=True, warnings=(text,))
+
+
+def _primaries(cpus: Cpus) -> list[int]:
+    """One CPU of each physical core: the lowest allowed one."""
+    return [cpu for cpu in sorted(cpus.allowed) if cpu == min(cpus.core(cpu))]
+
+
+def _switch_cpu(cpus: Cpus) -> int:
+    """The last core of the NUMA node with the most cores; the last CPU where there is one core only."""
+    primaries = _primaries(cpus)
+    if len(primaries) == 1:
+        return max(cpus.allowed)
+    nodes = [cpus.node(cpu) for cpu in primaries]
+    best = max(nodes, key=lambda node: (nodes.count(node), node))
+    return max(cpu for cpu in primaries if cpus.node(cpu) == best)
+
+
+def _ranked(cpus: Cpus, switch: int) -> list[int]:
+    """The other CPUs, best first: whole cores before siblings, near before far, the switch's own sibling last."""
+    primaries = frozenset(_primaries(cpus))
+
+    def rank(cpu: int) -> tuple[bool, bool, bool, int]:
+        return (cpu in cpus.core(switch), cpu not in primaries, cpus.node(cpu) != cpus.node(switch), cpu)
+
+    return sorted((cpu for cpu in cpus.allowed if cpu != switch), key=rank)
+
+
+def _near_and_whole(cpus: Cpus, cpu: int, switch: int) -> bool:
+    """Whether a CPU is worth giving to the second end: a core of its own, on the node of the switch."""
+    return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(switch)
+
+
+def _vnf_cpus(available: list[int], count: int) -> tuple[int, ...]:
+    """A CPU for each VNF; neighbours in the chain share where there are fewer CPUs. Empty if there is none."""
+    used = min(count, len(available))
+    return tuple(available[k * used // count] for k in range(count)) if used else ()
+
+
+def _warnings(cpus: Cpus, switch: int, used: set[int]) -> tuple[str, ...]:
+    found = []
+    beside = sorted((cpus.core(switch) & used) - {switch})
+    if beside:
+        found.append(
+            f"CPU {switch} of the switch and CPU {beside[0]} of the tester are threads of one physical core and slow "
+            "each other down; give CPUs of two cores"
+        )
+    far = sorted(cpu for cpu in used if cpus.node(cpu) != cpus.node(switch))
+    if far:
+        found.append(
+            f"CPU {switch} of the switch is on NUMA node {cpus.node(switch)}, CPU {far[0]} on node "
+            f"{cpus.node(far[0])}: every packet crosses the socket; give more CPUs of one node"
+        )
+    return tuple(found)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tester process runs for a topology, and which worker polls which task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.placement.place import Placement
+from planebench.scenarios import Topology
+
+TaskKind = Literal["monitor", "l2fwd", "generator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of the planed tester (docs/design/planed-protocol.md). ``stream`` is for generators only."""
+
+    name: str
+    kind: TaskKind
+    ports: tuple[str, ...]
+    stream: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A pinned polling thread and the names of its tasks, in polling order."""
+
+    name: str
+    cpu: int
+    tasks: tuple[str, ...]
+
+
+def tester_tasks(topology: Topology) -> tuple[Task, ...]:
+    """Every task of a topology, in polling order: monitors, VNFs in chain order, generators.
+
+    Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
+    so one live topology serves all of them. An echo topology sends and receives at end a alone.
+    Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
+    """
+    ends = topology.ends[:1] if topology.echo else topology.ends
+    return (
+        *(Task(f"mon-{port}", "monitor", (port,)) for port in ends),
+        *(Task(vnf.name, "l2fwd", vnf.ports) for vnf in topology.vnfs),
+        *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate(ends)),
+    )
+
+
+def assign_tasks(placement: Placement, topology: Topology) -> tuple[Worker, ...]:
+    """The workers of the tester: one for each CPU that has a task, tasks in the order of :func:`tester_tasks`.
+
+    Generator and monitor of an end share a CPU; with two tester CPUs each end has its own.
+    """
+    cpu_of = dict(_cpu_of_task(placement, topology))
+    names = [task.name for task in tester_tasks(topology)]
+    cpus = sorted({cpu_of[name] for name in names})
+    return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
+
+
+def _cpu_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str, int]]:
+    """A CPU for each possible task; a VNF that placement knows nothing of (an echo) runs on the CPU of end b."""
+    for end, port in enumerate(topology.ends):
+        cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
+        yield f"mon-{port}", cpu
+        yield f"gen-{port}", cpu
+    spread = (*placement.vnf_cpus, *placement.tester_cpus[-1:] * len(topology.vnfs))
+    for vnf, cpu in zip(topology.vnfs, spread, strict=False):
+        yield vnf.name, cpu

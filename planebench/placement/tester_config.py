@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The planed document of the tester, and the request to the switch: the two sides of the same ports.
+
+A wire port ``n*`` is a vhost-user device that the tester listens on and the switch drives (``virtio``), or one end of a
+veth pair (``veth``). A VNF port ``v*`` is a vhost-user device of the switch that the tester drives as a VNF would.
+So the tester comes up in two stages: :func:`wire_stage` before the switch starts, :func:`full_stage` after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planebench.model.records import WireName
+from planebench.placement.af_packet import af_packet_devargs
+from planebench.placement.memory import memory
+from planebench.placement.place import Placement
+from planebench.placement.tasks import Task, Worker, tester_tasks
+from planebench.planed import PROTOCOL_VERSION
+from planebench.scenarios import Topology, TopologyPort
+from planebench.switches.base import SwitchPort, SwitchRequest
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class VethPair:
+    """The two kernel interfaces that are one wire."""
+
+    tester: str
+    switch: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSettings:
+    """How the ports of one topology are realised; equal for every switch of a comparison.
+
+    ``workdir`` is private to the topology and short: sockets live in it (107 characters at most, with their name).
+    ``name`` is the tester's EAL file prefix and must differ between testers that live at the same time.
+    ``veths`` is needed on the veth wire only, one pair for each wire port.
+    """
+
+    workdir: Path
+    wire: WireName = "virtio"
+    ring_size: int = 256
+    hugepages: bool = False
+    max_frame_bytes: int = 1518
+    name: str = "tester"
+    nice: int | None = None
+    veths: Mapping[str, VethPair] = field(default_factory=dict)
+
+    def socket(self, port: str) -> Path:
+        """The unix socket of a vhost-user port; the same path on both sides."""
+        return self.workdir / f"{port}.sock"
+
+
+def wire_stage(topology: Topology, links: LinkSettings) -> Document:
+    """The tester before the switch is started: its wire ports, nothing polls. Memory is that of the full stage."""
+    wires = [port for port in topology.ports if port.side == "wire"]
+    return _document(topology, links, wires, (), ())
+
+
+def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
+    """The tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
+    return _document(topology, links, topology.ports, tester_tasks(topology), workers)
+
+
+def switch_request(
+    topology: Topology, placement: Placement, links: LinkSettings, *, netns_pid: int | None = None
+) -> SwitchRequest:
+    """What a switch adapter is started with for this topology; ``netns_pid`` as in SwitchRequest."""
+    return SwitchRequest(
+        ports=tuple(_switch_port(port, links) for port in topology.ports),
+        cross_connects=topology.cross_connects,
+        cpu=placement.switch_cpu,
+        control_cpus=placement.control_cpus,
+        workdir=links.workdir,
+        hugepages=links.hugepages,
+        max_frame_bytes=links.max_frame_bytes,
+        netns_pid=netns_pid,
+    )
+
+
+def _document(
+    topology: Topology,
+    links: LinkSettings,
+    ports: Sequence[TopologyPort],
+    tasks: Sequence[Task],
+    workers: Sequence[Worker],
+) -> Document:
+    document: Document = {
+        "version": PROTOCOL_VERSION,
+        "name": links.name,
+        "memory": memory(
+            ports=len(topology.ports),
+            ring_size=links.ring_size,
+            max_frame_bytes=links.max_frame_bytes,
+            hugepages=links.hugepages,
+        ),
+        "ports": [_tester_port(port, links) for port in ports],
+        "tasks": [_task(task) for task in tasks],
+        "workers": [{"name": worker.name, "cpu": worker.cpu, "tasks": list(worker.tasks)} for worker in workers],
+    }
+    if links.nice is not None:
+        document["nice"] = links.nice
+    return document
+
+
+def _task(task: Task) -> Document:
+    document: Document = {"name": task.name, "kind": task.kind, "ports": list(task.ports)}
+    if task.stream is not None:
+        document["stream"] = task.stream
+    return document
+
+
+def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
+    common = {"name": port.name, "ring_size": links.ring_size}
+    if port.side == "wire" and links.wire == "veth":
+        arguments = af_packet_devargs(links.veths[port.name].tester, links.ring_size, links.max_frame_bytes)
+        return {**common, "kind": "ethdev", "device": f"net_af_packet_{port.name},{arguments}"}
+    kind = "vhost-user" if port.side == "wire" else "virtio-user"
+    return {**common, "kind": kind, "path": str(links.socket(port.name))}
+
+
+def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:
+    if port.side == "wire" and links.wire == "veth":
+        interface = links.veths[port.name].switch
+        return SwitchPort(port.name, "af_packet", interface=interface, ring_size=links.ring_size)
+    if port.side == "wire":
+        return SwitchPort(port.name, "virtio-user", path=links.socket(port.name), ring_size=links.ring_size)
+    return SwitchPort(port.name, "vhost-user", path=links.socket(port.name), ring_size=links.ring_size)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Our data plane as a program: where it is, what version, and its JSON-RPC socket (docs/design/planed-protocol.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from planebench.model.errors import PlanebenchError, StartError
+
+PROTOCOL_VERSION = 1
+PLANED_ENV = "PLANEBENCH_PLANED"
+REMEDY = f"build it with `make`, or set {PLANED_ENV} to the path of the planed program"
+
+
+class RpcError(PlanebenchError):
+    """planed answered with an error; ``code`` and ``message`` are its own words, ``method`` is what was asked."""
+
+    exit_code = 4
+
+    def __init__(self, method: str, code: int, message: str) -> None:
+        super().__init__(f"planed refused {method}: {message} ({code})")
+        self.method = method
+        self.code = code
+        self.message = message
+
+
+class RpcClosedError(PlanebenchError):
+    """The connection to planed broke or an answer did not come in time. The process may have died: look at its log."""
+
+    exit_code = 4
+
+
+def find_planed() -> Path | None:
+    """The planed program: $PLANEBENCH_PLANED, else beside our Python, else on PATH. None if it is nowhere.
+
+    A $PLANEBENCH_PLANED that is not a program finds nothing: a wrong setting never means another binary.
+    """
+    wanted = os.environ.get(PLANED_ENV)
+    if wanted:
+        found = shutil.which(wanted)
+        return Path(found).resolve() if found else None
+    for candidate in (Path(sys.executable).parent / "planed", Path(sys.prefix) / "bin" / "planed"):
+        if os.access(candidate, os.X_OK) and candidate.is_file():
+            return candidate
+    found = shutil.which("planed")
+    return Path(found) if found else None
+
+
+def planed_version() -> str | None:
+    """What ``planed --version`` says, in one line; None if planed is absent or does not answer."""
+    binary = find_planed()
+    lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
+    return lines[0] if lines else None
+
+
+@functools.lru_cache(maxsize=16)
+def program_lines(argv: tuple[str, ...], mtime_ns: int) -> tuple[str, ...] | None:
+    """What a program prints, None if it fails or takes over 10 s. Cached per version of the file (``mtime_ns``)."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True, stdin=subprocess.DEVNULL)
+        return tuple((done.stdout or done.stderr).strip().splitlines())
+    return None
+
+
+class PlanedClient:
+    """One connection to the socket of a planed process. Not thread-safe; a context manager.
+
+    Connecting retries until ``deadline_s``, because the socket appears only when planed is ready; ``give_up`` is called
+    between tries and may raise (the process died). Raises StartError when the deadline passes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        deadline_s: float = 20.0,
+        timeout_s: float = 10.0,
+        give_up: Callable[[], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.timeout_s = timeout_s
+        self._ids = itertools.count(1)
+        self._received = b""
+        self._socket = _connect(path, time.monotonic() + deadline_s, give_up)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; planed runs on."""
+        self._socket.close()
+
+    def call(
+        self, method: str, params: dict[str, Any] | None = None, *, timeout_s: float | None = None
+    ) -> dict[str, Any]:
+        """One request and its result. Raises RpcError if planed refuses, RpcClosedError if it is gone or silent."""
+        number = next(self._ids)
+        request: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
+        if params is not None:
+            request["params"] = params
+        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        try:
+            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            answer = self._answer_to(number, deadline)
+        except OSError as error:
+            raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
+        if "error" in answer:
+            raise RpcError(method, int(answer["error"].get("code", 0)), str(answer["error"].get("message", "")))
+        result = answer.get("result")
+        return result if isinstance(result, dict) else {}
+
+    def _answer_to(self, number: int, deadline: float) -> dict[str, Any]:
+        """The answer with this id; late answers to calls that timed out are skipped."""
+        while True:
+            answer = json.loads(self._line(deadline))
+            if isinstance(answer, dict) and answer.get("id") in (number, None):
+                return answer
+
+    def _line(self, deadline: float) -> bytes:
+        while b"\n" not in self._received:
+            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            chunk = self._socket.recv(1 << 16)
+            if not chunk:
+                raise ConnectionResetError("it closed the connection")
+            self._received += chunk
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+
+def _connect(path: Path, deadline: float, give_up: Callable[[], None] | None) -> socket.socket:
+    pause_s = 0.001
+    while True:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            client.settimeout(max(deadline - time.monotonic(), 0.001))
+            client.connect(str(path))
+            return client
+        except OSError as error:
+            client.close()
+            if give_up is not None:
+                give_up()
+            if time.monotonic() >= deadline:
+                raise StartError(f"cannot connect to planed on {path}: {error}; is it running?") from error
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.02)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plans from YAML: the suites that come with planebench, by name, and files of the user, by path."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.plans.plan import Plan
+from planebench.plans.schema import plan_from_document
+
+_SUITES = files("planebench.plans") / "suites"
+
+
+def list_suites() -> tuple[str, ...]:
+    """Names of the suites that come with planebench, sorted."""
+    return tuple(sorted(Path(entry.name).stem for entry in _SUITES.iterdir() if entry.name.endswith(".yaml")))
+
+
+def load_plan(name_or_path: str | Path) -> Plan:
+    """The suite of that name, or the plan in that file (a path has a ``/`` or ends in .yaml or .yml).
+
+    UsageError: no such suite, no such file, not YAML, or not a plan.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
+        return _parse(_read(Path(text)), text)
+    if text not in list_suites():
+        raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan of your own, as {text}.yaml")
+    return _parse((_SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(
+            f"plan {path} cannot be read: {reason}; give a readable YAML file or a suite ({', '.join(list_suites())})"
+        ) from None
+
+
+def _parse(text: str, source: str) -> Plan:
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+    return plan_from_document(document, source)

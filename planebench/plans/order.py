@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The order of trials: repetitions of all switches interleaved, seeded, so that drift of the machine hits all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from planebench.model.records import Direction, Point, ScenarioName, WireName
+
+GroupKey = tuple[ScenarioName, int, WireName]
+Cell = tuple[Direction, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Points that run on the same topology: one live topology for each switch serves them all."""
+
+    scenario: ScenarioName
+    chain_length: int
+    wire: WireName
+    points: tuple[Point, ...]
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Labels of the switches in it, in plan order."""
+        return tuple(dict.fromkeys(point.switch for point in self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One trial to run: a point, the label of its load, and the number of the repetition, from 0."""
+
+    point: Point
+    load: str
+    repetition: int
+
+
+def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
+    """The points by topology, in the order in which the topologies first appear."""
+    groups: dict[GroupKey, list[Point]] = {}
+    for point in points:
+        groups.setdefault((point.scenario, point.chain_length, point.wire), []).append(point)
+    return tuple(Group(*key, tuple(members)) for key, members in groups.items())
+
+
+def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] = ("saturating",)) -> tuple[Step, ...]:
+    """Every repetition of every point of the group at every load, exactly once.
+
+    Within a repetition the cells (direction, frame size, load) come in a random order, and within a cell the switches
+    do; so a switch never runs a cell twice in a row if there are two switches or more. The order follows from the
+    seed and the group alone: other groups of a run do not change it.
+    """
+    rng = Random(f"{seed}/{group.scenario}/{group.chain_length}/{group.wire}/{','.join(loads)}")
+    steps: list[Step] = []
+    for repetition in range(repetitions):
+        cells = _cells(group, loads)
+        rng.shuffle(cells)
+        for cell in cells:
+            steps.extend(_cell_steps(group, cell, repetition, rng, steps[-1] if steps else None))
+    return tuple(steps)
+
+
+def _cells(group: Group, loads: Sequence[str]) -> list[Cell]:
+    return list(dict.fromkeys((p.direction, p.frame_size_bytes, load) for p in group.points for load in loads))
+
+
+def _cell_steps(group: Group, cell: Cell, repetition: int, rng: Random, last: Step | None) -> Iterator[Step]:
+    """One repetition of one cell: its points, one for each switch, in random order.
+
+    The last cell of a repetition may be the first of the next; then the switch that ran it last must not go first.
+    """
+    direction, size, load = cell
+    points = [p for p in group.points if (p.direction, p.frame_size_bytes) == (direction, size)]
+    rng.shuffle(points)
+    if last is not None and (last.point, last.load) == (points[0], load):
+        points.append(points.pop(0))
+    return (Step(point, load, repetition) for point in points)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The border: a plan document (parsed YAML) is checked here, whole, and becomes a :class:`Plan`. Keys are closed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.records import Direction, Hosting, ScenarioName, WireName
+from planebench.plans.plan import LatencyPlan, MissingSwitches, Plan, ThroughputPlan
+from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+
+T = TypeVar("T")
+OneOrMore = Annotated[tuple[T, ...], Field(min_length=1)]
+Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1000)]
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Rate = Annotated[int, Field(ge=1, le=1_000_000_000)]
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+
+RING_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+
+
+def check_ring_size(value: Any) -> int:
+    """Descriptors of a ring: a power of two that every wire can have; anything else is a UsageError."""
+    if value in RING_SIZES and not isinstance(value, bool):
+        return int(value)
+    raise UsageError(f'ring_size "{value}" is not valid. Valid: {", ".join(map(str, RING_SIZES))}')
+
+
+class _Closed(BaseModel):
+    """Unknown keys are errors, and so is a string where a number belongs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ThroughputModel(_Closed):
+    """``throughput:`` of a plan."""
+
+    duration_s: Seconds
+    warmup_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0
+    repetitions: Count
+    retries: Annotated[int, Field(ge=0, le=100)] = 2
+
+    def record(self) -> ThroughputPlan:
+        """The frozen record."""
+        return ThroughputPlan(self.duration_s, self.warmup_s, self.repetitions, self.retries)
+
+
+class LatencyModel(_Closed):
+    """``latency:`` of a plan."""
+
+    loads: tuple[Share, ...]
+    duration_s: Seconds
+    repetitions: Count = 1
+    probe_rate_pps: Rate = 1000
+    v2v_pps: Rate = 1_000_000
+
+    def record(self) -> LatencyPlan:
+        """The frozen record."""
+        loads = tuple(dict.fromkeys(self.loads))
+        return LatencyPlan(loads, self.duration_s, self.repetitions, self.probe_rate_pps, self.v2v_pps)
+
+
+class PlanModel(_Closed):
+    """A plan file."""
+
+    version: Literal[1]
+    name: Name
+    description: str = ""
+    switches: OneOrMore[Annotated[str, Field(min_length=1)]]
+    scenarios: OneOrMore[Annotated[ScenarioName, BeforeValidator(lambda value: parse_scenario(str(value)))]]
+    directions: OneOrMore[Annotated[Direction, BeforeValidator(lambda value: parse_direction(str(value)))]] = (
+        "unidirectional",
+        "bidirectional",
+    )
+    frame_sizes_bytes: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_frame_size(_plain(value)))]]
+    chain_lengths: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_chain_length(_plain(value)))]] = (1,)
+    wire: WireName = "virtio"
+    hosting: Hosting = "process"
+    ring_size: Annotated[int, BeforeValidator(check_ring_size)] = 256
+    missing_switches: MissingSwitches = "error"
+    throughput: ThroughputModel
+    latency: LatencyModel
+    seed: Annotated[int, Field(ge=0)] = 1
+    time_budget_s: Annotated[float, Field(gt=0)] | None = None
+
+    def record(self) -> Plan:
+        """The frozen record; a value named twice counts once, except for a switch."""
+        return Plan(
+            name=self.name,
+            description=self.description,
+            switches=self.switches,
+            scenarios=_once(self.scenarios),
+            directions=_once(self.directions),
+            frame_sizes_bytes=_once(self.frame_sizes_bytes),
+            chain_lengths=_once(self.chain_lengths),
+            throughput=self.throughput.record(),
+            latency=self.latency.record(),
+            seed=self.seed,
+            wire=self.wire,
+            hosting=self.hosting,
+            ring_size=self.ring_size,
+            missing_switches=self.missing_switches,
+            time_budget_s=self.time_budget_s,
+        )
+
+
+def plan_from_document(document: object, source: str) -> Plan:
+    """A Plan from parsed YAML. UsageError: ``source``, the key, its value, and what is valid."""
+    if not isinstance(document, dict):
+        raise UsageError(f"{source}: a plan is a mapping of keys; `planebench plan show quick` shows one")
+    try:
+        return PlanModel.model_validate(document).record()
+    except ValidationError as error:
+        raise _usage_error(error.errors()[0], source) from None
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+
+
+def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
+    """One sentence for the first thing that pydantic found."""
+    path = ".".join(map(str, detail["loc"]))
+    if detail["type"] == "extra_forbidden":
+        model = _model_at(detail["loc"][:-1])
+        return UsageError(f"{source}: {unknown('key', path, [*_full_keys(model, detail['loc'][:-1])])}")
+    if detail["type"] == "missing":
+        return UsageError(f"{source}: key {path} is missing; add it")
+    return UsageError(f'{source}: {path}: "{detail["input"]}" is not valid: {detail["msg"]}')
+
+
+def _model_at(location: tuple[int | str, ...]) -> type[_Closed]:
+    sections: dict[tuple[int | str, ...], type[_Closed]] = {
+        ("throughput",): ThroughputModel,
+        ("latency",): LatencyModel,
+    }
+    return sections.get(location, PlanModel)
+
+
+def _full_keys(model: type[_Closed], location: tuple[int | str, ...]) -> list[str]:
+    prefix = "".join(f"{part}." for part in location)
+    return [prefix + key for key in model.model_fields]
+
+
+def _once(values: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _plain(value: Any) -> str | int:
+    """What the parsers of sizes take; a float or a bool goes in as its text and is refused there by name."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One Altair definition a figure, used for the page (SVG) and for image files alike.
+
+Charts are about 340 px wide, so that a phone shows them unscaled and a desk screen three in a row. Their colours for
+text and lines are the three of :mod:`planebench.report.palette`, which the page replaces in dark mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from planebench.report.chart_data import Row, apart, end_labels
+from planebench.report.palette import GRID, INK, MUTED
+
+FONT = "Helvetica, Arial, sans-serif"
+BAR_STEP = 19
+"""Height of a switch's row in px."""
+
+Colours = Mapping[str, str]
+"""Switch label -> colour, in the order of the run."""
+
+
+def throughput_bars(rows: Sequence[Row], colours: Colours, top: float) -> alt.TopLevelMixin:
+    """Horizontal bars by frame size and switch; whisker = lowest to highest trial; pale and dashed = lower bound.
+
+    ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
+    """
+    base = alt.Chart(_data(rows)).encode(y=_switch_axis(rows, colours))
+    x = alt.X("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
+    bars = base.mark_bar(height={"band": 0.74}, strokeWidth=1.2).encode(
+        x=x,
+        color=_colour(colours),
+        stroke=_colour(colours),
+        fillOpacity=_when("limited", 0.28, 1.0),
+        strokeDash=alt.condition("datum.limited", alt.value([3, 2]), alt.value([1, 0])),
+        description="tip:N",
+    )
+    whiskers = (
+        base.transform_filter("datum.high > datum.low")
+        .mark_rule(color=INK, strokeWidth=1.2)
+        .encode(x="low:Q", x2="high:Q")
+    )
+    labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
+        x="high:Q", text="label:N", color=_when("counts", INK, MUTED)
+    )
+    return _by_row(alt.layer(bars, whiskers, labels).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
+
+
+def chain_curves(rows: Sequence[Row], colours: Colours, top: float) -> alt.TopLevelMixin:
+    """Throughput over chain length, a line a switch, labelled at its end; hollow points are lower bounds."""
+    chains = sorted({row["chain"] for row in rows})
+    shown = [row for row in rows if row["counts"]]
+    x = alt.X("chain:O", title="VNFs in the chain", scale=alt.Scale(domain=chains), axis=alt.Axis(labelAngle=0))
+    y = alt.Y("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
+    base = alt.Chart(_data(shown)).encode(x=x, y=y, color=_colour(colours))
+    lines = base.mark_line(strokeWidth=2)
+    whiskers = base.mark_rule(strokeWidth=1.2).encode(y="low:Q", y2="high:Q")
+    points = base.mark_point(size=42, strokeWidth=1.8, opacity=1).encode(
+        fill=alt.condition("datum.limited", alt.value("transparent"), _colour(colours)), description="tip:N"
+    )
+    labels = _end_labels(end_labels(shown, "chain", "mpps", top * 0.075), x, "label_y:Q", colours)
+    return _plain(alt.layer(lines, whiskers, points, labels).properties(width=240, height=190))
+
+
+def latency_ranges(rows: Sequence[Row], colours: Colours, domain: tuple[float, float]) -> alt.TopLevelMixin:
+    """By load and switch, on a log axis: dot = median, thick line to p99, thin line to p99.9; pale = does not count."""
+    scale = alt.Scale(type="log", domain=list(domain), nice=False)
+    axis = alt.Axis(format="~g", values=_log_ticks(*domain))
+    base = alt.Chart(_data(rows)).encode(
+        y=_switch_axis(rows, colours), color=_colour(colours), opacity=_when("counts", 1.0, 0.4)
+    )
+    x = alt.X("p50:Q", title="latency, µs (log scale)", scale=scale, axis=axis)
+    tail = base.mark_rule(strokeWidth=1.3).encode(x=x, x2="p99_9:Q")
+    body = base.mark_rule(strokeWidth=5, strokeCap="round").encode(x=x, x2="p99:Q", description="tip:N")
+    median = base.mark_point(size=34, filled=True, opacity=1, stroke=INK, strokeWidth=1).encode(
+        x=x, description="tip:N"
+    )
+    labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
+        x=alt.X("p99_9:Q", scale=scale), text="label:N", color=_when("counts", INK, MUTED)
+    )
+    return _by_row(alt.layer(tail, body, median, labels).properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
+
+
+def percentile_curves(rows: Sequence[Row], colours: Colours, domain: tuple[float, float]) -> alt.TopLevelMixin:
+    """Latency by percentile, both ends of the distribution in view: x is log(1 - percentile), y is log us."""
+    least = min((row["above"] for row in rows), default=0.1)
+    shares = [s for s in (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001) if s >= least * 0.999]
+    names = alt.Axis(values=shares, labelExpr="'p' + format(100 * (1 - datum.value), '~g')", grid=True)
+    x = alt.X("above:Q", title="percentile", scale=alt.Scale(type="log", domain=[1.0, least], nice=False), axis=names)
+    scale = alt.Scale(type="log", domain=list(domain), nice=False)
+    y = alt.Y(
+        "us:Q", title="latency, µs (log scale)", scale=scale, axis=alt.Axis(format="~g", values=_log_ticks(*domain))
+    )
+    lines = (
+        alt.Chart(_data(rows))
+        .mark_line(strokeWidth=1.8, interpolate="monotone")
+        .encode(x=x, y=y, color=_colour(colours))
+    )
+    ends = end_labels([{**r, "from_right": -r["above"]} for r in rows], "from_right", "us", _log_gap(domain), log=True)
+    labels = _end_labels(ends, x, "label_y:Q", colours)
+    return _plain(alt.layer(lines, labels).properties(width=240, height=170))
+
+
+def throughput_latency(rows: Sequence[Row], colours: Colours) -> alt.TopLevelMixin:
+    """conext19 Fig. 1: throughput against mean latency; low and right is best."""
+    ink = _colour(colours)
+    top = max(row["mpps"] for row in rows) * 1.28
+    x = alt.X("mpps:Q", title="R+, Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
+    means = [row["mean"] for row in rows]
+    domain = (min(means) / 1.6, max(means) * 1.6)
+    axis = alt.Axis(format="~g", values=_log_ticks(*domain))
+    y = alt.Y("mean:Q", title="mean latency, µs (log scale)", scale=alt.Scale(type="log", domain=domain), axis=axis)
+    base = alt.Chart(_data(rows)).encode(x=x, y=y, color=ink)
+    points = base.mark_point(size=80, filled=True, opacity=1).encode(description="tip:N")
+    placed = apart(rows, "mpps", "mean", dx=top * 0.3, dy=_log_gap(domain))
+    labels = alt.Chart(_data(placed)).mark_text(align="left", dx=8, fontSize=11)
+    labels = labels.encode(
+        x=x, y=alt.Y("label_y:Q", scale=alt.Scale(type="log", domain=domain)), text="switch:N", color=ink
+    )
+    return _plain(alt.layer(points, labels).properties(width=240, height=170))
+
+
+def _data(rows: Sequence[Row]) -> alt.InlineData:
+    return alt.InlineData(values=list(rows))
+
+
+def _colour(colours: Colours) -> Any:
+    return alt.Color("switch:N", scale=alt.Scale(domain=list(colours), range=list(colours.values())), legend=None)
+
+
+def _when(flag: str, then: Any, otherwise: Any) -> Any:
+    return alt.condition(f"datum.{flag}", alt.value(then), alt.value(otherwise))
+
+
+def _switch_axis(rows: Sequence[Row], colours: Colours) -> alt.Y:
+    present = {row["switch"] for row in rows}
+    order = [label for label in colours if label in present]
+    axis = alt.Axis(title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelColor=INK, labelLimit=110)
+    return alt.Y("switch:N", sort=order, axis=axis)
+
+
+def _by_row(chart: Any, field: str, rows: Sequence[Row]) -> alt.TopLevelMixin:
+    """The chart once for each value of a field, one below the other, the value above its rows."""
+    order = list(dict.fromkeys(row[field] for row in rows))
+    header = alt.Header(
+        title=None, labelOrient="top", labelAnchor="start", labelColor=MUTED, labelPadding=3, labelFontWeight=600
+    )
+    return _plain(chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8))
+
+
+def _end_labels(rows: Sequence[Row], x: alt.X, y: str, colours: Colours) -> Any:
+    text = alt.Chart(_data(rows)).mark_text(align="left", dx=9, fontSize=11, clip=False)
+    return text.encode(x=x, y=y, text="switch:N", color=_colour(colours))
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 steps within less than two decades, powers of ten beyond."""
+    steps = (1, 2, 5) if high / low < 200 else (1,)
+    ticks = [s * 10.0**e for e in range(-3, 8) for s in steps]
+    return [t for t in ticks if low <= t <= high]
+
+
+def _log_gap(domain: tuple[float, float]) -> float:
+    """Distance of two labels in log10 units on an axis 170 px high."""
+    return 13 / 170 * math.log10(domain[1] / domain[0])
+
+
+def _plain(chart: Any) -> alt.TopLevelMixin:
+    """No frame, no background, quiet grid."""
+    text = {"labelFont": FONT, "titleFont": FONT}
+    axis = {"labelColor": MUTED, "titleColor": MUTED, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID}
+    configured: alt.TopLevelMixin = (
+        chart.configure(background="transparent", font=FONT, padding=4)
+        .configure_view(stroke=None)
+        .configure_axis(**text, **axis, labelFontSize=11, titleFontSize=11, titleFontWeight=400)
+        .configure_axisY(grid=True)
+        .configure_header(labelFont=FONT, labelFontSize=12)
+        .configure_text(font=FONT)
+    )
+    return configured

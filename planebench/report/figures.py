@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which figures a run has: chosen, scaled alike, and named. Looks are in charts.py, data in chart_data.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import altair as alt
+
+from planebench.model.records import Point, Result, ScenarioName
+from planebench.model.run import Run
+from planebench.report import charts
+from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row
+from planebench.report.palette import switch_colours
+from planebench.report.wording import ARROWS, frame_size, load_words
+from planebench.stats.ranking import same_cell
+from planebench.stats.results import derive_results
+
+Kind = Literal["throughput", "chain", "latency", "percentiles", "tradeoff"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with its words. ``key`` is its file name and anchor."""
+
+    key: str
+    kind: Kind
+    scenario: ScenarioName
+    title: str
+    chart: alt.TopLevelMixin
+
+
+def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Figure, ...]:
+    """Every figure that the data of a run allow, by scenario; none for a run without results."""
+    results = derive_results(run) if results is None else results
+    colours = switch_colours(run.switch_labels)
+    figures: list[Figure] = []
+    for scenario in dict.fromkeys(r.point.scenario for r in results):
+        members = [r for r in results if r.point.scenario == scenario]
+        figures += _throughput(members, colours)
+        figures += _chains(members, colours)
+        figures += _latency(members, colours)
+        figures += _percentiles(run, members, colours)
+        figures += _tradeoff(members, colours)
+    return tuple(figures)
+
+
+def _throughput(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
+    """Bars by direction; for chains only where there is one length: otherwise the curves tell it better."""
+    if len({r.point.chain_length for r in results}) > 1:
+        return
+    top = _top(results)
+    for direction in dict.fromkeys(r.point.direction for r in results):
+        members = [r for r in results if r.point.direction == direction]
+        point = members[0].point
+        chart = charts.throughput_bars([throughput_row(r) for r in members], colours, top)
+        key = f"throughput-{point.scenario_label}-{direction}"
+        yield Figure(key, "throughput", point.scenario, f"{ARROWS[direction]} {direction}", chart)
+
+
+def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
+    if len({r.point.chain_length for r in results}) < 2:
+        return
+    cells: dict[Point, list[Result]] = {}
+    for result in results:
+        cells.setdefault(replace(result.point, switch="", chain_length=1), []).append(result)
+    for cell, members in cells.items():
+        rows = [throughput_row(r) for r in members]
+        if any(row["counts"] for row in rows):
+            key = f"chain-{cell.direction}-{cell.frame_size_bytes}"
+            chart = charts.chain_curves(rows, colours, _top(members))
+            yield Figure(key, "chain", cell.scenario, _cell_title(cell), chart)
+
+
+def _latency(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
+    domain = _latency_domain([row for r in results for row in latency_rows([r])])
+    for cell, members in same_cell(results).items():
+        rows = latency_rows(members)
+        if rows:
+            yield Figure(
+                _key("latency", cell),
+                "latency",
+                cell.scenario,
+                _full_title(cell),
+                charts.latency_ranges(rows, colours, domain),
+            )
+
+
+def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
+    for cell, members in same_cell(results).items():
+        curves = {load: percentile_rows(run, members, load) for load in _loads(members)}
+        values = [row["us"] for rows in curves.values() for row in rows]
+        for load, rows in curves.items():
+            if rows:
+                chart = charts.percentile_curves(rows, colours, (min(values), max(values) * 1.1))
+                title = f"{_full_title(cell)}, {load_words(load)}"
+                yield Figure(f"{_key('percentiles', cell)}-{load}", "percentiles", cell.scenario, title, chart)
+
+
+def _tradeoff(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
+    for cell, members in same_cell(results).items():
+        rows = scatter_rows(members)
+        if rows:
+            title = f"{_full_title(cell)}, at {load_words(rows[0]['load'])}"
+            yield Figure(
+                _key("tradeoff", cell), "tradeoff", cell.scenario, title, charts.throughput_latency(rows, colours)
+            )
+
+
+def _loads(results: Sequence[Result]) -> list[str]:
+    return list(dict.fromkeys(s.load for r in results for s in r.latency))
+
+
+def _key(kind: Kind, cell: Point) -> str:
+    return f"{kind}-{cell.scenario_label}-{cell.direction}-{cell.frame_size_bytes}"
+
+
+def _cell_title(cell: Point) -> str:
+    return f"{ARROWS[cell.direction]} {cell.direction}, {frame_size(cell.frame_size_bytes)}"
+
+
+def _full_title(cell: Point) -> str:
+    chain = f"N = {cell.chain_length}, " if cell.chain_length else ""
+    return f"{chain}{_cell_title(cell)}"
+
+
+def _top(results: Sequence[Result]) -> float:
+    """End of the Mpps axis: room for the label behind the longest bar."""
+    highest = max((rate for r in results for rate in r.throughput_trials_pps), default=1e6)
+    return max(highest, 1.0) / 1e6 * 1.22
+
+
+def _latency_domain(rows: Sequence[Row]) -> tuple[float, float]:
+    """One axis for all loads and chain lengths of a scenario, with room for labels on the right."""
+    low = min((row["p50"] for row in rows), default=1.0) / 1.3
+    high = max((row["p99_9"] for row in rows), default=10.0)
+    return low, high * (high / low) ** 0.38 if math.isfinite(high) else low * 100

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Words and number formats that table, charts and page share, so that they cannot disagree."""
+
+from __future__ import annotations
+
+import math
+
+from planebench.model.records import Direction, LatencySummary, Point, Result, ScenarioName, VerdictKind
+
+NOTHING = "\N{EN DASH}"
+"""Stands where there is no figure."""
+
+ARROWS: dict[Direction, str] = {"unidirectional": "→", "bidirectional": "⇄", "reversed": "←"}
+ASCII_ARROWS: dict[Direction, str] = {"unidirectional": "uni", "bidirectional": "bidi", "reversed": "rev"}
+ARROW_WORDS: dict[Direction, str] = {
+    "unidirectional": "one way",
+    "bidirectional": "both ways, summed",
+    "reversed": "reversed (VNF to NIC)",
+}
+
+PATHS: dict[ScenarioName, str] = {
+    "p2p": "NIC → switch → NIC",
+    "p2v": "NIC → switch → VNF",
+    "v2v": "VNF → switch → VNF",
+    "loopback": "NIC → switch → VNF 1 → switch → … → VNF N → switch → NIC",
+}
+MEANINGS: dict[ScenarioName, str] = {
+    "p2p": "Bare forwarding, the baseline.",
+    "p2v": "First and last hop of a service chain: what virtual I/O costs.",
+    "v2v": "One hop between two VNFs: bounded by memory, not by a NIC.",
+    "loopback": "A whole service chain of N VNFs: every packet crosses the switch N + 1 times.",
+}
+
+VERDICT_WORDS: dict[VerdictKind, str] = {
+    VerdictKind.VALID: "the switch was saturated, the tester and its cores were undisturbed",
+    VerdictKind.TESTER_LIMITED: "the tester was the limit: throughput is a lower bound, latency was below its load",
+    VerdictKind.UNSTABLE: "the trials differ by more than 10 % of their median",
+    VerdictKind.DISTURBED: "something else took a core, or the core distance changed: does not count",
+    VerdictKind.INVALID: "packets do not add up, or something died: does not count",
+}
+
+
+def mpps(pps: float | None) -> str:
+    """Packets per second as Mpps with two decimals, three below 0.1; an en dash for None."""
+    if pps is None:
+        return NOTHING
+    value = pps / 1e6
+    return f"{value:.2f}" if value >= 0.1 or value == 0 else f"{value:.3f}"
+
+
+def us(value: float) -> str:
+    """Microseconds to three significant digits, thousands apart by a thin space; an en dash for NaN."""
+    if not math.isfinite(value):
+        return NOTHING
+    if value < 10:
+        return f"{value:.2f}"
+    if value < 100:
+        return f"{value:.1f}"
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as per cent: ``12 %``, one decimal below ten, ``< 0.1 %`` for what would look like nothing."""
+    if share is None:
+        return NOTHING
+    value = share * 100
+    if 0 < value < 0.1:
+        return "< 0.1 %"
+    return f"{value:.1f} %" if 0 < abs(value) < 10 else f"{value:.0f} %"
+
+
+def load_words(label: str) -> str:
+    """``0.50`` -> ``50 % of R+``; other labels (``1Mpps``) with a space before the unit."""
+    try:
+        return f"{float(label) * 100:g} % of R+"
+    except ValueError:
+        return label.replace("Mpps", " Mpps")
+
+
+def frame_size(size_bytes: int) -> str:
+    """``64 B``."""
+    return f"{size_bytes} B"
+
+
+def column_words(point: Point) -> str:
+    """``bidirectional, 64 B``."""
+    return f"{point.direction}, {frame_size(point.frame_size_bytes)}"
+
+
+def mark(kind: VerdictKind) -> str:
+    """What stands before a figure: ``≥`` for a lower bound, ``~`` for an unstable one, nothing for a valid one."""
+    return {VerdictKind.TESTER_LIMITED: "≥", VerdictKind.UNSTABLE: "~"}.get(kind, "")
+
+
+def throughput(result: Result) -> str:
+    """A throughput with its mark, in Mpps: ``15.32``, ``≥14.00``, an en dash."""
+    if result.throughput_pps is None:
+        return NOTHING
+    return mark(result.verdict.kind) + mpps(result.throughput_pps)
+
+
+def latency_counts(summary: LatencySummary) -> bool:
+    """Whether a latency may stand without a mark."""
+    return summary.verdict.kind is VerdictKind.VALID
+
+
+def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
+    """The first reason on one line, cut to ``limit`` characters, and how many more there are."""
+    if not texts:
+        return ""
+    first = " ".join(texts[0].split())
+    cut = first if len(first) <= limit else first[: limit - 1] + "…"
+    return cut if len(texts) == 1 else f"{cut} (+ {len(texts) - 1} more)"

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which ends of a topology send in which direction mode, and which modes a scenario has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planebench.model.errors import UsageError
+from planebench.model.records import Direction, ScenarioName
+from planebench.scenarios.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One direction of traffic. ``stream`` numbers the sending end: 0 for end a, 1 for end b."""
+
+    sender_port: str
+    receiver_port: str
+    stream: int
+
+    @property
+    def name(self) -> str:
+        """``n0->v0``: the name of the direction in a trial."""
+        return f"{self.sender_port}->{self.receiver_port}"
+
+
+def valid_directions(scenario: ScenarioName) -> tuple[Direction, ...]:
+    """The direction modes of a scenario. Only p2v has two unlike ends, so only p2v has a reversed mode."""
+    if scenario == "p2v":
+        return ("unidirectional", "bidirectional", "reversed")
+    return ("unidirectional", "bidirectional")
+
+
+def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
+    """The flows of a direction mode; UsageError, naming the valid modes, where the topology has no such mode.
+
+    An echo topology has one flow, from end a by way of end b back to a.
+    """
+    valid = ("unidirectional",) if topology.echo else valid_directions(topology.scenario)
+    if direction not in valid:
+        where = f"{topology.scenario} with echo" if topology.echo else topology.scenario
+        raise UsageError(f"direction {direction} is not valid for {where}. Valid: {', '.join(valid)}")
+    a, b = topology.ends
+    if topology.echo:
+        return (Flow(a, a, 0),)
+    there, back = Flow(a, b, 0), Flow(b, a, 1)
+    return {"unidirectional": (there,), "reversed": (back,), "bidirectional": (there, back)}[direction]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario as a graph: ports of the switch, cross-connects between them, VNFs behind them, and the two traffic ends.
+
+Port names say the side: ``n*`` are wires (what stands in for a NIC), ``v*`` are interfaces of VNFs. The generator and
+the monitor sit at the two ends; in p2v and v2v an end is inside a VNF, and that VNF is the generator or monitor itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.errors import UsageError
+from planebench.model.records import ScenarioName
+from planebench.scenarios.registry import parse_chain_length
+
+Side = Literal["wire", "vnf"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPort:
+    """A port of the switch, and what is on its other side."""
+
+    name: str
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Vnf:
+    """A network function between two ports. The same port twice is an echo: it sends every frame back."""
+
+    name: str
+    ports: tuple[str, str]
+    kind: str = "l2fwd"
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """What has to be built. ``ends`` are the ports (a, b) where traffic enters and leaves; a is the nearer one."""
+
+    scenario: ScenarioName
+    chain_length: int
+    ports: tuple[TopologyPort, ...]
+    cross_connects: tuple[tuple[str, str], ...]
+    vnfs: tuple[Vnf, ...]
+    ends: tuple[str, str]
+
+    @property
+    def wire_ports(self) -> tuple[str, ...]:
+        """Names of the ports that stand in for a NIC."""
+        return tuple(port.name for port in self.ports if port.side == "wire")
+
+    @property
+    def vnf_ports(self) -> tuple[str, ...]:
+        """Names of the ports whose other side is a VNF."""
+        return tuple(port.name for port in self.ports if port.side == "vnf")
+
+    @property
+    def echo(self) -> bool:
+        """Whether end b sends everything back to end a, where it is both generated and monitored."""
+        return any(vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
+
+
+def build(scenario: ScenarioName, chain_length: int = 0, *, echo: bool = False) -> Topology:
+    """The topology of a scenario. ``chain_length`` is 1..5 for loopback and 0 for the others.
+
+    ``echo`` (v2v only) is how v2v latency is measured: the second VNF runs l2fwd and sends the packet back
+    (METHODOLOGY section 2). Raises UsageError for a chain length or an echo that does not fit the scenario.
+    """
+    if echo and scenario != "v2v":
+        raise UsageError(f"echo is only for v2v, not for {scenario}: leave it out")
+    if scenario == "loopback":
+        return _loopback(parse_chain_length(chain_length))
+    if chain_length != 0:
+        raise UsageError(f"chain length {chain_length} does not fit {scenario}: only loopback has a chain")
+    if scenario == "p2p":
+        return _pair(scenario, "n0", "n1")
+    if scenario == "p2v":
+        return _pair(scenario, "n0", "v0")
+    return _pair(scenario, "v0", "v1", (Vnf("echo", ("v1", "v1")),) if echo else ())
+
+
+def _port(name: str) -> TopologyPort:
+    return TopologyPort(name, "wire" if name.startswith("n") else "vnf")
+
+
+def _pair(scenario: ScenarioName, a: str, b: str, vnfs: tuple[Vnf, ...] = ()) -> Topology:
+    """Two ports, one cross-connect."""
+    return Topology(scenario, 0, (_port(a), _port(b)), ((a, b),), vnfs, (a, b))
+
+
+def _loopback(length: int) -> Topology:
+    """n0-v0 [VNF 0] v1-v2 [VNF 1] v3- ... -n1: the list of ports in path order, cross-connected two by two."""
+    inner = tuple(f"v{i}" for i in range(2 * length))
+    path = ("n0", *inner, "n1")
+    return Topology(
+        scenario="loopback",
+        chain_length=length,
+        ports=tuple(map(_port, path)),
+        cross_connects=tuple(zip(path[::2], path[1::2], strict=True)),
+        vnfs=tuple(Vnf(f"vnf{k}", (f"v{2 * k}", f"v{2 * k + 1}")) for k in range(length)),
+        ends=("n0", "n1"),
+    )

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which trials count, and what the ones that count are worth together (DESIGN sections 4 and 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from planebench.model.records import Trial, Verdict, VerdictKind
+
+VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The trials of a point that count, of one band, and the verdict they carry."""
+
+    trials: tuple[Trial, ...]
+    verdict: Verdict
+    band: str | None
+
+
+def run_band(trials: Iterable[Trial]) -> str | None:
+    """The core-distance band that all switches are compared in: the one with most usable saturating trials.
+
+    A tie goes to the near band. None where no trial knows its band.
+    """
+    usable = (t for t in trials if t.role == "r_plus" and t.verdict.kind in (VALID, LIMITED))
+    counts = Counter(t.band for t in usable if t.band is not None)
+    return max(counts, key=lambda band: (counts[band], band == "near", band), default=None)
+
+
+def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, ...] = (VALID, LIMITED)) -> Choice:
+    """The trials that count: of the best of ``kinds`` (best first) that the wanted band has; else of another band.
+
+    The wanted band comes first even where it has only tester-limited trials: a lower bound that can be compared says
+    more than a figure that cannot. Without any trial of these kinds, ``trials`` is empty and the verdict collects why.
+    """
+    for candidate in _bands_to_try(trials, band):
+        for kind in kinds:
+            chosen = tuple(t for t in trials if t.verdict.kind is kind and t.band == candidate)
+            if chosen:
+                return Choice(chosen, Verdict(kind, _reasons(chosen) + _foreign_band(candidate, band)), candidate)
+    return Choice((), nothing_counts(trials), None)
+
+
+def nothing_counts(trials: Sequence[Trial]) -> Verdict:
+    """The verdict of a point none of whose trials count: the mildest kind among them, with every reason."""
+    if not trials:
+        return Verdict(VerdictKind.INVALID, ("no trial was run",))
+    order = (LIMITED, VerdictKind.UNSTABLE, VerdictKind.DISTURBED, VerdictKind.INVALID)
+    kinds = [t.verdict.kind for t in trials]
+    worst = next((k for k in order if k in kinds), VerdictKind.INVALID)
+    return Verdict(worst, _reasons(trials) or (f"none of {len(trials)} trials counts",))
+
+
+def _bands_to_try(trials: Sequence[Trial], wanted: str | None) -> list[str | None]:
+    """The wanted band, then the others by number of trials, then trials that do not know theirs."""
+    known = Counter(t.band for t in trials if t.band is not None and t.band != wanted)
+    others: list[str | None] = [band for band, _ in known.most_common()]
+    return list(dict.fromkeys([wanted, *others, None]))
+
+
+def _foreign_band(band: str | None, wanted: str | None) -> tuple[str, ...]:
+    if band == wanted:
+        return ()
+    where = "at an unknown core distance" if band is None else f"in the {band} band"
+    return (f"measured {where}, the rest of the run in the {wanted} band: not to be compared with it",)
+
+
+def _reasons(trials: Iterable[Trial]) -> tuple[str, ...]:
+    """Every reason once, in order, with how often it was given."""
+    counts = Counter(reason for t in trials for reason in t.verdict.reasons)
+    return tuple(reason if n == 1 else f"{reason} (x{n})" for reason, n in counts.items())

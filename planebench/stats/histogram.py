@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Latency histograms: HDR, 1 ns to 10 s, three significant digits, kept whole and merged by adding counts.
+
+Stored as the standard HDR V2 compressed encoding in base64, so that any HDR tool can read a run folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
+
+from planebench.model.errors import StoreError
+
+LOWEST_NS = 1
+HIGHEST_NS = 10_000_000_000
+SIGNIFICANT_DIGITS = 3
+
+Counts = NDArray[np.int64]
+"""One count for each HDR bucket, dense."""
+
+_SUB_BUCKETS = 2048
+"""HDR: smallest power of two that tells 2 x 10^3 values apart. The upper half of each doubling is used."""
+_HALF = _SUB_BUCKETS // 2
+_LENGTH: int = HdrHistogram(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS).counts_len
+
+
+def _bucket_bounds() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest value and width in ns of each bucket (HdrHistogram, "value from index")."""
+    index = np.arange(_LENGTH)
+    doubling = np.maximum(index // _HALF - 1, 0)
+    within = np.where(index < _HALF, index, index % _HALF + _HALF)
+    return (within * 2.0**doubling), 2.0**doubling
+
+
+_LOW_NS, _WIDTH_NS = _bucket_bounds()
+_MIDDLE_NS = _LOW_NS + np.floor(_WIDTH_NS / 2)
+_TOP_NS = np.minimum(_LOW_NS + _WIDTH_NS - 1, HIGHEST_NS)
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramSummary:
+    """Figures of one histogram in microseconds. ``samples`` is at least 1."""
+
+    samples: int
+    mean: float
+    stddev: float
+    p50: float
+    p90: float
+    p99: float
+    p99_9: float
+    max: float
+
+
+def encode(counts: Iterable[Sequence[int]], overflow: int = 0) -> str:
+    """planed's sparse ``[[value_ns, count], ...]`` as HDR V2 base64.
+
+    ``overflow`` probes, which took longer than 10 s, are put in as 10 s: the histogram then holds every probe that came
+    back, and no percentile is flattered. Raises ValueError for a value or count that is negative or out of range.
+    """
+    histogram = HdrHistogram(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
+    for value_ns, count in [*counts, (HIGHEST_NS, overflow)]:
+        if value_ns < 0 or count < 0:
+            raise ValueError(f"latency bucket [{value_ns} ns, {count}]: values and counts are not negative")
+        if count and not histogram.record_value(min(value_ns, HIGHEST_NS), count):
+            raise ValueError(f"latency bucket [{value_ns} ns, {count}]: not between {LOWEST_NS} and {HIGHEST_NS} ns")
+    encoded: bytes = histogram.encode()
+    return encoded.decode("ascii")
+
+
+def decode(text: str) -> Counts:
+    """The counts of a stored histogram. Raises StoreError where the text is no HDR histogram of our shape."""
+    try:
+        histogram = HdrHistogram.decode(text.encode("ascii"))
+        counts = np.ctypeslib.as_array(histogram.counts).astype(np.int64)
+    except Exception as error:  # the package raises whatever its layers raise: binascii, zlib, struct, its own
+        raise StoreError(f"stored latency histogram {text[:24]!r}... cannot be decoded: {error!r}") from error
+    if counts.shape != (_LENGTH,) or histogram.unit_magnitude != 0:
+        raise StoreError(
+            f"stored latency histogram has {counts.size} buckets, not the {_LENGTH} of 1 ns to 10 s, 3 digits"
+        )
+    return counts
+
+
+def merge(texts: Iterable[str]) -> Counts:
+    """All stored histograms as one: counts added bucket by bucket."""
+    total = np.zeros(_LENGTH, dtype=np.int64)
+    for text in texts:
+        total += decode(text)
+    return total
+
+
+def summarise(counts: Counts) -> HistogramSummary | None:
+    """Mean, deviation (population), percentiles and maximum in us; None for an empty histogram.
+
+    A percentile is the upper edge of the bucket that holds its rank, as in HDR: at most 0.1 % above the sample.
+    """
+    samples = int(counts.sum())
+    if samples == 0:
+        return None
+    mean = float(counts @ _MIDDLE_NS) / samples
+    variance = float(counts @ (_MIDDLE_NS - mean) ** 2) / samples
+    p50, p90, p99, p99_9 = (percentile_ns(counts, share) / 1e3 for share in (0.50, 0.90, 0.99, 0.999))
+    top = float(_TOP_NS[np.flatnonzero(counts)[-1]])
+    return HistogramSummary(samples, mean / 1e3, variance**0.5 / 1e3, p50, p90, p99, p99_9, top / 1e3)
+
+
+def percentile_ns(counts: Counts, share: float) -> float:
+    """The latency in ns that ``share`` (0..1) of the samples do not exceed: nearest rank. Needs a sample."""
+    cumulative = np.cumsum(counts)
+    # The tolerance keeps 0.999 x 1000, which floating point makes 999.0000000000001, at rank 999.
+    rank = max(1, int(np.ceil(share * int(cumulative[-1]) - 1e-9)))
+    return float(_TOP_NS[int(np.searchsorted(cumulative, rank))])
+
+
+def exceedance(counts: Counts, points: int = 80) -> list[tuple[float, float]]:
+    """``(latency_us, share of samples above it)`` for a curve: at most ``points``, evenly spread over log share."""
+    used = np.flatnonzero(counts)
+    if used.size == 0:
+        return []
+    above = 1.0 - np.cumsum(counts)[used] / counts.sum()
+    keep = _thin(above, points)
+    curve = [(float(_TOP_NS[i]) / 1e3, float(a)) for i, a in zip(used[keep], above[keep], strict=True)]
+    return [(float(_LOW_NS[used[0]]) / 1e3, 1.0), *curve]
+
+
+def _thin(above: NDArray[np.float64], points: int) -> NDArray[np.intp]:
+    """Indices into a falling curve: both ends, and between them steps that are even in the logarithm."""
+    last = above.size - 1
+    positive = above[above > 0]
+    if above.size <= points or positive.size < 2:
+        return np.arange(above.size)
+    steps = np.geomspace(positive[0], positive[-1], points - 2)
+    return np.unique(np.concatenate([[0], np.searchsorted(-above, -steps), [last]]).clip(0, last)).astype(np.intp)

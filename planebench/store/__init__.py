@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run folders: ``runs/<run_id>/`` with run.json, trials.jsonl, skipped.jsonl and finished.json (docs/design/store.md).
+
+A run is raw trials. Nothing derived is stored; everything is derived again by :mod:`planebench.stats`.
+"""
+
+from planebench.model.run import Finished, Run
+from planebench.store.folder import RunInfo, default_runs_dir, find_run, list_runs, new_run_id
+from planebench.store.reader import read_run
+from planebench.store.writer import RunWriter
+
+__all__ = [
+    "Finished",
+    "Run",
+    "RunInfo",
+    "RunWriter",
+    "default_runs_dir",
+    "find_run",
+    "list_runs",
+    "new_run_id",
+    "read_run",
+]

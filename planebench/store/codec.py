@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Records to JSON and back: the one place where stored text is validated.
+
+The schema is closed and strict: an unknown key, a missing key, a float for a count or a NaN is an error that names the
+key. It is derived from the frozen records, so there is no second copy of it to drift.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from planebench.model import records
+from planebench.model import run as run_records
+from planebench.model.errors import StoreError
+from planebench.model.records import SCHEMA_VERSION, RunHeader
+
+R = TypeVar("R")
+
+CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def _close_schemas() -> None:
+    """Tell pydantic, which reads this attribute of any dataclass, to refuse what a record does not declare."""
+    for module in (records, run_records):
+        for value in vars(module).values():
+            if isinstance(value, type) and dataclasses.is_dataclass(value):
+                setattr(value, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
+
+
+_close_schemas()
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_json(record: Any, *, indent: int | None = None) -> bytes:
+    """One record as UTF-8 JSON, on one line unless ``indent`` is given.
+
+    Text that is no valid Unicode (a log tail read with surrogateescape) gets ``?`` for what cannot be encoded.
+    Raises StoreError for NaN and infinity, which JSON does not have.
+    """
+    try:
+        text = json.dumps(dataclasses.asdict(record), ensure_ascii=False, allow_nan=False, indent=indent)
+    except ValueError as error:
+        raise StoreError(f"cannot store {type(record).__name__}: {error}. Rates and shares must be finite") from error
+    return text.encode("utf-8", errors="replace")
+
+
+def from_json(kind: type[R], data: bytes, where: str) -> R:
+    """Parse one record of class ``kind``; ``where`` (file, line) opens the message of the StoreError."""
+    try:
+        record: R = _adapter(kind).validate_json(data)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise StoreError(f"{where}: {explain(error)}") from error
+    return record
+
+
+def header_from_json(data: bytes, where: str) -> RunHeader:
+    """Parse run.json. A foreign schema version is told first: its other differences would only confuse."""
+    try:
+        version = json.loads(data).get("schema_version")
+    except (ValueError, AttributeError) as error:
+        raise StoreError(f"{where}: not a JSON object: {error}") from error
+    if version != SCHEMA_VERSION or isinstance(version, bool):
+        raise StoreError(
+            f"{where}: schema_version is {version!r}, this planebench reads {SCHEMA_VERSION}. "
+            "Read the run with the planebench that wrote it (planebench_version in the same file)"
+        )
+    return from_json(RunHeader, data, where)
+
+
+def explain(error: ValidationError) -> str:
+    """The first problems of a validation error, each as ``key.path: what is wrong``."""
+    found = error.errors(include_url=False, include_context=False)
+    lines = [_explain_one(tuple(e["loc"]), e["type"], e["msg"], e["input"]) for e in found[:3]]
+    more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
+    return "; ".join(lines) + more
+
+
+def _explain_one(loc: tuple[int | str, ...], kind: str, message: str, value: object) -> str:
+    key = ".".join(str(part) for part in loc) or "the record"
+    if kind == "json_invalid":
+        return message
+    if kind == "unexpected_keyword_argument":
+        return f"unknown key {key}"
+    if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
+        return f"missing key {key}"
+    shown = repr(value)
+    return f"{key}: {message[:1].lower()}{message[1:]}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"

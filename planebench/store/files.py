@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The two ways a run folder is written: a whole file at once, or one line at the end. Both survive kill -9."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+
+from planebench.model.errors import StoreError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all: temporary file, fsync, rename, fsync of the folder."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}. Free space, or choose another folder"
+        ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class LineFile:
+    """An append-only file of lines: one write a line, synced. A line counts once its newline is on disk."""
+
+    def __init__(self, path: Path) -> None:
+        """Open for appending; one writer at a time."""
+        self.path = path
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StoreError(f"cannot open {path}: {error.strerror or error}") from error
+
+    def append(self, line: bytes) -> None:
+        """Append one line (without its newline). On failure the file is as it was before. Raises StoreError."""
+        data = line + b"\n"
+        before = os.fstat(self._fd).st_size
+        try:
+            written = os.write(self._fd, data)
+            if written != len(data):
+                raise OSError(f"only {written} of {len(data)} bytes were written")
+            os.fdatasync(self._fd)
+        except OSError as error:
+            os.ftruncate(self._fd, before)
+            raise StoreError(f"cannot append to {self.path}: {error.strerror or error}. Is the disk full?") from error
+
+    def close(self) -> None:
+        """Close; safe to call twice."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> LineFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

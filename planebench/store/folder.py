@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where runs live, what they are called, and how one is found again."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planebench.model.errors import StoreError, UsageError
+from planebench.model.records import RunHeader
+from planebench.model.run import Finished
+from planebench.store.codec import from_json, header_from_json
+
+HEADER_FILE = "run.json"
+TRIALS_FILE = "trials.jsonl"
+SKIPPED_FILE = "skipped.jsonl"
+FINISHED_FILE = "finished.json"
+
+RUNS_VARIABLE = "PLANEBENCH_RUNS"
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A run in a list: its header and how it ended, without its trials."""
+
+    path: Path
+    header: RunHeader
+    finished: Finished | None
+
+    @property
+    def run_id(self) -> str:
+        """Name of the folder, which is what a user types."""
+        return self.path.name
+
+
+def default_runs_dir() -> Path:
+    """``$PLANEBENCH_RUNS``, or ``runs`` in the current folder."""
+    return Path(os.environ.get(RUNS_VARIABLE) or "runs")
+
+
+def new_run_id(name: str, now: datetime | None = None) -> str:
+    """``20261121-123356-quick``: UTC time and the name, reduced to what is safe in a path."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
+    return f"{moment:%Y%m%d-%H%M%S}-{safe[:60]}"
+
+
+def read_header(folder: Path) -> RunHeader:
+    """run.json of a folder. Raises StoreError."""
+    path = folder / HEADER_FILE
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(
+            f"{path}: {error.strerror or error}. Give a run folder, or see `planebench list runs`"
+        ) from error
+    return header_from_json(data, str(path))
+
+
+def read_finished(folder: Path) -> Finished | None:
+    """finished.json of a folder; None where there is none. Raises StoreError."""
+    path = folder / FINISHED_FILE
+    return from_json(Finished, path.read_bytes(), str(path)) if path.is_file() else None
+
+
+def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
+    """All readable runs, oldest first. Folders without a run.json, or with one of another version, are left out."""
+    found = []
+    for folder in _run_folders(runs_dir or default_runs_dir()):
+        try:
+            found.append(RunInfo(folder, read_header(folder), read_finished(folder)))
+        except StoreError:
+            continue
+    return tuple(sorted(found, key=_age))
+
+
+def find_run(runs_dir: Path | None, wanted: str) -> Path:
+    """The folder of a run: ``latest``, a run id, the start of one, a name (its newest run) or a path.
+
+    Raises UsageError with the candidates where nothing, or more than one id, fits.
+    """
+    directory = runs_dir or default_runs_dir()
+    if wanted != "latest" and (Path(wanted) / HEADER_FILE).is_file():
+        return Path(wanted)
+    infos = list_runs(directory)
+    if not infos:
+        raise UsageError(f"no run {wanted!r}: {directory} holds no runs. Make one with `planebench run quick`")
+    if wanted == "latest":
+        return infos[-1].path
+    return _match(infos, wanted, directory)
+
+
+def _match(infos: tuple[RunInfo, ...], wanted: str, directory: Path) -> Path:
+    for info in infos:
+        if info.run_id == wanted:
+            return info.path
+    named = [i for i in infos if i.header.name == wanted]
+    if named:
+        return named[-1].path
+    begun = [i for i in infos if wanted and i.run_id.startswith(wanted)]
+    if len(begun) == 1:
+        return begun[0].path
+    shown = ", ".join(i.run_id for i in reversed((begun or list(infos))[-8:]))
+    problem = f"{len(begun)} runs start with {wanted!r}" if begun else f"no run {wanted!r} in {directory}"
+    raise UsageError(f"{problem}. Give one of: latest, {shown}")
+
+
+def _run_folders(directory: Path) -> list[Path]:
+    if not directory.is_dir():
+        return []
+    return [p for p in directory.iterdir() if (p / HEADER_FILE).is_file()]
+
+
+def _age(info: RunInfo) -> tuple[str, int]:
+    return (info.header.started_at, (info.path / HEADER_FILE).stat().st_mtime_ns)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading a run folder back, whatever state its writer left it in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from planebench.model.errors import StoreError
+from planebench.model.records import Skipped, Trial
+from planebench.model.run import Run
+from planebench.store.codec import from_json
+from planebench.store.folder import SKIPPED_FILE, TRIALS_FILE, read_finished, read_header
+
+R = TypeVar("R")
+
+
+def read_run(path: Path) -> Run:
+    """The run in a folder. A last line without its newline (the writer was killed in it) is left out, with a warning.
+
+    Raises StoreError, naming file and line, for anything else that is not a record of this schema version.
+    """
+    header = read_header(path)
+    trials, torn_trials = _read_lines(path / TRIALS_FILE, Trial)
+    skipped, torn_skipped = _read_lines(path / SKIPPED_FILE, Skipped)
+    return Run(
+        header=header,
+        trials=trials,
+        finished=read_finished(path),
+        skipped=header.skipped + skipped,
+        warnings=header.warnings + torn_trials + torn_skipped,
+    )
+
+
+def _read_lines(path: Path, kind: type[R]) -> tuple[tuple[R, ...], tuple[str, ...]]:
+    try:
+        data = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
+    *lines, rest = data.split(b"\n")
+    read = tuple(from_json(kind, line, f"{path}, line {number}") for number, line in enumerate(lines, start=1))
+    if not rest:
+        return read, ()
+    return read, (f"{path.name}, line {len(lines) + 1} is torn (the writer was killed in it) and is left out",)

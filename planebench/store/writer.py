@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writing a run folder: header first, then a line a trial, then how it ended. One writer a folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from planebench.model.errors import StoreError
+from planebench.model.records import RunHeader, Skipped, Trial
+from planebench.model.run import Finished, RunStatus
+from planebench.store.codec import to_json
+from planebench.store.files import LineFile, sync_folder, write_atomically
+from planebench.store.folder import FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE
+
+
+class RunWriter:
+    """An open run folder. What :meth:`append` returned from is on disk, whatever happens to the process afterwards."""
+
+    def __init__(self, path: Path, header: RunHeader) -> None:
+        """For :meth:`create`."""
+        self.path = path
+        self.header = header
+        self._trials = LineFile(path / TRIALS_FILE)
+
+    @classmethod
+    def create(cls, runs_dir: Path, header: RunHeader) -> RunWriter:
+        """Make ``runs_dir/<run_id>/`` and write the header.
+
+        ``header.run_id`` gets ``-2``, ``-3``, ... where the folder is there already; ``writer.header`` carries the id
+        that was taken. Raises StoreError where the folder cannot be made.
+        """
+        path = _make_folder(runs_dir, header.run_id)
+        header = dataclasses.replace(header, run_id=path.name)
+        write_atomically(path / HEADER_FILE, to_json(header, indent=2) + b"\n")
+        return cls(path, header)
+
+    @property
+    def run_id(self) -> str:
+        """Name of the folder."""
+        return self.header.run_id
+
+    def append(self, trial: Trial) -> None:
+        """Store a trial; returns when it is on disk. Raises StoreError (full disk); the folder stays readable."""
+        self._trials.append(to_json(trial))
+
+    def skip(self, skipped: Skipped) -> None:
+        """Store that something did not run (beyond what the header says already)."""
+        with LineFile(self.path / SKIPPED_FILE) as lines:
+            lines.append(to_json(skipped))
+
+    def finish(self, status: RunStatus = "complete", note: str = "", now: datetime | None = None) -> None:
+        """Mark the run as ended in an orderly way, and close. ``interrupted``: by Ctrl-C, SIGTERM or an error."""
+        moment = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        write_atomically(self.path / FINISHED_FILE, to_json(Finished(status, moment, note), indent=2) + b"\n")
+        self.close()
+
+    def close(self) -> None:
+        """Close without a word on how it ended; safe to call twice."""
+        self._trials.close()
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _make_folder(runs_dir: Path, run_id: str) -> Path:
+    if not run_id or run_id.startswith(".") or "/" in run_id:
+        raise StoreError(f"run_id {run_id!r} is no folder name. Make one with planebench.store.new_run_id")
+    try:
+        runs_dir.mkdir(parents=True, exist_ok=True)
+        for count in range(1, 1000):
+            path = runs_dir / (run_id if count == 1 else f"{run_id}-{count}")
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            sync_folder(runs_dir)
+            return path
+    except OSError as error:
+        raise StoreError(
+            f"cannot make a run folder in {runs_dir}: {error.strerror or error}. "
+            "Set PLANEBENCH_RUNS to a folder you may write"
+        ) from error
+    raise StoreError(f"{runs_dir} holds a thousand runs called {run_id}. Remove some, or choose another name")

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What several switch adapters need: checks of a request, processes that belong together, DPDK arguments."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from planebench.host import procfs
+from planebench.host.process import Process
+from planebench.model.errors import DiedError, NotInstalledError, UsageError
+from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, ThreadRef
+
+STANDARD_FRAME_BYTES = 1518
+"""Up to here a switch keeps its defaults."""
+MAX_FRAME_BYTES = 9018
+FCS_BYTES = 4
+_SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+
+class ProcessGroup:
+    """The processes of one switch: the part of ``RunningSwitch`` that is the same for all."""
+
+    def __init__(self, title: str, processes: Sequence[Process]) -> None:
+        self.title = title
+        self.processes = tuple(processes)
+
+    def pids(self) -> tuple[int, ...]:
+        """Every process of the switch."""
+        return tuple(process.pid for process in self.processes)
+
+    def check(self) -> None:
+        """Raise DiedError, with the last log lines, if a process of the switch is gone."""
+        for process in self.processes:
+            if not process.alive():
+                raise DiedError(f"{self.title}: {process.obituary()}")
+
+    def stop(self) -> None:
+        """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
+        for process in self.processes:
+            if process.alive():
+                process.ask_to_end()
+        for process in self.processes:
+            process.terminate()
+
+
+def find_program(name: str) -> Path | None:
+    """A program on PATH; only if PATH is the user's without sbin, in the system folders too (ovs-vswitchd is there)."""
+    found = shutil.which(name) or shutil.which(name, path=_SYSTEM_FOLDERS)
+    return Path(found) if found else None
+
+
+def is_socket(path: Path) -> bool:
+    """Whether a unix socket exists at ``path`` (links followed)."""
+    try:
+        return stat.S_ISSOCK(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
+    """Whether the switch listens on every vhost-user port."""
+    return all(is_socket(socket_path(port)) for port in ports if port.kind == "vhost-user")
+
+
+def require(adapter: SwitchAdapter) -> Found:
+    """Where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
+    found = adapter.find()
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f"{adapter.title} is not installed; {found.remedy}")
+    return found
+
+
+def socket_path(port: SwitchPort) -> Path:
+    """The socket of a vhost-user or virtio-user port. Raises UsageError if the request has none."""
+    if port.path is None:
+        raise UsageError(f"port {port.name} ({port.kind}) has no socket path; give SwitchPort.path")
+    return port.path
+
+
+def interface_name(port: SwitchPort) -> str:
+    """The kernel interface of an af_packet port. Raises UsageError if the request has none."""
+    if port.interface is None:
+        raise UsageError(f"port {port.name} (af_packet) has no interface; give SwitchPort.interface")
+    return port.interface
+
+
+def paired_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
+    """The ports in the order of the cross-connects: 0 with 1, 2 with 3, ... Each port must be in exactly one pair."""
+    ports = {port.name: port for port in request.ports}
+    names = [name for pair in request.cross_connects for name in pair]
+    if sorted(names) != sorted(ports):
+        raise UsageError(
+            f"cross-connects {request.cross_connects} must name each of the ports {tuple(ports)} exactly once"
+        )
+    return tuple(ports[name] for name in names)
+
+
+def check_frame_size(request: SwitchRequest) -> None:
+    """Raise UsageError for frames no adapter here is set up for."""
+    if request.max_frame_bytes > MAX_FRAME_BYTES:
+        raise UsageError(
+            f"max_frame_bytes {request.max_frame_bytes} is more than {MAX_FRAME_BYTES}; use smaller frames"
+        )
+
+
+def is_jumbo(request: SwitchRequest) -> bool:
+    """Whether a switch has to leave its defaults for the largest frame."""
+    return request.max_frame_bytes > STANDARD_FRAME_BYTES
+
+
+def mtu_bytes(request: SwitchRequest) -> int:
+    """The largest frame without Ethernet header and FCS, at least 1500."""
+    return max(request.max_frame_bytes, STANDARD_FRAME_BYTES) - 14 - FCS_BYTES
+
+
+def ring_size(request: SwitchRequest) -> int:
+    """The ring size of a switch that has one setting for all ports: the largest asked for."""
+    return max(port.ring_size for port in request.ports)
+
+
+def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
+    """Arguments of DPDK's af_packet driver for one port: as many frame slots as a virtio ring has descriptors.
+
+    A slot holds the frame and a TPACKET2 header of up to 80 bytes, and must not be larger than an mbuf (the driver's
+    rule): 2048 for frames of 1518, 9216 for 9018. A block is whole pages (the kernel's rule) that slots fill without a
+    rest (the driver's rule: it takes the slots to be contiguous).
+    """
+    slot_bytes, slots_per_block = (9216, 4) if is_jumbo(request) else (2048, 8)
+    slots = -(-port.ring_size // slots_per_block) * slots_per_block
+    block_bytes = slot_bytes * slots_per_block
+    return f"iface={interface_name(port)},blocksz={block_bytes},framesz={slot_bytes},framecnt={slots}"
+
+
+def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:
+    """EAL arguments that leave no file behind. Single-file segments: a vhost device takes few memory regions only."""
+    if hugepages:
+        return ["--in-memory", "--single-file-segments", "-m", str(size_mb)]
+    return ["--no-huge", "--no-shconf", "--single-file-segments", "-m", str(size_mb)]
+
+
+def cpu_list(cpus: frozenset[int]) -> str:
+    """``0,2,3``."""
+    return ",".join(str(cpu) for cpu in sorted(cpus))
+
+
+def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
+    """The threads of a process whose name contains one of ``marks``."""
+    return tuple(
+        ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if any(mark in name for mark in marks)
+    )
+
+
+def memory_text(request: SwitchRequest) -> str:
+    """For the settings of a report."""
+    return "hugepages" if request.hugepages else "4 KiB pages (no hugepages)"

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Our own data plane as a switch: one worker, one ``patch`` task for each cross-connect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from planebench.host.process import Process, Supervisor
+from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.records import SwitchCycles
+from planebench.placement.memory import memory
+from planebench.planed import (
+    PROTOCOL_VERSION,
+    REMEDY,
+    PlanedClient,
+    RpcClosedError,
+    find_planed,
+    planed_version,
+)
+from planebench.switches import common
+from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
+
+BURST = 32
+WORKER = "patch"
+
+
+class PlanedAdapter:
+    """``planed``: packets are copied from ring to ring by patch tasks."""
+
+    name = "planed"
+    title = "planed"
+    remedy = REMEDY
+    wires = frozenset({"virtio", "veth"})
+
+    def find(self) -> Found | NotFound:
+        """The planed program and its version."""
+        binary = find_planed()
+        version = planed_version()
+        if binary is None or version is None:
+            return NotFound(self.remedy)
+        return Found(version.removeprefix("planed").strip(), binary)
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        return {
+            "function": "patch: one task for each cross-connect, both ways",
+            "ring_size": str(common.ring_size(request)),
+            "burst": str(BURST),
+            "memory": common.memory_text(request),
+            "mbufs": str(_memory(request)["mbuf_count"]),
+        }
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
+        """Start it and wait until it answers. Raises StartError, UsageError or NotInstalledError."""
+        common.check_frame_size(request)
+        found = common.require(self)
+        config = request.workdir / "planed-switch.json"
+        socket = request.workdir / "planed-switch.rpc"
+        config.write_text(json.dumps(switch_document(request, f"{supervisor.root.name}-switch"), indent=1))
+        process = supervisor.spawn(
+            "planed-switch",
+            [str(found.binary), "--config", str(config), "--rpc", str(socket)],
+            cpus=request.control_cpus | {request.cpu},
+            workdir=request.workdir,
+            netns_pid=request.netns_pid,
+        )
+
+        def give_up() -> None:
+            if not process.alive():
+                raise StartError(f"planed did not come up: {process.obituary()}")
+
+        try:
+            return RunningPlaned(process, PlanedClient(socket, give_up=give_up))
+        except BaseException as error:
+            process.terminate()
+            if isinstance(error, StartError) and process.log_tail() not in str(error):
+                raise StartError(f"{error}\n{process.obituary()}") from error
+            raise
+
+
+class RunningPlaned(common.ProcessGroup):
+    """A planed that forwards; asked through its socket."""
+
+    def __init__(self, process: Process, client: PlanedClient) -> None:
+        super().__init__("planed", [process])
+        self._process = process
+        self._client = client
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """Its workers."""
+        workers = self._stats()["workers"]
+        return tuple(ThreadRef(self._process.pid, int(worker["tid"]), str(worker["name"])) for worker in workers)
+
+    def counters(self) -> SwitchCycles:
+        """Counters since the start, of its tasks. Raises DiedError."""
+        stats = self._stats()
+        drops: dict[str, int] = {}
+        for task in stats["tasks"]:
+            for reason, count in task["drops"].items():
+                drops[reason] = drops.get(reason, 0) + int(count)
+        for port in stats["ports"]:
+            drops["rx_missed"] = drops.get("rx_missed", 0) + int(port["rx_missed"])
+        return SwitchCycles(
+            busy_cycles=_total(stats, "busy_cycles"),
+            idle_cycles=_total(stats, "idle_cycles"),
+            packets=_total(stats, "rx_packets"),
+            drops=drops,
+        )
+
+    def stop(self) -> None:
+        """Stop it. Never raises; safe to call twice."""
+        self._client.close()
+        super().stop()
+
+    def _stats(self) -> dict[str, Any]:
+        self.check()
+        try:
+            return self._client.call("stats.get")
+        except RpcClosedError as error:
+            self._process.wait(0.2)
+            raise DiedError(f"{error}; {self._process.obituary()}") from error
+        except PlanebenchError as error:
+            raise DiedError(f"{error}; {self._process.obituary()}") from error
+
+
+def switch_document(request: SwitchRequest, name: str) -> dict[str, Any]:
+    """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
+    tasks = [
+        {"name": f"{WORKER}{index}", "kind": "patch", "ports": list(pair), "burst": BURST}
+        for index, pair in enumerate(request.cross_connects)
+    ]
+    return {
+        "version": PROTOCOL_VERSION,
+        "name": name.lower(),
+        "memory": _memory(request),
+        "nice": -20,
+        "ports": [_port(port, request) for port in common.paired_ports(request)],
+        "tasks": tasks,
+        "workers": [{"name": WORKER, "cpu": request.cpu, "tasks": [task["name"] for task in tasks]}],
+    }
+
+
+def _memory(request: SwitchRequest) -> dict[str, Any]:
+    return dict(
+        memory(
+            ports=len(request.ports),
+            ring_size=common.ring_size(request),
+            max_frame_bytes=request.max_frame_bytes,
+            hugepages=request.hugepages,
+            pools=1,
+        )
+    )
+
+
+def _port(port: SwitchPort, request: SwitchRequest) -> dict[str, Any]:
+    document: dict[str, Any] = {"name": port.name, "kind": port.kind, "ring_size": port.ring_size}
+    if port.kind == "af_packet":
+        device = f"net_af_packet_{port.name},{common.af_packet_devargs(port, request)}"
+        return {**document, "kind": "ethdev", "device": device}
+    return {**document, "path": str(common.socket_path(port))}
+
+
+def _total(stats: dict[str, Any], key: str) -> int:
+    return sum(int(task[key]) for task in stats["tasks"])
+
+
+ADAPTER = PlanedAdapter()

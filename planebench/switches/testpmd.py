@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DPDK's own testpmd as a switch: io forwarding between pairs of ports, the least a DPDK program can do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import time
+from functools import lru_cache
+from pathlib import Path
+
+from planebench.host import procfs
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import DiedError, StartError
+from planebench.model.records import SwitchCycles
+from planebench.switches import common
+from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
+
+PROMPT = b"testpmd> "
+FORWARDING = b"io packet forwarding - ports="
+"""It says so when every port has started, and something else when one has not."""
+BURST = 32
+MIN_MBUFS = 16384
+MBUF_OVERHEAD_BYTES = 320
+"""Beside the data room: struct rte_mbuf, object header, the share of the free ring, rounding."""
+STANDARD_MBUF_BYTES = 2176
+"""testpmd's default: 2048 and headroom."""
+JUMBO_MBUF_BYTES = 9728 + 128
+"""A frame of 9018 in one piece; 9728 is what virtio takes at most."""
+EAL_MB = 96
+COMMAND_DEADLINE_S = 5.0
+WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
+"""Of DPDK up to 22.11, from 23.03, and from 23.11."""
+
+_RX = re.compile(rb"RX-packets: (\d+) +RX-dropped: (\d+)")
+_TX = re.compile(rb"TX-packets: (\d+) +TX-dropped: (\d+)")
+_CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\) at (\d+) MHz")
+
+
+class TestpmdAdapter:
+    """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+    name = "testpmd"
+    title = "DPDK testpmd"
+    remedy = "install DPDK's tools: `apt-get install dpdk` (Debian, Ubuntu) or `dnf install dpdk-tools` (Fedora)"
+    wires = frozenset({"virtio", "veth"})
+
+    def find(self) -> Found | NotFound:
+        """``dpdk-testpmd`` on PATH and the DPDK version it runs with."""
+        binary = common.find_program("dpdk-testpmd")
+        if binary is None:
+            return NotFound(self.remedy)
+        version = _version(binary, binary.stat().st_mtime_ns)
+        if version is None:
+            return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` says why")
+        return Found(version, binary)
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        return {
+            "function": "io forwarding between pairs of ports",
+            "ring_size": str(common.ring_size(request)),
+            "burst": str(BURST),
+            "memory": common.memory_text(request),
+            "mbufs": str(_mbuf_count(request)),
+            "tx_retry": "off (default)",
+            "idle_cycles": "worker CPU time minus busy cycles",
+        }
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningTestpmd:
+        """Start it and wait for its prompt and its sockets. Raises StartError, UsageError or NotInstalledError."""
+        common.check_frame_size(request)
+        ports = common.paired_ports(request)
+        found = common.require(self)
+        process = supervisor.spawn(
+            self.name,
+            ["stdbuf", "-oL", *_arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd")],
+            cpus=request.control_cpus | {request.cpu},
+            workdir=request.workdir,
+            pipe_stdin=True,
+            netns_pid=request.netns_pid,
+        )
+        switch = RunningTestpmd(process)
+        try:
+            wait_ready("testpmd", switch.at_prompt, [process])
+            wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
+            if FORWARDING not in process.log_path.read_bytes() or not switch.polling_threads():
+                raise StartError(f"testpmd does not forward; its last log lines:\n{process.log_tail(12)}")
+        except BaseException:
+            switch.stop()
+            raise
+        return switch
+
+
+class RunningTestpmd(common.ProcessGroup):
+    """A testpmd that forwards; asked for its counters through its command line."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__("testpmd", [process])
+        self._process = process
+        self._worker: ThreadRef | None = None
+
+    def at_prompt(self) -> bool:
+        """Whether its last output is the prompt: it waits for a command."""
+        return self._process.log_path.read_bytes().endswith(PROMPT)
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """The one forwarding lcore."""
+        return common.threads_named(self._process.pid, WORKER_NAMES)
+
+    def counters(self) -> SwitchCycles:
+        """Counters since the start. Raises DiedError when testpmd is gone or does not answer within 5 s.
+
+        Busy cycles are TSC cycles of the poll calls that found packets, receive and send (``--record-core-cycles``);
+        empty polls are not in it. testpmd has no idle counter: what else its worker thread spent on a CPU is idle.
+        """
+        output = self._ask("show fwd stats all")
+        run_ns = self._worker_run_ns()
+        rx, tx, cycles = _RX.findall(output)[-1:], _TX.findall(output)[-1:], _CYCLES.search(output)
+        if not rx or not tx:
+            raise DiedError(f"testpmd gave no statistics but:\n{output.decode(errors='replace')[-500:]}")
+        busy, mhz = (int(cycles[1]), int(cycles[2])) if cycles else (0, None)
+        idle = max(0, run_ns * mhz // 1000 - busy) if mhz and run_ns is not None else None
+        drops = {"rx_missed": int(rx[0][1]), "tx_full": int(tx[0][1])}
+        return SwitchCycles(busy_cycles=busy, idle_cycles=idle, packets=int(rx[0][0]), drops=drops)
+
+    def _worker_run_ns(self) -> int | None:
+        """CPU time of the forwarding thread in ns."""
+        worker = self._worker = self._worker or next(iter(self.polling_threads()), None)
+        text = procfs.read_text(f"/proc/{worker.pid}/task/{worker.tid}/schedstat") if worker else None
+        return int(text.split()[0]) if text else None
+
+    def _ask(self, command: str) -> bytes:
+        """Give a command and return its output, up to the next prompt."""
+        self.check()
+        log, stdin = self._process.log_path, self._process.stdin
+        before = log.stat().st_size
+        deadline = time.monotonic() + COMMAND_DEADLINE_S
+        try:
+            assert stdin is not None
+            stdin.write(command.encode() + b"\n")
+            stdin.flush()
+        except OSError as error:
+            raise DiedError(f"testpmd takes no commands ({error}); {self._process.obituary()}") from error
+        while not (output := _after(log, before)).endswith(b"\n" + PROMPT):
+            self.check()
+            if time.monotonic() > deadline:
+                raise DiedError(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s; {self._process.obituary()}")
+            time.sleep(0.0005)
+        return output
+
+
+def _after(path: Path, offset: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read()
+
+
+@lru_cache(maxsize=4)
+def _version(binary: Path, mtime_ns: int) -> str | None:
+    """testpmd has no --version: ask EAL to print the one it starts with, and stop at the help text."""
+    with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:
+        try:
+            done = subprocess.run(
+                [
+                    str(binary),
+                    "-v",
+                    "--no-huge",
+                    "--no-shconf",
+                    "--no-pci",
+                    "--no-telemetry",
+                    "-m",
+                    "8",
+                    "--",
+                    "--help",
+                ],
+                capture_output=True,
+                text=True,
+                timeout=10,
+                env={"RUNTIME_DIRECTORY": runtime, "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+    match = re.search(r"RTE Version: '(.+?)'", done.stdout + done.stderr)
+    return match[1] if match else None
+
+
+def _mbuf_count(request: SwitchRequest) -> int:
+    """All rings of all ports full, twice over; at least 16384."""
+    return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports))
+
+
+def _arguments(binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ...], prefix: str) -> list[str]:
+    mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
+    size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
+    ring = str(common.ring_size(request))
+    arguments = [
+        str(binary),
+        f"--lcores=0@({common.cpu_list(request.control_cpus)}),1@{request.cpu}",
+        "--main-lcore=0",
+        "--no-pci",
+        "--no-telemetry",
+        f"--file-prefix={prefix}",
+        *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
+        *(f"--vdev={_vdev(index, port, request)}" for index, port in enumerate(ports)),
+        "--",
+        "--interactive",
+        "--auto-start",
+        "--forward-mode=io",
+        "--port-topology=paired",
+        "--nb-cores=1",
+        f"--burst={BURST}",
+        f"--rxd={ring}",
+        f"--txd={ring}",
+        f"--total-num-mbufs={_mbuf_count(request)}",
+        f"--mbuf-size={mbuf_bytes}",
+        "--record-core-cycles",
+        "--no-flush-rx",
+        "--disable-link-check",
+        "--no-mlockall",
+    ]
+    # DPDK's af_packet driver refuses an MTU over 1500, yet carries any frame that fits its slots and the mbuf.
+    if common.is_jumbo(request) and all(port.kind != "af_packet" for port in ports):
+        arguments.append(f"--max-pkt-len={request.max_frame_bytes}")
+    return arguments
+
+
+def _vdev(index: int, port: SwitchPort, request: SwitchRequest) -> str:
+    """One port. Port ids follow the order of the vdevs, and testpmd pairs 0 with 1, 2 with 3, ..."""
+    if port.kind == "virtio-user":
+        return f"net_virtio_user{index},path={common.socket_path(port)},queue_size={port.ring_size}"
+    if port.kind == "vhost-user":
+        return f"net_vhost{index},iface={common.socket_path(port)},queues=1"
+    return f"net_af_packet{index},{common.af_packet_devargs(port, request)}"
+
+
+ADAPTER = TestpmdAdapter()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The control socket of Open vSwitch's daemons, as ``ovs-appctl`` speaks it: JSON-RPC 1.0, one call a connection.
+
+Spoken here because starting ovs-appctl costs 10 ms of CPU on the core that the tester polls on: 0.8 s of waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from planebench.model.errors import PlanebenchError
+
+
+def unixctl(path: Path, method: str, *arguments: str, timeout_s: float = 5.0) -> str:
+    """The text that ``ovs-appctl -t PATH METHOD ARGUMENTS`` prints. Raises PlanebenchError on refusal or silence."""
+    request = json.dumps({"id": 0, "method": method, "params": arguments}).encode()
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(timeout_s)
+            connection.connect(str(path))
+            connection.sendall(request)
+            answer = _receive_object(connection)
+    except OSError as error:
+        raise PlanebenchError(f"Open vSwitch does not answer {method} on {path}: {error}") from error
+    if answer.get("error") is not None:
+        raise PlanebenchError(f"Open vSwitch refused {method} {' '.join(arguments)}: {str(answer['error']).strip()}")
+    return str(answer.get("result", ""))
+
+
+def _receive_object(connection: socket.socket) -> dict[str, Any]:
+    """One JSON object; nothing marks its end but its own brackets."""
+    received = b""
+    while chunk := connection.recv(1 << 16):
+        received += chunk
+        try:
+            answer, _ = json.JSONDecoder().raw_decode(received.decode())
+        except ValueError:
+            continue
+        if isinstance(answer, dict):
+            return answer
+    raise ConnectionResetError(f"it closed the connection after {len(received)} bytes")

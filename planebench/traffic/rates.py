@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Loads of a trial: saturating, a share of R+, or a fixed rate, and the labels that tables group them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
+
+SATURATING = Load("saturating")
+"""Flat out: the generator offers its maximum."""
+
+V2V_LATENCY_PPS = 1_000_000
+"""v2v latency is taken at this fixed rate instead of at shares of R+ (METHODOLOGY section 2)."""
+
+
+def line_rate_pps(frame_size_bytes: int, line_rate_bps: int = 10_000_000_000) -> float:
+    """Frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, layer-1 overhead counted."""
+    return line_rate_bps / ((frame_size_bytes + L1_OVERHEAD_BYTES) * 8)
+
+
+def share_label(share: float) -> str:
+    """``0.10``, ``0.995``: at least two decimals, never rounded to another share."""
+    two = f"{share:.2f}"
+    return two if float(two) == share else repr(share)
+
+
+def rate_label(pps: float) -> str:
+    """``1Mpps``, ``2.5Mpps``, ``100kpps``, ``100pps``."""
+    for unit, factor in (("Mpps", 1e6), ("kpps", 1e3)):
+        if pps >= factor:
+            return f"{pps / factor:g}{unit}"
+    return f"{pps:g}pps"
+
+
+def latency_loads(
+    scenario: ScenarioName, shares: Sequence[float], r_plus_pps: float, senders: int, v2v_pps: float = V2V_LATENCY_PPS
+) -> tuple[Load, ...]:
+    """The loads at which latency is taken: shares of R+, split evenly over the sending ends; one fixed rate for v2v.
+
+    ``r_plus_pps`` is the aggregate over all directions. No share, no latency: the result is empty for v2v as well.
+    """
+    if scenario == "v2v":
+        return (Load(rate_label(v2v_pps), v2v_pps),) if shares else ()
+    return tuple(Load(share_label(share), share * r_plus_pps / senders) for share in shares)
+
+
+def latency_labels(
+    scenario: ScenarioName, shares: Sequence[float], v2v_pps: float = V2V_LATENCY_PPS
+) -> tuple[str, ...]:
+    """The labels of :func:`latency_loads`, known before R+ is."""
+    return tuple(load.label for load in latency_loads(scenario, shares, 0.0, 1, v2v_pps))

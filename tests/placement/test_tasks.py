@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planebench.placement import Cpus, Placement, Worker, assign_tasks, place, tester_tasks
+from planebench.scenarios import SCENARIOS, Topology, build
+
+
+def on(cpus: int, topology: Topology) -> tuple[Worker, ...]:
+    return assign_tasks(place(Cpus(tuple(range(cpus))), len(topology.vnfs)), topology)
+
+
+def test_two_cores_have_one_worker_and_receive_before_they_send() -> None:
+    (worker,) = on(2, build("loopback", 2))
+    assert worker == Worker("w0", 0, ("mon-n0", "mon-n1", "vnf0", "vnf1", "gen-n0", "gen-n1"))
+
+
+def test_one_core_too() -> None:
+    (worker,) = on(1, build("p2v"))
+    assert worker == Worker("w0", 0, ("mon-n0", "mon-v0", "gen-n0", "gen-v0"))
+
+
+def test_vnfs_move_out_first_then_the_second_end() -> None:
+    assert on(4, build("loopback", 2)) == (
+        Worker("w0", 0, ("mon-n0", "mon-n1", "gen-n0", "gen-n1")),
+        Worker("w1", 1, ("vnf0",)),
+        Worker("w2", 2, ("vnf1",)),
+    )
+    assert on(4, build("p2p")) == (
+        Worker("w0", 0, ("mon-n0", "gen-n0")),
+        Worker("w1", 1, ("mon-n1", "gen-n1")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cpus", "expected"), [(2, [("mon-v0", "echo", "gen-v0")]), (4, [("mon-v0", "gen-v0"), ("echo",)])]
+)
+def test_echo_takes_the_place_of_end_b(cpus: int, expected: list[tuple[str, ...]]) -> None:
+    topology = build("v2v", echo=True)
+    workers = assign_tasks(place(Cpus(tuple(range(cpus)))), topology)  # placed as v2v, before the echo
+    assert [worker.tasks for worker in workers] == expected
+
+
+def test_streams_number_the_ends() -> None:
+    tasks = {task.name: task for task in tester_tasks(build("p2v"))}
+    assert (tasks["gen-n0"].stream, tasks["gen-v0"].stream) == (0, 1)
+    assert tasks["mon-n0"].stream is None
+
+
+@given(st.sampled_from(SCENARIOS), st.integers(1, 5), st.integers(1, 16))
+def test_every_task_has_exactly_one_worker(scenario: str, length: int, cpus: int) -> None:
+    topology = build(scenario, length if scenario == "loopback" else 0)  # type: ignore[arg-type]
+    workers = on(cpus, topology)
+    names = [task.name for task in tester_tasks(topology)]
+    assert sorted(name for worker in workers for name in worker.tasks) == sorted(names)
+    assert all(worker.tasks for worker in workers)
+    assert all(list(worker.tasks) == [name for name in names if name in worker.tasks] for worker in workers)
+    assert len({worker.cpu for worker in workers}) == len(workers)
+
+
+def test_a_placement_without_a_cpu_for_a_vnf_uses_the_testers() -> None:
+    placement = Placement(1, (0,), (), frozenset({0}))
+    (worker,) = assign_tasks(placement, build("loopback", 1))
+    assert "vnf0" in worker.tasks

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planebench.placement import (
+    Cpus,
+    LinkSettings,
+    VethPair,
+    assign_tasks,
+    full_stage,
+    place,
+    switch_request,
+    wire_stage,
+)
+from planebench.placement.memory import memory
+from planebench.planed import find_planed
+from planebench.scenarios import Topology, build
+
+VIRTIO = LinkSettings(Path("/run/pb/x"))
+VETH = LinkSettings(
+    Path("/run/pb/x"), wire="veth", veths={"n0": VethPair("pbt0", "pbs0"), "n1": VethPair("pbt1", "pbs1")}
+)
+TOPOLOGIES = [
+    build("p2p"),
+    build("p2v"),
+    build("v2v"),
+    build("v2v", echo=True),
+    build("loopback", 1),
+    build("loopback", 5),
+]
+
+
+def full(topology: Topology, links: LinkSettings = VIRTIO, cpus: int = 4) -> dict[str, Any]:
+    placement = place(Cpus(tuple(range(cpus))), len(topology.vnfs))
+    return full_stage(topology, assign_tasks(placement, topology), links)
+
+
+def test_p2v_on_two_cores_whole() -> None:
+    assert full(build("p2v"), cpus=2) == {
+        "version": 1,
+        "name": "tester",
+        "memory": {"hugepages": False, "size_mb": 128, "mbuf_count": 4095, "mbuf_data_bytes": 2176},
+        "ports": [
+            {"name": "n0", "kind": "vhost-user", "path": "/run/pb/x/n0.sock", "ring_size": 256},
+            {"name": "v0", "kind": "virtio-user", "path": "/run/pb/x/v0.sock", "ring_size": 256},
+        ],
+        "tasks": [
+            {"name": "mon-n0", "kind": "monitor", "ports": ["n0"]},
+            {"name": "mon-v0", "kind": "monitor", "ports": ["v0"]},
+            {"name": "gen-n0", "kind": "generator", "ports": ["n0"], "stream": 0},
+            {"name": "gen-v0", "kind": "generator", "ports": ["v0"], "stream": 1},
+        ],
+        "workers": [{"name": "w0", "cpu": 0, "tasks": ["mon-n0", "mon-v0", "gen-n0", "gen-v0"]}],
+    }
+
+
+def test_echo_has_an_l2fwd_that_ends_where_it_began() -> None:
+    tasks = full(build("v2v", echo=True))["tasks"]
+    assert {"name": "echo", "kind": "l2fwd", "ports": ["v1", "v1"]} in tasks
+    assert {task["name"] for task in tasks} == {"mon-v0", "echo", "gen-v0"}
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("links", [VIRTIO, VETH])
+def test_first_stage_is_the_second_without_what_needs_the_switch(topology: Topology, links: LinkSettings) -> None:
+    first, second = wire_stage(topology, links), full(topology, links)
+    assert (first["memory"], first["name"]) == (second["memory"], second["name"])  # config.apply must not change them
+    assert first["tasks"] == first["workers"] == []
+    assert [port["name"] for port in first["ports"]] == list(topology.wire_ports)
+    assert [port for port in second["ports"] if port["name"] in topology.wire_ports] == first["ports"]
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_both_sides_of_a_port_fit_each_other(topology: Topology) -> None:
+    placement = place(Cpus((0, 1)))
+    request = switch_request(topology, placement, VIRTIO)
+    tester = {port["name"]: port for port in full(topology)["ports"]}
+    other = {"virtio-user": "vhost-user", "vhost-user": "virtio-user"}
+    assert [port.name for port in request.ports] == list(tester)
+    for port in request.ports:
+        assert str(port.path) == tester[port.name]["path"]
+        assert other[port.kind] == tester[port.name]["kind"]
+        assert port.ring_size == tester[port.name]["ring_size"]
+    assert request.cross_connects == topology.cross_connects
+    assert (request.cpu, request.control_cpus, request.workdir) == (1, frozenset({0}), VIRTIO.workdir)
+
+
+def test_veth_ports_use_the_two_ends_of_the_pair() -> None:
+    topology = build("p2v")
+    n0, v0 = full(topology, VETH)["ports"]
+    assert n0["kind"] == "ethdev" and n0["device"].startswith("net_af_packet_n0,iface=pbt0,")
+    assert v0["kind"] == "virtio-user"
+    request = switch_request(topology, place(Cpus((0, 1))), VETH, netns_pid=77)
+    assert (request.ports[0].kind, request.ports[0].interface, request.ports[0].path) == ("af_packet", "pbs0", None)
+    assert (request.ports[1].kind, request.netns_pid) == ("vhost-user", 77)
+
+
+@pytest.mark.parametrize("max_frame", [1518, 9000])
+@pytest.mark.parametrize("ring_size", [64, 256, 1024])
+def test_af_packet_ring_is_one_the_kernel_takes(max_frame: int, ring_size: int) -> None:
+    links = LinkSettings(
+        Path("/x"), wire="veth", ring_size=ring_size, max_frame_bytes=max_frame, veths={"n0": VethPair("a", "b")}
+    )
+    device = full(build("p2v"), links)["ports"][0]["device"]
+    block, frame, count = (int(re.search(rf"{key}=(\d+)", device)[1]) for key in ("blocksz", "framesz", "framecnt"))  # type: ignore[index]
+    assert block % 4096 == 0 and frame % 16 == 0  # PAGE_SIZE, TPACKET_ALIGNMENT
+    assert block % frame == 0 and count % (block // frame) == 0
+    assert frame >= max_frame + 66  # TPACKET2_HDRLEN and the reserved head
+    assert count >= ring_size
+
+
+def test_memory_grows_with_what_it_must_hold() -> None:
+    small = memory(ports=2, ring_size=256, max_frame_bytes=1518, hugepages=False)
+    chain = memory(ports=12, ring_size=256, max_frame_bytes=1518, hugepages=False)
+    jumbo = memory(ports=12, ring_size=256, max_frame_bytes=9000, hugepages=True)
+    assert small["mbuf_count"] < chain["mbuf_count"] == jumbo["mbuf_count"]
+    assert small["size_mb"] <= chain["size_mb"] < jumbo["size_mb"]
+    assert chain["mbuf_count"] >= 2 * 256 * 12
+    for one in (small, chain, jumbo):
+        assert one["mbuf_count"] & (one["mbuf_count"] + 1) == 0
+        assert one["size_mb"] * 2**20 > one["mbuf_count"] * one["mbuf_data_bytes"]
+    assert jumbo["mbuf_data_bytes"] >= 9000 + 128 and jumbo["hugepages"]
+
+
+@pytest.mark.dataplane
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("links", [VIRTIO, VETH])
+@pytest.mark.parametrize("stage", ["wire", "full"])
+def test_planed_takes_the_document(topology: Topology, links: LinkSettings, stage: str, tmp_path: Path) -> None:
+    planed = find_planed()
+    if planed is None or not shutil.which(str(planed)):
+        pytest.skip("planed is not built: make setup")
+    document = wire_stage(topology, links) if stage == "wire" else full(topology, links, cpus=2)
+    path = tmp_path / "tester.json"
+    path.write_text(json.dumps(document))
+    check = subprocess.run([planed, "--check", path], capture_output=True, text=True, check=False)
+    assert check.returncode == 0, check.stderr

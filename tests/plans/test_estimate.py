@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planebench.plans import estimate, expand, override
+from planebench.plans.estimate import START_S, TRIAL_OVERHEAD_S
+from planebench.plans.schema import plan_from_document
+
+
+@pytest.mark.parametrize(
+    ("scenario", "loads", "latency_trials"), [("p2p", "0.1,0.5", 2), ("v2v", "0.1,0.5", 1), ("p2p", "none", 0)]
+)
+def test_one_point(document: dict[str, Any], scenario: str, loads: str, latency_trials: int) -> None:
+    plan = plan_from_document(document, "x")
+    plan = override(plan, switch="planed", scenario=scenario, frame_size="64", loads=loads)
+    (point,) = expand(plan)
+    trials_s = 2 * (1.0 + TRIAL_OVERHEAD_S) + latency_trials * (0.5 + TRIAL_OVERHEAD_S)
+    assert estimate(plan, [point]) == pytest.approx(START_S + trials_s)
+
+
+def test_a_topology_is_started_once_for_each_switch(document: dict[str, Any]) -> None:
+    plan = plan_from_document(document, "x")
+    points = expand(plan)
+    per_point = estimate(plan, points[:1]) - START_S
+    assert len(points) == 12
+    assert estimate(plan, points) == pytest.approx(2 * 3 * START_S + 12 * per_point)
+
+
+def test_nothing_takes_no_time(document: dict[str, Any]) -> None:
+    assert estimate(plan_from_document(document, "x"), ()) == 0

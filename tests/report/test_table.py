@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import dataclasses
+import io
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from planebench.model.records import Skipped
+from planebench.model.run import Finished, Run
+from planebench.report.glyphs import Glyphs
+from planebench.report.table import print_table, table_text
+from planebench.report.wording import NOTHING
+
+SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_no_line_is_wider_than_the_terminal(width: int, unicode: bool) -> None:
+    text = table_text(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3, 4)), width, unicode)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text.split("Mpps, bar")[0].replace("switch → … → VNF N", "")
+
+
+def test_every_scenario_switch_and_figure_is_there() -> None:
+    text = table_text(make_run(problems=False))
+    for expected in ("p2p", "p2v", "v2v", "loopback", "planed", "ovs-dpdk", "testpmd", "at 99 % of R+", "⇄ 1024 B"):
+        assert expected in text
+
+
+def test_marks_and_footnotes() -> None:
+    trials = (
+        make_trial(0, make_point("planed"), 14.0, "tester-limited"),
+        make_trial(1, make_point("ovs-dpdk"), 9.0),
+        make_trial(2, make_point("ovs-dpdk"), 12.0),
+        make_trial(3, make_point("testpmd"), 9.0, "disturbed", ("steal 31 ms",)),
+        make_latency_trial(4, make_point("testpmd"), verdict="disturbed", reasons=("steal 31 ms",)),
+    )
+    text = table_text(Run(make_header(), trials))
+    for expected in (
+        "≥14.00",
+        "~10.50¹",
+        f"{NOTHING}²",
+        "1) unstable: the 2 trials spread",
+        "2) disturbed: steal 31 ms",
+        ")²",
+    ):
+        assert expected in text, expected
+    ascii_text = table_text(Run(make_header(), trials), unicode=False)
+    assert ascii_text.isascii()
+    assert ">=14.00" in ascii_text
+
+
+def test_the_best_of_a_column_is_green_and_bold() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=100, force_terminal=True, color_system="standard", _environ={})
+    trials = (make_trial(0, make_point("planed"), 20.0), make_trial(1, make_point("testpmd"), 10.0))
+    print_table(Run(make_header(), trials), console)
+    assert "\x1b[1;32m  20.00" in out.getvalue()
+    assert "\x1b[1;32m  10.00" not in out.getvalue()
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_without_colour_there_are_no_colours(environment: dict[str, str]) -> None:
+    out = io.StringIO()
+    print_table(make_run(), Console(file=out, width=100, force_terminal=True, _environ=environment))
+    assert "\x1b[32m" not in out.getvalue()
+    assert "\x1b[1;32m" not in out.getvalue()
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
+    print_table(make_run(), Console(file=out, width=100))
+    out.flush()
+    assert raw.getvalue().isascii()
+
+
+def test_how_the_run_ended_and_what_was_skipped() -> None:
+    run = dataclasses.replace(
+        make_run(),
+        finished=Finished("interrupted", "2026-11-21T12:40:00Z", "Ctrl-C"),
+        skipped=(Skipped("vpp", "not installed:\napt-get install vpp"),),
+        warnings=("core 1 is shared",),
+    )
+    text = table_text(run)
+    assert "interrupted: Ctrl-C" in text
+    assert "Skipped vpp: not installed: apt-get install vpp" in text
+    assert "Warning: core 1 is shared" in text
+    assert "not finished" in table_text(dataclasses.replace(run, finished=None))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
+def test_a_run_that_was_cut_short_has_a_table(count: int) -> None:
+    run = make_run()
+    text = table_text(dataclasses.replace(run, trials=run.trials[:count], finished=None))
+    assert ("No trial has been measured" in text) == (count == 0)
+
+
+def test_hostile_text_is_shown_and_not_interpreted() -> None:
+    reason = "[bold red]x[/] \x1b[2J\x07 <script>"
+    text = table_text(Run(make_header(), (make_trial(verdict="invalid", reasons=(reason,)),)))
+    assert "[bold red]x[/] ?[2J? <script>" in text
+
+
+@given(st.floats(-1, 2), st.integers(0, 20), st.booleans())
+@settings(max_examples=50)
+def test_bars_fill_exactly_their_width(share: float, width: int, unicode: bool) -> None:
+    assert len(Glyphs(unicode).bar(share, width)) == width

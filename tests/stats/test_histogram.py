@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import random
+from itertools import pairwise
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planebench.model.errors import StoreError
+from planebench.stats.histogram import HIGHEST_NS, decode, encode, exceedance, merge, percentile_ns, summarise
+
+values = st.lists(st.integers(1, HIGHEST_NS), min_size=1, max_size=60)
+few = settings(max_examples=30, deadline=None)
+
+
+def _sparse(samples: list[int]) -> list[list[int]]:
+    return [[value, samples.count(value)] for value in sorted(set(samples))]
+
+
+@given(values, values)
+@few
+def test_the_merge_of_unequal_parts_is_the_whole(left: list[int], right: list[int]) -> None:
+    whole = decode(encode(_sparse(left + right)))
+    assert (merge([encode(_sparse(left)), encode(_sparse(right))]) == whole).all()
+
+
+@given(values)
+@few
+def test_figures_agree_with_the_reference_implementation(samples: list[int]) -> None:
+    reference = HdrHistogram(1, HIGHEST_NS, 3)
+    for sample in samples:
+        reference.record_value(sample)
+    summary = summarise(decode(encode(_sparse(samples))))
+    assert summary is not None
+    assert summary.samples == reference.get_total_count()
+    assert summary.mean == pytest.approx(reference.get_mean_value() / 1e3)
+    assert summary.stddev == pytest.approx(reference.get_stddev() / 1e3, abs=1e-3)
+
+
+@given(values, st.floats(0.001, 1.0))
+@few
+def test_a_percentile_is_the_nearest_rank_within_a_thousandth(samples: list[int], share: float) -> None:
+    exact = sorted(samples)[max(0, -int(-share * len(samples) // 1) - 1)]
+    found = percentile_ns(decode(encode(_sparse(samples))), share)
+    assert exact <= found <= exact * 1.001 + 1
+
+
+def test_known_figures() -> None:
+    summary = summarise(decode(encode([[1000, 989], [5000, 10], [100_000, 1]])))
+    assert summary is not None
+    assert (summary.p50, summary.p90, summary.p99_9) == (1.0, 1.0, pytest.approx(5.0, rel=1e-3))
+    assert summary.max == pytest.approx(100.0, rel=1e-3)
+    assert summary.mean == pytest.approx((989 + 50 + 100) / 1000, rel=1e-3)
+
+
+def test_overflow_counts_as_the_highest_value() -> None:
+    summary = summarise(decode(encode([[1000, 98]], overflow=2)))
+    assert summary is not None
+    assert (summary.samples, summary.p50) == (100, 1.0)
+    assert summary.p99 == summary.max == HIGHEST_NS / 1e3
+
+
+def test_an_empty_histogram_has_no_figures() -> None:
+    assert summarise(merge([])) is None
+    assert summarise(decode(encode([]))) is None
+    assert exceedance(merge([])) == []
+
+
+@pytest.mark.parametrize("bucket", [[-1, 1], [5, -1]])
+def test_negative_buckets_are_refused(bucket: list[int]) -> None:
+    with pytest.raises(ValueError, match="not negative"):
+        encode([bucket])
+
+
+@pytest.mark.parametrize("text", ["", "rubbish", "AAAA", "HISTFAAAAAA=", "ü"])
+def test_a_broken_histogram_is_named(text: str) -> None:
+    with pytest.raises(StoreError, match="cannot be decoded"):
+        decode(text)
+
+
+def test_a_histogram_of_another_shape_is_refused() -> None:
+    with pytest.raises(StoreError, match="buckets"):
+        decode(HdrHistogram(1, 1000, 2).encode().decode())
+
+
+def test_the_curve_falls_from_one_to_zero_with_few_points() -> None:
+    rng = random.Random(3)
+    samples = [int(rng.lognormvariate(9, 0.8)) + 1 for _ in range(20_000)]
+    curve = exceedance(decode(encode(_sparse(samples))), points=60)
+    assert len(curve) <= 62
+    assert (curve[0][1], curve[-1][1]) == (1.0, 0.0)
+    assert all(a[0] <= b[0] and a[1] >= b[1] for a, b in pairwise(curve))
+    assert curve[-1][0] == pytest.approx(max(samples) / 1e3, rel=1e-3)

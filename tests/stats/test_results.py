@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+
+from planebench.model.records import DirectionCounts, Result, SwitchCycles, Trial, VerdictKind
+from planebench.model.run import Run
+from planebench.stats import derive_results, run_band
+
+
+def _run(trials: Sequence[Trial]) -> Run:
+    return Run(make_header(), tuple(dataclasses.replace(t, index=i) for i, t in enumerate(trials)))
+
+
+def _only(*trials: Trial) -> Result:
+    (result,) = derive_results(_run(trials))
+    return result
+
+
+def test_r_plus_is_the_mean_of_the_valid_trials() -> None:
+    result = _only(make_trial(mpps=10.0), make_trial(mpps=10.2), make_trial(mpps=10.4))
+    assert result.throughput_pps == pytest.approx(10.2e6)
+    assert result.throughput_stddev_pps == pytest.approx(0.2e6)
+    assert result.verdict.kind is VerdictKind.VALID
+    assert (result.trials, result.rejected, result.band, result.version) == ((0, 1, 2), 0, "near", "0.1.0")
+    assert result.throughput_l1_gbps == pytest.approx(10.2e6 * 84 * 8 / 1e9)
+    assert result.loss_ratio == pytest.approx(1 / 6)
+
+
+def test_one_trial_has_no_deviation() -> None:
+    assert _only(make_trial()).throughput_stddev_pps is None
+
+
+def test_warmups_count_for_nothing() -> None:
+    result = _only(make_trial(mpps=1.0, role="warmup"), make_trial(mpps=10.0))
+    assert (result.throughput_pps, result.trials, result.rejected) == (10e6, (1,), 0)
+
+
+def test_disturbed_and_invalid_trials_are_rejected_and_counted() -> None:
+    result = _only(make_trial(mpps=10), make_trial(mpps=3, verdict="disturbed"), make_trial(mpps=0, verdict="invalid"))
+    assert (result.throughput_pps, result.trials, result.rejected) == (10e6, (0,), 2)
+    assert result.verdict.kind is VerdictKind.VALID
+
+
+def test_a_valid_trial_beats_tester_limited_ones() -> None:
+    result = _only(make_trial(mpps=12, verdict="tester-limited"), make_trial(mpps=10))
+    assert (result.throughput_pps, result.verdict.kind, result.rejected) == (10e6, VerdictKind.VALID, 1)
+
+
+def test_only_tester_limited_trials_give_a_lower_bound() -> None:
+    limited = [make_trial(mpps=m, verdict="tester-limited", reasons=("idle 30 %",)) for m in (14.0, 14.2)]
+    result = _only(*limited, make_trial(mpps=2, verdict="disturbed"))
+    assert result.throughput_pps == pytest.approx(14.1e6)
+    assert result.verdict.kind is VerdictKind.TESTER_LIMITED
+    assert result.verdict.reasons == ("idle 30 % (x2)",)
+    assert (result.trials, result.rejected) == ((0, 1), 1)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (("disturbed", "invalid"), "disturbed"),
+        (("invalid", "invalid"), "invalid"),
+        (("unstable", "disturbed"), "unstable"),
+    ],
+)
+def test_where_nothing_counts_there_is_no_throughput_but_every_reason(kinds: tuple[str, ...], expected: str) -> None:
+    result = _only(*[make_trial(verdict=k, reasons=(f"because {k} {i}",)) for i, k in enumerate(kinds)])
+    assert result.throughput_pps is None
+    assert result.throughput_l1_gbps is None
+    assert result.verdict.kind.value == expected
+    assert result.verdict.reasons == tuple(f"because {k} {i}" for i, k in enumerate(kinds))
+    assert (result.trials, result.rejected) == ((), 2)
+
+
+@pytest.mark.parametrize(("rates", "kind"), [((10.0, 10.5, 10.99), "valid"), ((10.0, 10.5, 11.2), "unstable")])
+def test_a_wide_spread_is_unstable(rates: tuple[float, ...], kind: str) -> None:
+    result = _only(*[make_trial(mpps=m) for m in rates])
+    assert result.verdict.kind.value == kind
+    assert result.throughput_pps == pytest.approx(sum(rates) / 3 * 1e6)
+    assert bool(result.verdict.reasons) == (kind == "unstable")
+
+
+def test_a_lower_bound_stays_one_however_wide_it_spreads() -> None:
+    result = _only(make_trial(mpps=10, verdict="tester-limited"), make_trial(mpps=14, verdict="tester-limited"))
+    assert result.verdict.kind is VerdictKind.TESTER_LIMITED
+    assert "spread" in result.verdict.reasons[-1]
+
+
+def test_all_switches_are_compared_in_the_band_that_most_trials_have() -> None:
+    a, b = make_point("planed"), make_point("testpmd")
+    trials = [make_trial(0, a, 20), make_trial(0, a, 8, band="far"), make_trial(0, a, 8.1, band="far")]
+    trials += [make_trial(0, b, 15), make_trial(0, b, 15.1), make_trial(0, b, 7, band="far")]
+    trials += [make_trial(0, b, 15.2)]
+    assert run_band(trials) == "near"
+    first, second = derive_results(_run(trials))
+    assert (first.throughput_pps, first.band, first.rejected) == (20e6, "near", 2)
+    assert (second.throughput_pps, second.band, second.rejected) == (pytest.approx(15.1e6), "near", 1)
+
+
+def test_a_tie_of_bands_goes_to_the_near_one() -> None:
+    assert run_band([make_trial(band="far"), make_trial(band="near")]) == "near"
+    assert run_band([make_trial(band=None)]) is None
+    assert run_band([make_trial(band="far", verdict="disturbed"), make_trial(band="far", role="latency")]) is None
+
+
+@pytest.mark.parametrize(("band", "said"), [("far", "in the far band"), (None, "at an unknown core distance")])
+def test_a_point_without_a_trial_in_the_band_uses_another_and_says_so(band: str | None, said: str) -> None:
+    trials = [make_trial(0, make_point("planed"), 20), make_trial(0, make_point("testpmd"), 7, band=band)]
+    result = derive_results(_run(trials))[1]
+    assert (result.throughput_pps, result.band, result.verdict.kind) == (7e6, band, VerdictKind.VALID)
+    assert said in result.verdict.reasons[0]
+
+
+def test_a_lower_bound_in_the_band_beats_a_valid_trial_outside_of_it() -> None:
+    trials = [make_trial(0, make_point("testpmd"), 15) for _ in range(2)]
+    trials += [make_trial(0, make_point("planed"), 20, "tester-limited")]
+    trials += [make_trial(0, make_point("planed"), 9, band="far")]
+    result = derive_results(_run(trials))[0]
+    assert (result.throughput_pps, result.verdict.kind, result.band) == (20e6, VerdictKind.TESTER_LIMITED, "near")
+
+
+def test_where_no_band_is_known_none_is_asked_for() -> None:
+    result = _only(make_trial(mpps=10, band=None), make_trial(mpps=10.2, band=None))
+    assert (result.throughput_pps, result.verdict.reasons, result.band) == (pytest.approx(10.1e6), (), None)
+
+
+def test_loss_ratio_weighs_trials_by_packets() -> None:
+    small = make_trial(directions=(DirectionCounts("a", 100, 100, 0),))
+    large = make_trial(directions=(DirectionCounts("a", 900, 900, 900),))
+    assert _only(small, large).loss_ratio == pytest.approx(0.1)
+
+
+def test_cycles_are_the_median_of_trials_that_know_them() -> None:
+    cycles = [SwitchCycles(busy_cycles=b, idle_cycles=100, packets=10) for b in (1000, 1100, 9000)]
+    trials = [make_trial(switch=c) for c in (*cycles, SwitchCycles())]
+    result = _only(*trials)
+    assert result.switch_cycles_per_packet == 110
+    assert _only(make_trial(switch=SwitchCycles())).switch_cycles_per_packet is None
+
+
+def test_latency_merges_the_histograms_of_all_valid_trials() -> None:
+    trials = [
+        make_latency_trial(samples_ns=[(1000, 90)], pps=5e6),
+        make_latency_trial(samples_ns=[(9000, 10)], pps=5e6),
+    ]
+    result = _only(make_trial(), *trials)
+    (summary,) = result.latency
+    assert (summary.load, summary.samples, summary.probes_sent, summary.achieved_fraction) == ("0.50", 100, 100, 1.0)
+    assert (summary.p50, summary.p99) == (1.0, pytest.approx(9.0, rel=1e-3))
+    assert summary.mean == pytest.approx(1.8, rel=1e-3)
+    assert summary.verdict.kind is VerdictKind.VALID
+    assert (result.trials, result.rejected) == ((0, 1, 2), 0)
+
+
+def test_latency_of_both_directions_is_intended_in_sum() -> None:
+    point = make_point(direction="bidirectional")
+    result = _only(make_latency_trial(point=point, pps=3e6))
+    assert result.latency[0].intended_pps == 6e6
+
+
+def test_latency_loads_come_in_rising_order() -> None:
+    trials = [make_latency_trial(load=label, pps=p) for label, p in (("0.99", 9.9e6), ("0.10", 1e6), ("0.50", 5e6))]
+    assert [s.load for s in _only(*trials).latency] == ["0.10", "0.50", "0.99"]
+
+
+def test_latency_trials_that_do_not_count_are_left_out() -> None:
+    bad = make_latency_trial(samples_ns=[(90_000, 50)], verdict="disturbed", reasons=("steal",))
+    result = _only(make_trial(), make_latency_trial(samples_ns=[(1000, 50)]), bad)
+    assert (result.latency[0].max, result.latency[0].samples, result.rejected) == (1.0, 50, 1)
+
+
+def test_latency_without_a_valid_trial_carries_the_verdict() -> None:
+    limited = make_latency_trial(samples_ns=[(1000, 50)], verdict="tester-limited", reasons=("offered 90 %",))
+    result = _only(make_trial(), limited)
+    (summary,) = result.latency
+    assert (summary.verdict.kind, summary.verdict.reasons) == (VerdictKind.TESTER_LIMITED, ("offered 90 %",))
+    assert (summary.samples, result.trials, result.rejected) == (50, (0,), 1)
+
+
+def test_a_valid_latency_in_the_other_band_beats_a_disturbed_one() -> None:
+    trials = [make_latency_trial(verdict="disturbed"), make_latency_trial(samples_ns=[(1000, 1)], band="far")]
+    summary = _only(make_trial(), *trials).latency[0]
+    assert (summary.samples, summary.verdict.kind) == (1, VerdictKind.VALID)
+    assert "far band" in summary.verdict.reasons[0]
+
+
+def test_no_probe_came_back() -> None:
+    for samples in ([], [(1000, 0)]):
+        (summary,) = _only(make_trial(), make_latency_trial(samples_ns=samples)).latency
+        assert summary.samples == 0
+        assert math.isnan(summary.p99)
+        assert (summary.verdict.kind, summary.verdict.reasons) == (VerdictKind.INVALID, ("no latency probe came back",))
+
+
+@pytest.mark.parametrize(
+    ("trial", "said"),
+    [(make_trial(role="warmup"), "only warm-up trials"), (make_latency_trial(), "only latency trials")],
+)
+def test_points_without_a_saturating_trial_say_so(trial: Trial, said: str) -> None:
+    result = _only(trial)
+    assert result.throughput_pps is None
+    assert said in result.verdict.reasons[0]
+
+
+def test_results_come_in_the_order_of_the_matrix_and_the_header() -> None:
+    run = make_run(chains=(2, 1), sizes=(1024, 64))
+    points = [r.point for r in derive_results(run)]
+    assert [p.switch for p in points[:3]] == ["planed", "ovs-dpdk", "testpmd"]
+    assert [p.frame_size_bytes for p in points[:6:3]] == [64, 1024]
+    assert list(dict.fromkeys(p.scenario_label for p in points)) == ["p2p", "p2v", "v2v", "loopback-1", "loopback-2"]
+
+
+def test_nothing_measured_gives_no_results() -> None:
+    assert derive_results(Run(make_header())) == ()

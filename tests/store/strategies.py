@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hypothesis strategies for whole records: anything the dataclasses allow."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from planebench.model import records as r
+from planebench.model.run import Finished
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+count = st.integers(0, 2**63)
+real = st.floats(allow_nan=False, allow_infinity=False)
+share = st.floats(0, 1)
+
+verdicts = st.one_of(
+    st.just(r.Verdict(r.VerdictKind.VALID)),
+    st.builds(r.Verdict, st.sampled_from(r.VerdictKind), st.lists(text, min_size=1, max_size=3).map(tuple)),
+)
+flat_points = st.builds(
+    r.Point,
+    switch=text,
+    scenario=st.sampled_from(["p2p", "p2v", "v2v"]),
+    direction=st.sampled_from(["unidirectional", "bidirectional", "reversed"]),
+    chain_length=st.just(0),
+    frame_size_bytes=st.integers(64, 9000),
+    wire=st.sampled_from(["virtio", "veth"]),
+)
+chain_points = st.builds(
+    r.Point,
+    switch=text,
+    scenario=st.just("loopback"),
+    direction=st.sampled_from(["unidirectional", "bidirectional"]),
+    chain_length=st.integers(1, 5),
+    frame_size_bytes=st.integers(64, 9000),
+)
+directions = st.builds(r.DirectionCounts, text, *[count] * 12)
+distances = st.none() | st.builds(r.CoreDistance, real, st.sampled_from(["near", "far", "same"]))
+threads = st.builds(
+    r.ThreadEvidence, st.sampled_from(["switch", "tester"]), text, st.integers(0, 511), count, count, count
+)
+evidence = st.builds(
+    r.Evidence,
+    threads=st.lists(threads, max_size=3).map(tuple),
+    poll_gaps=count,
+    steal_ns=count,
+    distance_before=distances,
+    distance_after=distances,
+    tester_busy_share=st.none() | share,
+    shared_cpu=st.booleans(),
+)
+cycles = st.builds(
+    r.SwitchCycles,
+    busy_cycles=st.none() | count,
+    idle_cycles=st.none() | count,
+    packets=st.none() | count,
+    drops=st.dictionaries(text, count, max_size=3),
+)
+trials = st.builds(
+    r.Trial,
+    index=count,
+    point=flat_points | chain_points,
+    role=st.sampled_from(["warmup", "r_plus", "latency"]),
+    load=st.builds(r.Load, text, st.none() | real),
+    intended_duration_ns=count,
+    offered_duration_ns=count,
+    started_at=text,
+    directions=st.lists(directions, max_size=2).map(tuple),
+    verdict=verdicts,
+    evidence=evidence,
+    switch=cycles,
+    latency=st.none() | st.builds(r.LatencyRecord, count, count, text, count),
+    repetition=st.integers(0, 1000),
+)
+scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | real | text
+headers = st.builds(
+    r.RunHeader,
+    run_id=st.just("20261121-123356-quick"),
+    name=text,
+    started_at=text,
+    command=st.lists(text, max_size=4).map(tuple),
+    seed=st.integers(),
+    planebench_version=text,
+    host=st.dictionaries(text, scalars, max_size=4),
+    settings=st.dictionaries(text, scalars, max_size=4),
+    switches=st.lists(
+        st.builds(r.SwitchInfo, text, text, text, st.dictionaries(text, text, max_size=2)), max_size=3
+    ).map(tuple),
+    skipped=st.lists(st.builds(r.Skipped, text, text), max_size=2).map(tuple),
+    warnings=st.lists(text, max_size=2).map(tuple),
+    schema_version=st.just(r.SCHEMA_VERSION),
+)
+endings = st.builds(Finished, st.sampled_from(["complete", "interrupted"]), text, text)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planebench.model.records import Load
+from planebench.traffic import latency_labels, latency_loads, line_rate_pps, rate_label, share_label
+
+
+@pytest.mark.parametrize(("size", "mpps"), [(64, 14.88), (1024, 1.197), (1518, 0.8127)])
+def test_line_rate_of_ten_gigabit(size: int, mpps: float) -> None:
+    assert line_rate_pps(size) / 1e6 == pytest.approx(mpps, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("share", "label"), [(0.1, "0.10"), (0.5, "0.50"), (0.99, "0.99"), (1.0, "1.00"), (0.995, "0.995")]
+)
+def test_share_labels(share: float, label: str) -> None:
+    assert share_label(share) == label
+
+
+@given(st.floats(0.001, 1), st.floats(0.001, 1))
+def test_two_shares_have_two_labels(one: float, other: float) -> None:
+    assert (share_label(one) == share_label(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("pps", "label"), [(1_000_000, "1Mpps"), (2_500_000, "2.5Mpps"), (100_000, "100kpps"), (100, "100pps")]
+)
+def test_rate_labels(pps: float, label: str) -> None:
+    assert rate_label(pps) == label
+
+
+def test_latency_at_shares_of_r_plus_for_each_sender() -> None:
+    assert latency_loads("p2p", (0.1, 0.5), 8e6, senders=2) == (Load("0.10", 0.4e6), Load("0.50", 2e6))
+
+
+def test_v2v_latency_has_one_fixed_rate() -> None:
+    assert latency_loads("v2v", (0.1, 0.5, 0.99), 8e6, senders=2) == (Load("1Mpps", 1e6),)
+    assert latency_loads("v2v", (0.1,), 8e6, senders=1, v2v_pps=100) == (Load("100pps", 100),)
+
+
+def test_labels_are_known_before_r_plus() -> None:
+    assert latency_labels("loopback", (0.1, 0.99)) == ("0.10", "0.99")
+    assert latency_labels("v2v", (0.1, 0.99)) == ("1Mpps",)
+    assert latency_labels("v2v", ()) == latency_labels("p2p", ()) == ()
