@@ -190,8 +190,8 @@ def _hugepages(facts: HostFacts) -> Finding:
     return Finding(
         "hugepages",
         "warning",
-        f"{facts.hugepages_2m_free} free hugepages of 2 MiB: everything works on 4 KiB pages, but TLB misses slow every "
-        "switch down, those with large buffer pools most",
+        f"{facts.hugepages_2m_free} free hugepages of 2 MiB: everything works on 4 KiB pages, but TLB misses slow "
+        "every switch down, those with large buffer pools most",
         "`echo 1024 > /proc/sys/vm/nr_hugepages` (as root)",
     )
 

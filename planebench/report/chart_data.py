@@ -16,6 +16,7 @@ from planebench.report.wording import (
     load_words,
     mark,
     mpps,
+    printable,
     throughput,
     us,
 )
@@ -25,8 +26,14 @@ from planebench.stats.results import latency_groups, run_band
 
 Row = dict[str, Any]
 
+TIP_MARK = "\u2063"
+"""Starts every ``tip`` (an invisible separator): tells our descriptions of a mark from those that Vega makes up."""
+
 SMALLEST_SHARE = 1e-5
 """Where percentile curves end: p99.999."""
+
+SMALLEST_US = 1e-3
+"""One nanosecond: a log axis has no zero."""
 
 
 def throughput_row(result: Result) -> Row:
@@ -35,7 +42,7 @@ def throughput_row(result: Result) -> Row:
     rates = [r / 1e6 for r in result.throughput_trials_pps] or [0.0]
     kind = result.verdict.kind.value
     return {
-        "switch": result.point.switch,
+        "switch": printable(result.point.switch),
         "size": frame_size(result.point.frame_size_bytes),
         "size_bytes": result.point.frame_size_bytes,
         "chain": result.point.chain_length,
@@ -45,7 +52,7 @@ def throughput_row(result: Result) -> Row:
         "label": throughput(result) if shown else f"{NOTHING} {kind}",
         "limited": mark(result.verdict.kind) == "≥",
         "counts": counts(result),
-        "tip": f"{result.point.switch}, {result.point.scenario_label} {result.point.direction} "
+        "tip": f"{TIP_MARK}{printable(result.point.switch)}, {result.point.scenario_label} {result.point.direction} "
         f"{frame_size(result.point.frame_size_bytes)}: {_throughput_words(result)}",
     }
 
@@ -55,18 +62,16 @@ def latency_row(result: Result, summary: LatencySummary) -> Row:
     counting = latency_counts(summary)
     figures = f"{us(summary.p50)} / {us(summary.p99)}"
     return {
-        "switch": result.point.switch,
+        "switch": printable(result.point.switch),
         "load": load_words(summary.load),
-        "mean": summary.mean,
-        "p50": summary.p50,
-        "p90": summary.p90,
-        "p99": summary.p99,
-        "p99_9": summary.p99_9,
+        "p50": max(summary.p50, SMALLEST_US),
+        "p99": max(summary.p99, SMALLEST_US),
+        "p99_9": max(summary.p99_9, SMALLEST_US),
         "label": figures if counting else f"({figures})",
         "counts": counting,
-        "tip": f"{result.point.switch} at {load_words(summary.load)}: mean {us(summary.mean)}, p50 {us(summary.p50)}, "
-        f"p90 {us(summary.p90)}, p99 {us(summary.p99)}, p99.9 {us(summary.p99_9)}, max {us(summary.max)} µs"
-        + ("" if counting else f" ({summary.verdict.kind.value})"),
+        "tip": f"{TIP_MARK}{printable(result.point.switch)} at {load_words(summary.load)}: mean {us(summary.mean)}, "
+        f"p50 {us(summary.p50)}, p90 {us(summary.p90)}, p99 {us(summary.p99)}, p99.9 {us(summary.p99_9)}, "
+        f"max {us(summary.max)} µs" + ("" if counting else f" ({summary.verdict.kind.value})"),
     }
 
 
@@ -85,22 +90,22 @@ def percentile_rows(run: Run, results: Sequence[Result], load: str) -> list[Row]
     for result in results:
         if any(s.load == load and latency_counts(s) for s in result.latency):
             choice = latency_groups(by_point[result.point], result.band or band)[load]
-            rows += _curve(result.point.switch, [t.latency.histogram for t in choice.trials if t.latency is not None])
+            rows += _curve(
+                printable(result.point.switch), [t.latency.histogram for t in choice.trials if t.latency is not None]
+            )
     return rows
 
 
 def scatter_rows(results: Sequence[Result]) -> list[Row]:
-    """Throughput against mean latency at the highest share of R+; empty unless two switches have both at the same."""
-    rows = []
+    """Throughput against mean latency, at the highest share of R+ where two switches or more have one that counts."""
+    shares: dict[float, list[Row]] = {}
     for result in results:
-        shares = [s for s in result.latency if latency_counts(s) and _share(s.load) is not None]
-        if counts(result) and shares:
-            summary = max(shares, key=lambda s: _share(s.load) or 0.0)
-            rows.append(
-                {**throughput_row(result), "load": summary.load, "mean": summary.mean, "stddev": summary.stddev}
-            )
-    loads = {row["load"] for row in rows}
-    return rows if len(rows) > 1 and len(loads) == 1 else []
+        for latency in result.latency:
+            share = _share(latency.load)
+            if share is not None and latency_counts(latency) and counts(result):
+                row = {**throughput_row(result), "load": latency.load, "mean": max(latency.mean, SMALLEST_US)}
+                shares.setdefault(share, []).append(row)
+    return next((shares[share] for share in sorted(shares, reverse=True) if len(shares[share]) > 1), [])
 
 
 def end_labels(rows: Sequence[Row], x: str, y: str, gap: float, log: bool = False) -> list[Row]:
@@ -152,7 +157,7 @@ def _overlap(a: tuple[list[str], float], b: tuple[list[str], float], gap: float)
 
 def _curve(switch: str, histograms: Sequence[str]) -> list[Row]:
     points = [(value, above) for value, above in exceedance(merge(histograms)) if above >= SMALLEST_SHARE]
-    return [{"switch": switch, "us": max(value, 1e-3), "above": above} for value, above in points]
+    return [{"switch": switch, "us": max(value, SMALLEST_US), "above": above} for value, above in points]
 
 
 def _share(load: str) -> float | None:

@@ -29,6 +29,18 @@ def throughput_bars(rows: Sequence[Row], colours: Colours, top: float) -> alt.To
 
     ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
     """
+    return _by_row(_bars(rows, colours, top).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
+
+
+def overview_bars(panels: Mapping[str, Sequence[Row]], colours: Colours, top: float) -> alt.TopLevelMixin:
+    """The bars of several scenarios, two in a row: ``{title: rows}``."""
+    size = {"width": 330, "height": alt.Step(24)}
+    titled = [_bars(rows, colours, top).properties(title=title, **size) for title, rows in panels.items()]
+    columns = 2 if len(titled) > 1 else 1
+    return _plain(alt.concat(*titled, columns=columns, spacing={"row": 18, "column": 28}))
+
+
+def _bars(rows: Sequence[Row], colours: Colours, top: float) -> Any:
     base = alt.Chart(_data(rows)).encode(y=_switch_axis(rows, colours))
     x = alt.X("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
     bars = base.mark_bar(height={"band": 0.74}, strokeWidth=1.2).encode(
@@ -47,7 +59,7 @@ def throughput_bars(rows: Sequence[Row], colours: Colours, top: float) -> alt.To
     labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
         x="high:Q", text="label:N", color=_when("counts", INK, MUTED)
     )
-    return _by_row(alt.layer(bars, whiskers, labels).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
+    return alt.layer(bars, whiskers, labels)
 
 
 def chain_curves(rows: Sequence[Row], colours: Colours, top: float) -> alt.TopLevelMixin:
@@ -87,7 +99,7 @@ def latency_ranges(rows: Sequence[Row], colours: Colours, domain: tuple[float, f
 
 def percentile_curves(rows: Sequence[Row], colours: Colours, domain: tuple[float, float]) -> alt.TopLevelMixin:
     """Latency by percentile, both ends of the distribution in view: x is log(1 - percentile), y is log us."""
-    least = min((row["above"] for row in rows), default=0.1)
+    least = min(0.1, *(row["above"] for row in rows))
     shares = [s for s in (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001) if s >= least * 0.999]
     names = alt.Axis(values=shares, labelExpr="'p' + format(100 * (1 - datum.value), '~g')", grid=True)
     x = alt.X("above:Q", title="percentile", scale=alt.Scale(type="log", domain=[1.0, least], nice=False), axis=names)
@@ -179,6 +191,7 @@ def _plain(chart: Any) -> alt.TopLevelMixin:
         .configure_axis(**text, **axis, labelFontSize=11, titleFontSize=11, titleFontWeight=400)
         .configure_axisY(grid=True)
         .configure_header(labelFont=FONT, labelFontSize=12)
+        .configure_title(font=FONT, fontSize=12, color=MUTED, anchor="start")
         .configure_text(font=FONT)
     )
     return configured

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,11 +16,11 @@ from planebench.model.run import Run
 from planebench.report import charts
 from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row
 from planebench.report.palette import switch_colours
-from planebench.report.wording import ARROWS, frame_size, load_words
+from planebench.report.wording import ARROWS, frame_size, load_words, printable
 from planebench.stats.ranking import same_cell
 from planebench.stats.results import derive_results
 
-Kind = Literal["throughput", "chain", "latency", "percentiles", "tradeoff"]
+Kind = Literal["throughput", "chain", "latency", "percentiles", "tradeoff", "overview"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,16 @@ class Figure:
     title: str
     chart: alt.TopLevelMixin
 
+    @property
+    def full_title(self) -> str:
+        """The title where no heading tells the scenario and the kind."""
+        return self.title if self.kind == "overview" else f"{self.scenario} {self.kind}: {self.title}"
+
 
 def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Figure, ...]:
     """Every figure that the data of a run allow, by scenario; none for a run without results."""
     results = derive_results(run) if results is None else results
-    colours = switch_colours(run.switch_labels)
+    colours = _colours(run)
     figures: list[Figure] = []
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         members = [r for r in results if r.point.scenario == scenario]
@@ -46,6 +52,33 @@ def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Fig
         figures += _percentiles(run, members, colours)
         figures += _tradeoff(members, colours)
     return tuple(figures)
+
+
+def overview(run: Run) -> Figure | None:
+    """Throughput of all scenarios in one picture: smallest frames, both directions if they were run, shortest chain.
+
+    None for a run without results.
+    """
+    results = [r for r in derive_results(run) if r.point.chain_length in (0, _shortest_chain(run))]
+    if not results:
+        return None
+    size = min(r.point.frame_size_bytes for r in results)
+    directions = [r.point.direction for r in results if r.point.frame_size_bytes == size]
+    direction = "bidirectional" if "bidirectional" in directions else directions[0]
+    cells = [m for c, m in same_cell(results).items() if (c.direction, c.frame_size_bytes) == (direction, size)]
+    panels = {m[0].point.scenario_label: [throughput_row(r) for r in m] for m in cells}
+    title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frame_size(size)} frames"
+    top = max(_top(m) for m in cells)
+    chart = charts.overview_bars(panels, _colours(run), top)
+    return Figure("overview", "overview", results[0].point.scenario, title, chart)
+
+
+def _colours(run: Run) -> charts.Colours:
+    return {printable(label): colour for label, colour in switch_colours(run.switch_labels).items()}
+
+
+def _shortest_chain(run: Run) -> int:
+    return min((t.point.chain_length for t in run.trials if t.point.chain_length), default=0)
 
 
 def _throughput(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
@@ -97,7 +130,7 @@ def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -
             if rows:
                 chart = charts.percentile_curves(rows, colours, (min(values), max(values) * 1.1))
                 title = f"{_full_title(cell)}, {load_words(load)}"
-                yield Figure(f"{_key('percentiles', cell)}-{load}", "percentiles", cell.scenario, title, chart)
+                yield Figure(f"{_key('percentiles', cell)}-{_safe(load)}", "percentiles", cell.scenario, title, chart)
 
 
 def _tradeoff(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
@@ -116,6 +149,11 @@ def _loads(results: Sequence[Result]) -> list[str]:
 
 def _key(kind: Kind, cell: Point) -> str:
     return f"{kind}-{cell.scenario_label}-{cell.direction}-{cell.frame_size_bytes}"
+
+
+def _safe(text: str) -> str:
+    """Fit for a file name and an anchor."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)
 
 
 def _cell_title(cell: Point) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shlex
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from planebench.report import page_data
 from planebench.report.figures import Figure, make_figures
 from planebench.report.images import inline_svg
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
-from planebench.report.wording import ARROW_WORDS, ARROWS, MEANINGS, NOTHING, PATHS, VERDICT_WORDS
+from planebench.report.wording import ARROW_WORDS, ARROWS, MEANINGS, NOTHING, PATHS, VERDICT_WORDS, printable
 from planebench.stats.results import derive_results
 
 TEMPLATE = "report.html.j2"
@@ -79,11 +78,7 @@ def _clean(value: Any) -> Any:
     """Control and direction-changing characters in text from outside become visible; markup of our own passes."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return NOTHING if value is None else value
-    return "".join("\ufffd" if _unwanted(c) else c for c in value)
-
-
-def _unwanted(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Cs")
+    return printable(value, keep="\n\t")
 
 
 def _scenario(name: ScenarioName, results: Sequence[Result], figures: Sequence[Figure]) -> dict[str, Any]:

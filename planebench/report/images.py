@@ -14,7 +14,10 @@ import altair as alt
 
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
-from planebench.report.figures import Figure, make_figures
+from planebench.report.chart_data import TIP_MARK
+from planebench.report.charts import FONT
+from planebench.report.figures import Figure, make_figures, overview
+from planebench.report.palette import INK
 
 Format = Literal["svg", "png", "pdf"]
 FORMATS: tuple[Format, ...] = ("svg", "png", "pdf")
@@ -26,7 +29,7 @@ _DROPPED = ("aria-hidden", "aria-roledescription", "role", "pointer-events", "cl
 
 
 def chart_images(run: Run, out_dir: Path, formats: Iterable[str] = ("svg", "png")) -> tuple[Path, ...]:
-    """Write every figure of a run as ``out_dir/<figure>.<format>`` on white; returns the files.
+    """Write every figure of a run, and ``overview``, as ``out_dir/<figure>.<format>`` on white; returns the files.
 
     Raises UsageError for a format other than svg, png, pdf.
     """
@@ -35,13 +38,15 @@ def chart_images(run: Run, out_dir: Path, formats: Iterable[str] = ("svg", "png"
         if name not in FORMATS:
             raise UsageError(f"image format {name!r} is not known. Give one or more of: {', '.join(FORMATS)}")
     out_dir.mkdir(parents=True, exist_ok=True)
-    return tuple(_write(figure, out_dir, name) for figure in make_figures(run) for name in wanted)
+    first = overview(run)
+    figures = (*make_figures(run), *([first] if first else []))
+    return tuple(_write(figure, out_dir, name) for figure in figures for name in wanted)
 
 
 def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:
     """A chart as an SVG element for an HTML page: accessible name, tooltips, ids that start with ``prefix``.
 
-    Vega's aria-label of a mark becomes a <title> child, which browsers show as a tooltip; what only bloats is dropped.
+    Our description of a mark becomes a <title> child, which browsers show as a tooltip; what only bloats is dropped.
     """
     out = io.StringIO()
     chart.save(out, format="svg")
@@ -58,7 +63,7 @@ def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:
 
 def _write(figure: Figure, out_dir: Path, name: str) -> Path:
     path = out_dir / f"{figure.key}.{name}"
-    title = alt.Title(f"{figure.scenario}  {figure.title}", anchor="start", fontSize=13)
+    title = alt.Title(figure.full_title, anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
     chart: Any = figure.chart
     chart.properties(title=title, background="white").save(path, format=name, scale_factor=2 if name == "png" else 1)
     return path
@@ -66,9 +71,9 @@ def _write(figure: Figure, out_dir: Path, name: str) -> Path:
 
 def _simplify(element: ET.Element) -> None:
     label = element.attrib.pop("aria-label", None)
-    if label and element.get("aria-roledescription", "").endswith("mark"):
+    if label and label.startswith(TIP_MARK):
         tip = ET.SubElement(element, f"{{{_SVG}}}title")
-        tip.text = label
+        tip.text = label.removeprefix(TIP_MARK)
     for name in _DROPPED:
         element.attrib.pop(name, None)
 

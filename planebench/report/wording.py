@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 
 from planebench.model.records import Direction, LatencySummary, Point, Result, ScenarioName, VerdictKind
 
@@ -69,12 +70,20 @@ def percent(share: float | None) -> str:
     return f"{value:.1f} %" if 0 < abs(value) < 10 else f"{value:.0f} %"
 
 
+def printable(text: str, keep: str = "") -> str:
+    """Text from outside with control, direction-changing and unencodable characters made visible (U+FFFD).
+
+    Beyond looks: the chart renderer, native code, dies of a NUL. Characters of ``keep`` stay.
+    """
+    return "".join("\ufffd" if c not in keep and unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in text)
+
+
 def load_words(label: str) -> str:
     """``0.50`` -> ``50 % of R+``; other labels (``1Mpps``) with a space before the unit."""
     try:
         return f"{float(label) * 100:g} % of R+"
     except ValueError:
-        return label.replace("Mpps", " Mpps")
+        return printable(label).replace("Mpps", " Mpps")
 
 
 def frame_size(size_bytes: int) -> str:

@@ -94,7 +94,9 @@ def _throughput_verdict(choice: Choice, rates: tuple[float, ...], latency: tuple
     spread = relative_spread(rates)
     if spread <= MAX_SPREAD:
         return choice.verdict
-    reason = f"the {len(rates)} trials spread over {spread:.0%} of their median (limit {MAX_SPREAD:.0%})"
+    reason = (
+        f"the {len(rates)} trials spread over {spread * 100:.0f} % of their median (limit {MAX_SPREAD * 100:.0f} %)"
+    )
     kind = LIMITED if choice.verdict.kind is LIMITED else VerdictKind.UNSTABLE
     return Verdict(kind, (*choice.verdict.reasons, reason))
 

@@ -31,6 +31,7 @@ MEMORY_MB = 256
 TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
 DROP_COUNTERS = ("ovs_tx_failure_drops", "ovs_tx_mtu_exceeded_drops", "rx_missed_errors", "rx_mbuf_allocation_errors")
+_REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
 _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema")
 _DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
@@ -320,11 +321,11 @@ def _ports_added(request: SwitchRequest, vswitchd: Process, paths: Paths) -> boo
     """Whether the bridge has every port; StartError as soon as one is refused."""
     with contextlib.suppress(OSError):
         log = vswitchd.log_path.read_text(errors="replace")
-        refused = re.search(r"could not (?:open|add) network device (\S+)", log)
+        refused = _REFUSED.search(log)
         if refused:
-            raise StartError(
-                f"Open vSwitch cannot open port {refused[1]}; its last log lines:\n{vswitchd.log_tail(12)}"
-            )
+            complaints = [line for line in log.splitlines() if "|ERR|" in line or "|WARN|" in line]
+            what = "\n".join(complaints[-12:])
+            raise StartError(f"Open vSwitch refuses port {refused[1] or refused[2]}; its last log lines:\n{what}")
         added = set(re.findall(rf"bridge {BRIDGE}: added interface (\S+) on port", log))
         return all(port.name in added for port in request.ports) and common.is_socket(paths.bridge)
     return False

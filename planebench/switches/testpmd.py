@@ -18,8 +18,8 @@ from planebench.switches import common
 from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
 
 PROMPT = b"testpmd> "
-FORWARDING = b"io packet forwarding - ports="
-"""It says so when every port has started, and something else when one has not."""
+FORWARDING = b"io packet forwarding - ports=%d "
+"""It says so when that many ports have started."""
 BURST = 32
 MIN_MBUFS = 16384
 MBUF_OVERHEAD_BYTES = 320
@@ -35,7 +35,8 @@ WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 
 _RX = re.compile(rb"RX-packets: (\d+) +RX-dropped: (\d+)")
 _TX = re.compile(rb"TX-packets: (\d+) +TX-dropped: (\d+)")
-_CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\) at (\d+) MHz")
+_CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\)")
+_TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
 class TestpmdAdapter:
@@ -86,8 +87,8 @@ class TestpmdAdapter:
         try:
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
-            if FORWARDING not in process.log_path.read_bytes() or not switch.polling_threads():
-                raise StartError(f"testpmd does not forward; its last log lines:\n{process.log_tail(12)}")
+            if FORWARDING % len(ports) not in process.log_path.read_bytes() or not switch.polling_threads():
+                raise StartError(f"testpmd does not forward on every port; its last log lines:\n{_complaints(process)}")
         except BaseException:
             switch.stop()
             raise
@@ -101,6 +102,7 @@ class RunningTestpmd(common.ProcessGroup):
         super().__init__("testpmd", [process])
         self._process = process
         self._worker: ThreadRef | None = None
+        self._khz: int | None = None
 
     def at_prompt(self) -> bool:
         """Whether its last output is the prompt: it waits for a command."""
@@ -121,10 +123,18 @@ class RunningTestpmd(common.ProcessGroup):
         rx, tx, cycles = _RX.findall(output)[-1:], _TX.findall(output)[-1:], _CYCLES.search(output)
         if not rx or not tx:
             raise DiedError(f"testpmd gave no statistics but:\n{output.decode(errors='replace')[-500:]}")
-        busy, mhz = (int(cycles[1]), int(cycles[2])) if cycles else (0, None)
-        idle = max(0, run_ns * mhz // 1000 - busy) if mhz and run_ns is not None else None
+        busy = int(cycles[1]) if cycles else 0  # no line before the first packet
+        khz = self._tsc_khz()
+        idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
         drops = {"rx_missed": int(rx[0][1]), "tx_full": int(tx[0][1])}
         return SwitchCycles(busy_cycles=busy, idle_cycles=idle, packets=int(rx[0][0]), drops=drops)
+
+    def _tsc_khz(self) -> int | None:
+        """As EAL measured it at the start."""
+        if self._khz is None:
+            match = _TSC.search(self._process.log_path.read_bytes())
+            self._khz = int(match[1]) if match else None
+        return self._khz
 
     def _worker_run_ns(self) -> int | None:
         """CPU time of the forwarding thread in ns."""
@@ -150,6 +160,12 @@ class RunningTestpmd(common.ProcessGroup):
                 raise DiedError(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s; {self._process.obituary()}")
             time.sleep(0.0005)
         return output
+
+
+def _complaints(process: Process) -> str:
+    """The log without what EAL says at debug level."""
+    lines = process.log_path.read_text(errors="replace").splitlines()
+    return "\n".join([line for line in lines if re.search(r"rror|ail|annot|nvalid|Not all", line)][-12:])
 
 
 def _after(path: Path, offset: int) -> bytes:
@@ -203,6 +219,7 @@ def _arguments(binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ..
         "--main-lcore=0",
         "--no-pci",
         "--no-telemetry",
+        "--log-level=lib.eal:debug",  # tells the TSC frequency
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
         *(f"--vdev={_vdev(index, port, request)}" for index, port in enumerate(ports)),

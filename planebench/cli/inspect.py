@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``list``, ``doctor`` and ``plan show``: what there is, before anything is measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_module
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from planebench.host.doctor import diagnose
+from planebench.model.choices import unknown
+from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
+from planebench.scenarios import SCENARIO_INFOS, valid_directions
+from planebench.store import list_runs
+from planebench.switches import ADAPTERS
+from planebench.switches.base import Found
+
+Row = dict[str, Any]
+
+_MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}
+
+
+def list_things(what: str, runs_dir: Path | None, json: bool) -> None:
+    """Print the list called ``what``. UsageError for another."""
+    lists: Mapping[str, Callable[[], list[Row]]] = {
+        "switches": _switches,
+        "vnfs": _vnfs,
+        "scenarios": _scenarios,
+        "suites": _suites,
+        "runs": lambda: _runs(runs_dir),
+    }
+    if what not in lists:
+        raise unknown("list", what, tuple(lists))
+    _print(what, lists[what](), json)
+
+
+def doctor(json: bool) -> int:
+    """Print what is fit and unfit about this machine. Returns 1 if there is a problem, else 0."""
+    findings = diagnose()
+    rows = [dataclasses.asdict(finding) for finding in findings]
+    if json:
+        print(json_module.dumps({"findings": rows}, indent=1))
+    else:
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+        for finding in findings:
+            remedy = f"\n[dim]-> {_escape(finding.remedy)}[/]" if finding.remedy else ""
+            table.add_row(_MARKS[finding.level], _escape(finding.text) + remedy)
+        Console().print(table)
+    return int(any(finding.level == "problem" for finding in findings))
+
+
+def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:
+    """Print the points of a plan and the time they take."""
+    plan = override(load_plan(name), **overrides)
+    points = expand(plan)
+    seconds = estimate(plan, points)
+    rows = [{"id": point.point_id, **dataclasses.asdict(point)} for point in points]
+    if json:
+        left_out = [dataclasses.asdict(entry) for entry in skipped(plan)]
+        print(json_module.dumps({"points": rows, "skipped": left_out, "estimate_s": round(seconds, 1)}, indent=1))
+        return
+    for row in rows:
+        print(row["id"])
+    for entry in skipped(plan):
+        print(f"left out: {entry.what}: {entry.reason}")
+    print(f"{len(points)} points, about {seconds / 60:.1f} minutes")
+
+
+def _switches() -> list[Row]:
+    rows = []
+    for name, adapter in ADAPTERS.items():
+        found = adapter.find()
+        here = isinstance(found, Found)
+        rows.append(
+            {
+                "switch": name,
+                "title": adapter.title,
+                "found": "yes" if here else "no",
+                "version": found.version if isinstance(found, Found) else "",
+                "wires": ", ".join(sorted(adapter.wires)),
+                "how to get it": "" if here else adapter.remedy,
+            }
+        )
+    return rows
+
+
+def _vnfs() -> list[Row]:
+    return [
+        {"vnf": "l2fwd", "hosting": "process", "does": "cross-connects two ports and rewrites the MAC addresses (loopback)"}
+    ]
+
+
+def _scenarios() -> list[Row]:
+    return [
+        {"scenario": s.name, "path": s.path, "tells": s.tells, "directions": ", ".join(valid_directions(s.name))}
+        for s in SCENARIO_INFOS
+    ]
+
+
+def _suites() -> list[Row]:
+    rows = []
+    for name in list_suites():
+        plan = load_plan(name)
+        points = expand(plan)
+        minutes = f"{estimate(plan, points) / 60:.1f} min"
+        rows.append({"suite": name, "points": len(points), "takes": minutes, "what": plan.description})
+    return rows
+
+
+def _runs(runs_dir: Path | None) -> list[Row]:
+    return [
+        {
+            "run": info.run_id,
+            "switches": ", ".join(switch.label for switch in info.header.switches),
+            "ended": info.finished.status if info.finished else "killed or still running",
+            "folder": str(info.path),
+        }
+        for info in list_runs(runs_dir)
+    ]
+
+
+def _print(what: str, rows: list[Row], json: bool) -> None:
+    if json:
+        print(json_module.dumps({what: rows}, indent=1))
+        return
+    if not rows:
+        print(f"no {what}")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for column in rows[0]:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(_escape(str(value)) for value in row.values()))
+    Console().print(table)
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", r"\[")

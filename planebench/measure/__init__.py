@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One trial on a live topology, and the campaign that runs a whole plan. docs/design/trials.md is the protocol."""

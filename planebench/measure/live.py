@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A live topology: tester and switch up, connected, and paused between trials.
+
+Several switches of a comparison live side by side, so that their trials can be interleaved; all but the one being measured
+are stopped (SIGSTOP) and take no CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from planebench.host.evidence import WatchedThread
+from planebench.host.netns import VethWire
+from planebench.host.process import Process, Supervisor
+from planebench.measure.counts import received_total
+from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
+from planebench.planed import PlanedClient, RpcClosedError, RpcError
+from planebench.scenarios import Flow, Topology, build
+from planebench.switches.base import RunningSwitch, SwitchAdapter
+
+CONNECT_DEADLINE_S = 15.0
+STRAGGLER_DEADLINE_S = 1.0
+STRAGGLER_STEP_S = 0.005
+READY_RATE_PPS = 20_000
+READY_DURATION_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """What every live topology of a run has in common."""
+
+    planed: Path
+    ring_size: int
+    hugepages: bool
+    max_frame_bytes: int
+    wire: str
+
+
+class LiveTopology:
+    """Tester and switch of one label on one topology. Use :meth:`start`; :meth:`stop` ends it, whatever state it is in."""
+
+    def __init__(
+        self, topology: Topology, placement: Placement, links: LinkSettings, tester: Process, client: PlanedClient
+    ) -> None:
+        self.topology = topology
+        self.placement = placement
+        self.links = links
+        self._tester = tester
+        self._client = client
+        self._switch: RunningSwitch | None = None
+        self._switch_processes: tuple[Process, ...] = ()
+        self._veth: VethWire | None = None
+        self._epoch = 0
+        self._echo = False
+
+    @classmethod
+    def start(
+        cls,
+        label: str,
+        adapter: SwitchAdapter,
+        topology: Topology,
+        placement: Placement,
+        settings: LiveSettings,
+        supervisor: Supervisor,
+    ) -> LiveTopology:
+        """Bring tester and switch up, connect them, and see frames arrive in both directions. Left paused.
+
+        Raises StartError, with the last log lines of what failed; then nothing is left running.
+        """
+        workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
+        links = LinkSettings(
+            workdir=workdir,
+            wire="veth" if settings.wire == "veth" else "virtio",
+            ring_size=settings.ring_size,
+            hugepages=settings.hugepages,
+            max_frame_bytes=settings.max_frame_bytes,
+            name=_prefix(supervisor, label),
+            nice=-20,
+        )
+        with contextlib.ExitStack() as undo:
+            veth = _veth(topology, links, placement, supervisor)
+            if veth is not None:
+                undo.callback(veth.close)
+                pairs = {name: VethPair(*pair) for name, pair in veth.pairs.items()}
+                links = replace(links, veths=pairs)
+            netns_pid = veth.netns_pid if veth is not None else None
+            tester, client = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            live = cls(topology, placement, links, tester, client)
+            live._veth = veth
+            undo.callback(live.stop)
+            live._attach(adapter, supervisor, netns_pid)
+            undo.pop_all()
+        return live
+
+    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor, netns_pid: int | None) -> None:
+        """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
+        known = len(supervisor.processes)
+        request = switch_request(self.topology, self.placement, self.links, netns_pid=netns_pid)
+        self._switch = adapter.start(request, supervisor)
+        self._switch_processes = tuple(supervisor.processes[known:])
+        try:
+            self._apply(self.topology)
+            self._wait_until_forwarding()
+        except (RpcError, DiedError) as error:
+            raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self._logs()}") from error
+        self.pause()
+
+    def threads(self) -> tuple[WatchedThread, ...]:
+        """Every thread that polls: the tester's workers and the switch's."""
+        stats = self._call("stats.get")
+        tester = [WatchedThread("tester", self._tester.pid, int(w["tid"]), str(w["name"])) for w in stats["workers"]]
+        switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
+        return (*tester, *switch)
+
+    @property
+    def switch(self) -> RunningSwitch:
+        """The running switch."""
+        if self._switch is None:
+            raise DiedError("the switch is not running")
+        return self._switch
+
+    def pause(self) -> None:
+        """Stop every process of this topology where it stands."""
+        for process in (*self._switch_processes, self._tester):
+            process.pause()
+
+    def resume(self) -> None:
+        """Let them run on."""
+        for process in (self._tester, *self._switch_processes):
+            process.resume()
+
+    def set_echo(self, echo: bool) -> None:
+        """v2v only: have the far VNF send every frame back (METHODOLOGY section 2, v2v latency), or not. Not paused."""
+        if echo != self._echo:
+            self._apply(build(self.topology.scenario, self.topology.chain_length, echo=echo))
+            self._echo = echo
+
+    def send(
+        self,
+        flows: Sequence[Flow],
+        frame_size_bytes: int,
+        duration_s: float,
+        pps: float | None,
+        probe_rate_pps: int = 0,
+    ) -> dict[str, Any]:
+        """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
+
+        Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
+        """
+        self._epoch = self._epoch % 0xFFFF + 1
+        rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps}
+        generators = [
+            {"task": f"gen-{flow.sender_port}", "frame_size_bytes": frame_size_bytes, "probe_rate_pps": probe_rate_pps}
+            | rate
+            for flow in flows
+        ]
+        begin = {"epoch": self._epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
+        self._call("traffic.start", begin)
+        self._sleep(duration_s)
+        while self._call("traffic.get")["running"]:
+            time.sleep(0.001)
+        return self._settled()
+
+    def _sleep(self, duration_s: float) -> None:
+        """Stay off the CPUs for the time of the trial, but notice a death within half a second."""
+        deadline = time.monotonic() + duration_s
+        while (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(left, 0.5))
+            self.check()
+
+    def _settled(self) -> dict[str, Any]:
+        """The counters once no more frames come in."""
+        deadline = time.monotonic() + STRAGGLER_DEADLINE_S
+        time.sleep(2 * STRAGGLER_STEP_S)
+        stats = self._call("stats.get")
+        while time.monotonic() < deadline:
+            time.sleep(STRAGGLER_STEP_S)
+            later = self._call("stats.get")
+            if received_total(later) == received_total(stats):
+                return later
+            stats = later
+        return stats
+
+    def check(self) -> None:
+        """Raise DiedError, with the last log lines, if tester or switch is gone."""
+        if not self._tester.alive():
+            raise DiedError(f"the tester died: {self._tester.obituary()}")
+        if self._switch is not None:
+            self._switch.check()
+
+    def stop(self) -> None:
+        """End switch, tester and wires. Never raises; safe to call twice."""
+        self.resume()
+        if self._switch is not None:
+            self._switch.stop()
+            self._switch = None
+        self._client.close()
+        self._tester.terminate()
+        if self._veth is not None:
+            self._veth.close()
+            self._veth = None
+
+    def _apply(self, topology: Topology) -> None:
+        workers = assign_tasks(self.placement, topology)
+        self._call("config.apply", full_stage(topology, workers, self.links))
+
+    def _call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            return self._client.call(method, params, timeout_s=CONNECT_DEADLINE_S)
+        except RpcClosedError as error:
+            self._tester.wait(0.2)
+            self.check()
+            raise DiedError(f"the tester does not answer: {error}\n{self._tester.log_tail()}") from error
+
+    def _wait_until_forwarding(self) -> None:
+        """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
+        from planebench.scenarios import flows
+
+        direction = "bidirectional" if "bidirectional" in _directions(self.topology) else "unidirectional"
+        wanted = flows(self.topology, direction)
+        deadline = time.monotonic() + CONNECT_DEADLINE_S
+        arrived: set[str] = set()
+        while time.monotonic() < deadline:
+            self.check()
+            stats = self.send(wanted, 64, READY_DURATION_S, READY_RATE_PPS)
+            tasks = {task["name"]: task for task in stats["tasks"]}
+            arrived = {
+                flow.name for flow in wanted if tasks[f"mon-{flow.receiver_port}"]["monitor"]["received_packets"] > 0
+            }
+            if len(arrived) == len(wanted):
+                return
+        missing = ", ".join(flow.name for flow in wanted if flow.name not in arrived)
+        raise StartError(f"no frame came through {missing} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
+
+    def _logs(self) -> str:
+        return "\n".join(
+            f"{process.name}: {process.log_tail()}" for process in (*self._switch_processes, self._tester)
+        )
+
+
+def _directions(topology: Topology) -> tuple[str, ...]:
+    from planebench.scenarios import valid_directions
+
+    return valid_directions(topology.scenario)
+
+
+def _prefix(supervisor: Supervisor, label: str) -> str:
+    """An EAL file prefix that no other tester of this run has."""
+    number = len(supervisor.processes)
+    text = f"{supervisor.root.name}-t{number}-{label}".lower()
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in text)[:31]
+
+
+def _veth(
+    topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor
+) -> VethWire | None:
+    wires = [port.name for port in topology.ports if port.side == "wire"]
+    if links.wire != "veth" or not wires:
+        return None
+    return VethWire.create(supervisor, wires, cpus=placement.control_cpus)
+
+
+def _start_tester(
+    topology: Topology,
+    placement: Placement,
+    links: LinkSettings,
+    planed: Path,
+    supervisor: Supervisor,
+    netns_pid: int | None,
+) -> tuple[Process, PlanedClient]:
+    config, socket = links.workdir / "tester.json", links.workdir / "tester.rpc"
+    config.write_text(json.dumps(wire_stage(topology, links), indent=1), encoding="utf-8")
+    process = supervisor.spawn(
+        "tester",
+        [str(planed), "--config", str(config), "--rpc", str(socket)],
+        cpus=frozenset({*placement.control_cpus, *placement.tester_cpus, *placement.vnf_cpus}),
+        workdir=links.workdir,
+        netns_pid=netns_pid,
+    )
+
+    def give_up() -> None:
+        if not process.alive():
+            raise StartError(f"the tester did not come up: {process.obituary()}")
+
+    try:
+        return process, PlanedClient(socket, give_up=give_up)
+    except PlanebenchError:
+        process.terminate()
+        raise

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One trial: the protocol of DESIGN section 6 on a live topology."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from planebench.host.evidence import Sample, ThreadSampler, steal_ns
+from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.live import LiveTopology
+from planebench.measure.verdict import judge
+from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.records import (
+    CoreDistance,
+    DirectionCounts,
+    Evidence,
+    Load,
+    Point,
+    Role,
+    SwitchCycles,
+    Trial,
+    Verdict,
+    VerdictKind,
+)
+from planebench.scenarios import Flow, build, flows
+
+Distance = Callable[[], CoreDistance | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRequest:
+    """What to run. ``warmup_s`` of the same load go before the trial and are not counted."""
+
+    point: Point
+    role: Role
+    load: Load
+    duration_s: float
+    warmup_s: float = 0.0
+    probe_rate_pps: int = 0
+    repetition: int = 0
+    echo: bool = False
+
+    def flows(self) -> tuple[Flow, ...]:
+        """The directions that send."""
+        if self.echo:
+            return flows(build(self.point.scenario, self.point.chain_length, echo=True), "unidirectional")
+        return flows(build(self.point.scenario, self.point.chain_length), self.point.direction)
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """What is read just before and just after the sending."""
+
+    threads: Sample
+    switch: SwitchCycles
+    steal_ns: int
+
+
+def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance) -> Trial:
+    """Run one trial; the topology is paused before and after. Its index is 0: the campaign numbers trials.
+
+    A process that dies makes an invalid trial with the reason, and its last log lines, in the verdict; this never raises
+    for what a switch does.
+    """
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    before = distance()
+    try:
+        live.resume()
+        trial = _measure(live, request, started_at)
+        live.pause()
+    except (DiedError, PlanebenchError) as error:
+        return _died(request, started_at, str(error))
+    return _with_distance(trial, request, before, distance())
+
+
+def _measure(live: LiveTopology, request: TrialRequest, started_at: str) -> Trial:
+    wanted, size = request.flows(), request.point.frame_size_bytes
+    live.set_echo(request.echo)
+    pps = request.load.pps_per_direction
+    if request.warmup_s > 0:
+        live.send(wanted, size, request.warmup_s, pps)
+    sampler = ThreadSampler(live.threads())
+    cpus = {live.placement.switch_cpu, *live.placement.tester_cpus}
+    before = _Snapshot(sampler.sample(), live.switch.counters(), steal_ns(cpus))
+    stats = live.send(wanted, size, request.duration_s, pps, request.probe_rate_pps)
+    after = _Snapshot(sampler.sample(), live.switch.counters(), steal_ns(cpus))
+    live.check()
+    return _trial(request, started_at, tester_counts(stats, wanted), before, after, live.placement.shared)
+
+
+def _trial(
+    request: TrialRequest, started_at: str, counts: TesterCounts, before: _Snapshot, after: _Snapshot, shared: bool
+) -> Trial:
+    trial_cycles = counts.duration_ns * counts.tsc_hz // 1_000_000_000
+    evidence = Evidence(
+        threads=ThreadSampler.difference(before.threads, after.threads),
+        poll_gaps=counts.poll_gaps,
+        poll_gap_sum_ns=counts.poll_gap_sum_ns,
+        poll_gap_max_ns=counts.poll_gap_max_ns,
+        poll_gap_threshold_ns=counts.poll_gap_threshold_ns,
+        steal_ns=after.steal_ns - before.steal_ns,
+        tester_busy_share=min(counts.busy_cycles / trial_cycles, 1.0) if trial_cycles else None,
+        foreign_packets=counts.foreign_packets,
+        stale_packets=counts.stale_packets,
+        shared_cpu=shared,
+    )
+    return Trial(
+        index=0,
+        point=request.point,
+        role=request.role,
+        load=request.load,
+        intended_duration_ns=int(request.duration_s * 1e9),
+        offered_duration_ns=counts.duration_ns,
+        started_at=started_at,
+        directions=counts.directions,
+        verdict=_misdirection(counts),
+        evidence=evidence,
+        switch=cycles_of_trial(before.switch, after.switch, trial_cycles),
+        latency=counts.latency,
+        repetition=request.repetition,
+    )
+
+
+def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int) -> SwitchCycles:
+    """The switch's counters of the trial alone.
+
+    The two readings enclose more than the trial (reading takes time), and a polling switch is idle there: idle is what the
+    trial's own time leaves beside busy. Where the switch does not tell its busy cycles, idle is unknown too.
+    """
+    busy = _difference(before.busy_cycles, after.busy_cycles)
+    drops = {reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()}
+    return SwitchCycles(
+        busy_cycles=busy,
+        idle_cycles=None if busy is None else max(trial_cycles - busy, 0),
+        packets=_difference(before.packets, after.packets),
+        drops={reason: count for reason, count in drops.items() if count},
+    )
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _misdirection(counts: TesterCounts) -> Verdict:
+    """A first verdict; judged again when the core distance is known."""
+    if counts.misdirected_packets:
+        reason = f"{counts.misdirected_packets} frames came out at a port where they do not belong"
+        return Verdict(VerdictKind.INVALID, (reason,))
+    return Verdict(VerdictKind.VALID)
+
+
+def _with_distance(trial: Trial, request: TrialRequest, before: CoreDistance | None, after: CoreDistance | None) -> Trial:
+    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=after)
+    verdict = trial.verdict
+    if verdict.kind is VerdictKind.VALID:
+        flat_out = request.load.pps_per_direction is None
+        duration_ns = trial.offered_duration_ns
+        verdict = judge(request.role, flat_out, duration_ns, trial.directions, evidence, trial.switch)
+    return dataclasses.replace(trial, evidence=evidence, verdict=verdict)
+
+
+def _died(request: TrialRequest, started_at: str, reason: str) -> Trial:
+    return unmeasured(request, Verdict(VerdictKind.INVALID, (reason,)), started_at)
+
+
+def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:
+    """A trial without counts: what becomes of a request when tester or switch died."""
+    directions: Sequence[DirectionCounts] = [DirectionCounts(flow.name, 0, 0, 0) for flow in request.flows()]
+    return Trial(
+        index=0,
+        point=request.point,
+        role=request.role,
+        load=request.load,
+        intended_duration_ns=int(request.duration_s * 1e9),
+        offered_duration_ns=0,
+        started_at=started_at or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        directions=tuple(directions),
+        verdict=verdict,
+        repetition=request.repetition,
+    )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a trial is worth: from its counts and evidence to a verdict (DESIGN section 6). Pure; every limit is a constant here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planebench.model.records import DirectionCounts, Evidence, Role, SwitchCycles, Verdict, VerdictKind
+
+LOST_CPU_SHARE = 0.02
+"""Share of the trial a polling thread may wait for its CPU, or spend in poll gaps, before the trial is disturbed."""
+LOST_CPU_SHARE_LATENCY = 0.005
+"""The same for latency trials, where a gap is not averaged away: it is what p99 and max show."""
+
+SWITCH_BUSY_SHARE = 0.95
+"""A switch that is busy for less of a flat-out trial was not saturated."""
+RING_FULL_SHARE = 0.01
+LOSS_SHARE = 0.001
+"""Signs of a saturated switch where it does not tell its busy share: it refused frames, or lost them."""
+FULL_BURSTS_SHARE = 0.5
+"""A monitor that finds more of its bursts full than this is behind: what is lost then is lost by the tester."""
+UNSENT_SHARE = 0.01
+"""Share of the intended frames that a paced generator may miss for its own lateness."""
+
+
+def judge(
+    role: Role,
+    flat_out: bool,
+    duration_ns: int,
+    directions: Sequence[DirectionCounts],
+    evidence: Evidence,
+    switch: SwitchCycles,
+) -> Verdict:
+    """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only."""
+    limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
+    for kind, reasons in (
+        (VerdictKind.INVALID, tuple(_invalid(directions))),
+        (VerdictKind.DISTURBED, tuple(_disturbed(duration_ns, evidence, limit))),
+        (VerdictKind.TESTER_LIMITED, tuple(_tester_limited(flat_out, directions, switch))),
+    ):
+        if reasons:
+            return Verdict(kind, reasons)
+    return Verdict(VerdictKind.VALID, tuple(_remarks(directions)))
+
+
+def _invalid(directions: Sequence[DirectionCounts]) -> Iterator[str]:
+    for d in directions:
+        if d.lost_packets < 0:
+            yield f"{d.name}: {d.forwarded_packets} frames came, only {d.offered_packets} were sent"
+        if d.unsent_packets < 0:
+            yield f"{d.name}: {d.offered_packets} frames were sent, only {d.intended_packets} were intended"
+        if d.unsent_packets != d.unsent_late_packets + d.unsent_ring_full_packets:
+            yield f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts for {d.unsent_late_packets + d.unsent_ring_full_packets}"
+        if d.offered_packets == 0:
+            yield f"{d.name}: the generator sent nothing"
+        elif d.forwarded_packets == 0:
+            yield f"{d.name}: the switch forwarded nothing"
+
+
+def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[str]:
+    if evidence.shared_cpu:
+        yield "switch and tester share one CPU: the numbers do not count"
+    for thread in evidence.threads:
+        if thread.wait_ns > limit * duration_ns:
+            yield (
+                f"{thread.owner} thread {thread.thread} waited for its CPU {_percent(thread.wait_ns, duration_ns)} of the time"
+                f" ({thread.involuntary_switches} involuntary switches)"
+            )
+    if evidence.poll_gap_sum_ns > limit * duration_ns:
+        yield (
+            f"tester poll gaps over {evidence.poll_gap_threshold_ns // 1000} us took "
+            f"{_percent(evidence.poll_gap_sum_ns, duration_ns)} of the time"
+        )
+    if evidence.steal_ns > max(limit * duration_ns, 10_000_000):
+        yield f"the hypervisor took {_percent(evidence.steal_ns, duration_ns)} of the CPU time"
+    before, after = evidence.distance_before, evidence.distance_after
+    if before is not None and after is not None and before.band != after.band:
+        yield (
+            f"the core distance changed from {before.band} ({before.median_ns:.0f} ns) to "
+            f"{after.band} ({after.median_ns:.0f} ns)"
+        )
+
+
+def _tester_limited(flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles) -> Iterator[str]:
+    if not flat_out:
+        for d in directions:
+            if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
+                yield f"{d.name}: the generator was late for {_percent(d.unsent_late_packets, d.intended_packets)} of its frames"
+        return
+    behind = [d for d in directions if d.monitor_full_bursts > FULL_BURSTS_SHARE * d.monitor_bursts]
+    if switch.busy_share is not None:
+        if switch.busy_share < SWITCH_BUSY_SHARE:
+            yield f"the switch was busy only {switch.busy_share:.0%} of the time"
+    elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
+        yield "the switch took every frame and lost none: it was not saturated"
+    for d in behind:
+        if d.lost_packets > LOSS_SHARE * d.offered_packets:
+            yield (
+                f"{d.name}: the monitor was behind ({_percent(d.monitor_full_bursts, d.monitor_bursts)} of its bursts "
+                "were full), so frames were lost on the tester's side"
+            )
+
+
+def _remarks(directions: Sequence[DirectionCounts]) -> Iterator[str]:
+    """Of a valid trial: what a reader must know about the switch."""
+    for d in directions:
+        for count, what in (
+            (d.duplicate_packets, "duplicated"),
+            (d.reordered_packets, "reordered"),
+            (d.corrupt_packets, "damaged"),
+        ):
+            if count:
+                yield f"{d.name}: {what} frames were received"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "all"

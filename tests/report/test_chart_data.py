@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import math
+from itertools import pairwise
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planebench.model.run import Run
+from planebench.report import wording
+from planebench.report.chart_data import apart, end_labels, latency_rows, percentile_rows, scatter_rows, spread
+from planebench.report.palette import SWITCH_COLOURS, switch_colours
+from planebench.stats import derive_results
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(-100, 100), max_size=8), st.floats(0.1, 20))
+def test_spread_labels_keep_their_order_and_their_distance(wanted: dict[str, float], gap: float) -> None:
+    places = spread(wanted, gap)
+    assert set(places) == set(wanted)
+    ordered = sorted(wanted, key=lambda n: wanted[n])
+    assert all(places[b] - places[a] >= gap * 0.999 for a, b in pairwise(ordered))
+
+
+def test_labels_that_do_not_touch_stay_and_none_is_below_the_floor() -> None:
+    assert spread({"a": 1.0, "b": 5.0}, 2.0) == {"a": 1.0, "b": 5.0}
+    assert spread({"a": 0.0, "b": 0.1}, 2.0, floor=0.5) == {"a": 0.5, "b": 2.5}
+
+
+def test_a_line_is_labelled_at_its_last_point() -> None:
+    rows = [{"switch": "a", "x": x, "y": 10.0 - x} for x in (1, 3, 2)]
+    (label,) = end_labels(rows, "x", "y", gap=1.0)
+    assert (label["x"], label["label_y"]) == (3, 7.0)
+
+
+def test_only_labels_beside_each_other_are_moved() -> None:
+    rows = [{"x": 1.0, "y": 10.0}, {"x": 1.1, "y": 10.0}, {"x": 9.0, "y": 10.0}]
+    placed = sorted(math.log10(r["label_y"]) for r in apart(rows, "x", "y", dx=1.0, dy=0.1))
+    assert placed == pytest.approx([1.0, 1.0, 1.1])
+
+
+def test_percentile_curves_hold_valid_trials_only() -> None:
+    good = make_latency_trial(1, make_point("planed"))
+    bad = make_latency_trial(2, make_point("testpmd"), verdict="disturbed")
+    run = Run(make_header(), (good, bad))
+    rows = percentile_rows(run, derive_results(run), "0.50")
+    assert {r["switch"] for r in rows} == {"planed"}
+    assert all(0 < r["above"] <= 1 and r["us"] > 0 for r in rows)
+
+
+def test_a_latency_of_zero_has_a_place_on_a_log_axis() -> None:
+    run = Run(make_header(), (make_latency_trial(samples_ns=[(0, 10)]),))
+    assert latency_rows(derive_results(run))[0]["p50"] > 0
+
+
+def test_the_scatter_needs_two_switches_at_the_same_load() -> None:
+    run = make_run(problems=False)
+    results = [r for r in derive_results(run) if r.point.scenario == "p2p" and r.latency]
+    assert {r["load"] for r in scatter_rows(results)} == {"0.99"}
+    assert scatter_rows(results[:1]) == []
+    v2v = [r for r in derive_results(run) if r.point.scenario == "v2v"]
+    assert scatter_rows(v2v) == []
+
+
+def test_a_switch_has_its_own_colour() -> None:
+    labels = [f"s{i}" for i in range(12)]
+    colours = switch_colours(labels)
+    assert len(set(list(colours.values())[: len(SWITCH_COLOURS)])) == len(SWITCH_COLOURS)
+    assert colours["s10"] == colours["s0"]
+
+
+@pytest.mark.parametrize("colour", SWITCH_COLOURS)
+def test_colours_read_on_white_and_on_near_black(colour: str) -> None:
+    assert _contrast(colour, "#ffffff") >= 3
+    assert _contrast(colour, "#171c21") >= 3
+
+
+def _contrast(a: str, b: str) -> float:
+    """WCAG 2.1 contrast ratio."""
+    bright, dark = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.00"), (15_321_000.0, "15.32"), (99_000.0, "0.099"), (149e6, "149.00"), (None, wording.NOTHING)],
+)
+def test_mpps(value: float | None, text: str) -> None:
+    assert wording.mpps(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, "0.50"),
+        (4.123, "4.12"),
+        (34.26, "34.3"),
+        (174.4, "174"),
+        (7275.0, "7\u202f275"),
+        (math.nan, wording.NOTHING),
+    ],
+)
+def test_us(value: float, text: str) -> None:
+    assert wording.us(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0 %"), (0.0004, "< 0.1 %"), (0.023, "2.3 %"), (0.31, "31 %"), (None, wording.NOTHING)]
+)
+def test_percent(value: float | None, text: str) -> None:
+    assert wording.percent(value) == text
+
+
+def test_long_reasons_are_cut_to_one_line() -> None:
+    assert wording.reasons(("a\n  b", "c")) == "a b (+ 1 more)"
+    assert len(wording.reasons(("x" * 500,))) == 160
+    assert wording.load_words("0.50") == "50 % of R+"
+    assert wording.load_words("1Mpps") == "1 Mpps"
+
+
+def test_a_trial_that_counts_nowhere_is_not_in_a_curve() -> None:
+    run = Run(make_header(), (make_trial(), make_latency_trial(1, samples_ns=())))
+    assert percentile_rows(run, derive_results(run), "0.50") == []

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import dataclasses
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+
+from planebench.model.errors import UsageError
+from planebench.model.records import Skipped, SwitchInfo, VerdictKind
+from planebench.model.run import Finished, Run
+from planebench.report.figures import make_figures, overview
+from planebench.report.html import to_html
+from planebench.report.images import chart_images
+from planebench.report.page_data import headline, rejected, summary, verdict_counts
+from planebench.report.palette import switch_colours
+from planebench.stats import derive_results
+
+SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
+HOSTILE = "<script>alert(1)</script> \"quoted\" & 'so' {{ 7*7 }} </style> \x00\x1b[2J\u202e http://evil.example/x"
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class _Page(HTMLParser):
+    """Collects tags, attributes, text and ids; fails on tags that do not nest."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(page.decode("utf-8"))
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+@pytest.fixture(scope="module")
+def page() -> _Page:
+    return _Page(to_html(make_run(chains=(1, 2))))
+
+
+def test_the_page_fetches_nothing_and_runs_nothing(page: _Page) -> None:
+    for tag in ("script", "link", "img", "iframe", "object", "embed", "base", "form"):
+        assert page.tags[tag] == 0, tag
+    for tag, name, value in page.attributes:
+        assert not name.startswith("on"), (tag, name)
+        if name != "xmlns":
+            assert "://" not in value, (tag, name, value)
+        if name in ("src", "href", "xlink:href"):
+            assert value.startswith("#"), (tag, name, value)
+    assert not re.search(r"@import|url\((?!#)", "".join(page.words))
+
+
+def test_ids_are_unique_and_links_lead_somewhere(page: _Page) -> None:
+    ids = Counter(value for _, name, value in page.attributes if name == "id")
+    assert [i for i, n in ids.items() if n > 1] == []
+    used = [v.removeprefix("#") for _, n, v in page.attributes if n == "href"]
+    used += [i for _, _, v in page.attributes for i in re.findall(r"url\(#([^)]+)\)", v)]
+    assert set(used) <= set(ids)
+
+
+def test_the_page_has_what_it_promises(page: _Page) -> None:
+    for words in (
+        "Summary",
+        "Throughput by chain length",
+        "Latency distribution",
+        "What counted",
+        "How it was run",
+        "AMD EPYC 9R14",
+        "planebench run quick --switch planed,ovs-dpdk,testpmd",
+        "Skipped fastclick",
+        "sched_autogroup is on",
+        "DPDK 22.11.4",
+        "lost its core 14 times",
+    ):
+        assert words in " ".join(page.text.split()), words
+    assert page.tags["svg"] == page.tags["figure"] > 10
+    assert "planed, p2p unidirectional 64 B" in page.text
+
+
+def test_the_largest_run_stays_small() -> None:
+    data = to_html(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3, 4, 5)))
+    assert len(data) < 5_000_000
+
+
+def test_hostile_text_is_escaped_everywhere() -> None:
+    switch = SwitchInfo("planed", "planed", HOSTILE, {HOSTILE: HOSTILE})
+    header = dataclasses.replace(
+        make_header(),
+        switches=(switch,),
+        name=HOSTILE,
+        host={HOSTILE: HOSTILE},
+        command=("planebench", HOSTILE),
+        skipped=(Skipped(HOSTILE, HOSTILE),),
+        warnings=(HOSTILE,),
+    )
+    hostile_label = make_point(HOSTILE)
+    trials = (
+        make_trial(0, verdict="invalid", reasons=(HOSTILE,)),
+        make_trial(1, hostile_label),
+        make_latency_trial(2, hostile_label, load=HOSTILE),
+    )
+    run = Run(header, trials, Finished("interrupted", "2026-11-21T12:40:00Z", HOSTILE), header.skipped, header.warnings)
+    data = to_html(run)
+    assert _Page(data).tags["script"] == 0
+    for raw in (b"<script", b"\x00", b"\x1b", "\u202e".encode()):
+        assert raw not in data, raw
+    assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in data
+    assert b"{{ 7*7 }}" in data
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 25])
+def test_a_run_that_was_cut_short_has_a_page(count: int) -> None:
+    run = make_run(sizes=(64,))
+    cut = dataclasses.replace(run, trials=run.trials[-count:] if count else (), finished=None)
+    text = _Page(to_html(cut)).text
+    assert "did not come to its end" in text
+    assert ("No trial has been measured" in text) == (count == 0)
+
+
+def test_runs_with_odd_trials_have_a_page() -> None:
+    trials = (
+        make_trial(0, mpps=0.0),
+        make_trial(1, make_point("testpmd"), role="warmup"),
+        make_latency_trial(2, samples_ns=[(0, 1)]),
+        make_latency_trial(3, load="0.99", samples_ns=()),
+        make_latency_trial(4, make_point("testpmd"), load="0.99", samples_ns=[(10_000_000_000, 5)]),
+        make_trial(5, make_point("ovs-dpdk"), verdict="invalid", offered_duration_ns=0),
+    )
+    assert _Page(to_html(Run(make_header(), trials))).tags["svg"] > 0
+    assert _Page(to_html(Run(make_header(()), trials))).tags["svg"] > 0
+
+
+def test_verdicts_are_counted_under_their_own_name() -> None:
+    trials = [make_trial(i, verdict=kind.value) for i, kind in enumerate(VerdictKind) for _ in range(i + 1)]
+    row = verdict_counts(Run(make_header(("planed",)), tuple(trials)))[0]
+    assert row["kinds"] == [1, 2, 3, 4, 5]
+    text = _Page(to_html(Run(make_header(("planed",)), tuple(trials)))).text
+    section = " ".join(text.split("What counted")[1].split())
+    heads = " ".join(k.value for k in VerdictKind)
+    assert section.startswith(f"switch {heads} trials core distance planed 1 2 3 4 5 15")
+
+
+def test_every_trial_is_either_counted_or_listed_as_rejected() -> None:
+    run = make_run()
+    results = derive_results(run)
+    assert sum(len(r.trials) for r in results) + len(rejected(run, results)) == len(run.trials)
+    assert sum(r.rejected for r in results) == len(rejected(run, results))
+
+
+def test_the_summary_claims_no_more_than_the_figures_allow() -> None:
+    trials = (
+        make_trial(0, make_point("planed"), 20.0, "tester-limited"),
+        make_trial(1, make_point("testpmd"), 10.0),
+        make_trial(2, make_point("ovs-dpdk"), 9.0, "disturbed"),
+        make_trial(3, make_point("planed", "v2v"), 10.0),
+        make_trial(4, make_point("testpmd", "v2v"), 9.0, "tester-limited"),
+    )
+    run = Run(make_header(), trials)
+    cards = summary(derive_results(run), switch_colours(run.switch_labels))
+    notes = [line["note"] for card in cards for line in card["lines"]]
+    assert notes == ["at least +100 % over testpmd; not compared: ovs-dpdk", "testpmd may be faster"]
+    assert headline(derive_results(run)) == (
+        "Highest throughput, over 2 comparisons: planed in 1, too close to call in 1."
+    )
+
+
+def test_figures_cover_the_papers() -> None:
+    kinds = Counter(f.kind for f in make_figures(make_run(chains=(1, 2, 3))))
+    assert kinds == {"throughput": 7, "chain": 4, "latency": 5, "percentiles": 13, "tradeoff": 4}
+    assert make_figures(Run(make_header())) == ()
+    assert overview(Run(make_header())) is None
+
+
+def test_images_are_written(tmp_path: Path) -> None:
+    point = make_point("planed")
+    run = Run(make_header(), (make_trial(0, point), make_trial(1, make_point("testpmd"), 8.0)))
+    written = chart_images(run, tmp_path / "figures", ("png", "svg"))
+    assert {p.name for p in written} == {
+        "overview.png",
+        "overview.svg",
+        "throughput-p2p-unidirectional.png",
+        "throughput-p2p-unidirectional.svg",
+    }
+    assert (tmp_path / "figures/overview.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "figures/overview.svg").read_text()
+    with pytest.raises(UsageError, match="svg, png, pdf"):
+        chart_images(run, tmp_path, ("gif",))

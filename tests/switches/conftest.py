@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A supervisor for every test, and skips with a reason where a switch or the tester is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor
+from planebench.planed import REMEDY, find_planed
+from planebench.switches import ADAPTERS
+from planebench.switches.base import NotFound, SwitchAdapter
+
+sys.path.append(str(Path(__file__).parent))  # for bench.py, with --import-mode=importlib
+
+
+@pytest.fixture
+def supervisor() -> Iterator[Supervisor]:
+    with high_priority(), Supervisor(Path("/tmp")) as it:
+        yield it
+
+
+@pytest.fixture(params=ADAPTERS)
+def adapter(request: pytest.FixtureRequest) -> SwitchAdapter:
+    it = ADAPTERS[request.param]
+    found = it.find()
+    if isinstance(found, NotFound):
+        pytest.skip(f"{it.title} is not here: {found.remedy}")
+    return it
+
+
+@pytest.fixture
+def needs_tester() -> None:
+    if find_planed() is None:
+        pytest.skip(f"planed is not here: {REMEDY}")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every adapter against the real program: packets arrive, counters add up, every end is clean. No rates."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bench
+from planebench.host import procfs
+from planebench.host.netns import VethWire
+from planebench.host.process import Supervisor
+from planebench.model.errors import DiedError, StartError
+from planebench.switches import common
+from planebench.switches.base import SwitchAdapter, SwitchPort, SwitchRequest
+
+pytestmark = pytest.mark.dataplane
+
+
+def assert_complete(tester: bench.Tester, frame_bytes: int, epoch: int) -> None:
+    ways = tester.send(frame_bytes, epoch)
+    assert all(way.complete for way in ways), ways
+
+
+def vnf_only(workdir: Path, **more: object) -> SwitchRequest:
+    """Two VNF ports: needs no peer to start."""
+    ports = tuple(SwitchPort(name, "vhost-user", path=workdir / f"{name}.sock") for name in ("v0", "v1"))
+    return SwitchRequest(
+        ports=ports,
+        cross_connects=(("v0", "v1"),),
+        cpu=bench.SWITCH_CPU,
+        control_cpus=frozenset({bench.TESTER_CPU}),
+        workdir=workdir,
+        hugepages=False,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.usefixtures("needs_tester")
+@pytest.mark.parametrize("frame_bytes", [64, 1518, 9018])
+def test_frames_cross_the_switch_whole_and_are_counted(
+    adapter: SwitchAdapter, supervisor: Supervisor, frame_bytes: int
+) -> None:
+    switch, tester = bench.bring_up(adapter, supervisor, max_frame_bytes=max(1518, frame_bytes))
+    before = switch.counters()
+    ways = tester.send(frame_bytes, epoch=1)
+    assert all(way.complete for way in ways), ways
+    after = switch.counters()
+    # Each direction passes the switch twice: wire to VNF, VNF to wire.
+    assert (after.packets or 0) - (before.packets or 0) == 2 * sum(way.offered for way in ways)
+    assert not any(after.drops.values()), after.drops
+    assert (after.busy_cycles or 0) > (before.busy_cycles or 0)
+    assert (after.idle_cycles or 0) > (before.idle_cycles or 0)
+    switch.check()
+
+
+@pytest.mark.usefixtures("needs_tester")
+def test_veth_wire(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    try:
+        wire = VethWire.create(supervisor, ["n0", "n1"], cpus=frozenset({bench.TESTER_CPU}))
+    except StartError as error:
+        pytest.skip(f"no network namespaces here: {error}")
+    _switch, tester = bench.bring_up(adapter, supervisor, wire=wire)
+    assert_complete(tester, 64, epoch=1)
+    assert_complete(tester, 1518, epoch=2)
+
+
+@pytest.mark.usefixtures("needs_tester")
+def test_paused_and_resumed_it_still_forwards(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    switch, tester = bench.bring_up(adapter, supervisor)
+    ours = [process for process in supervisor.processes if process.pid in switch.pids()]
+    assert len(ours) == len(switch.pids())
+    for process in ours:
+        process.pause()
+    for process in ours:
+        process.resume()
+    assert_complete(tester, 64, epoch=1)
+
+
+def test_one_thread_polls_on_the_cpu_asked_for(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
+    (thread,) = switch.polling_threads()
+    assert thread.pid in switch.pids()
+    assert os.sched_getaffinity(thread.tid) == {bench.SWITCH_CPU}
+    assert thread.tid in procfs.threads(thread.pid)
+
+
+def test_counters_before_any_packet(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
+    counters = switch.counters()
+    assert counters.packets == 0
+    assert counters.cycles_per_packet is None
+    assert not any(counters.drops.values())
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_stop_ends_every_process_and_may_be_repeated(
+    adapter: SwitchAdapter, supervisor: Supervisor, paused: bool
+) -> None:
+    switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
+    pids = switch.pids()
+    if paused:
+        for pid in pids:
+            os.killpg(pid, signal.SIGSTOP)
+    switch.stop()
+    assert not any(procfs.is_running(pid) for pid in pids)
+    switch.stop()
+    with pytest.raises(DiedError):
+        switch.check()
+
+
+def test_start_again_in_the_same_directory(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    wanted = vnf_only(supervisor.workdir("s"))
+    adapter.start(wanted, supervisor).stop()
+    switch = adapter.start(wanted, supervisor)
+    switch.check()
+    assert all(common.is_socket(port.path) for port in wanted.ports if port.path)
+
+
+def test_a_switch_that_died_is_reported_with_its_log(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
+    switch.check()
+    victim = next(process for process in supervisor.processes if process.pid == switch.pids()[0])
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait(5)
+    with pytest.raises(DiedError, match=r"(?s)killed by SIGKILL; its last log lines:\n.+"):
+        switch.check()
+    with pytest.raises(DiedError):
+        switch.counters()
+
+
+def test_a_wire_that_nobody_listens_on_is_a_start_error_and_leaves_no_process(
+    adapter: SwitchAdapter, supervisor: Supervisor
+) -> None:
+    started = time.monotonic()
+    with pytest.raises(StartError, match=r"(?s)log lines:\n.*n0\.sock"):
+        adapter.start(bench.request(supervisor.workdir("s")), supervisor)
+    assert time.monotonic() - started < 9, "it is refused, not timed out"
+    assert not any(process.alive() for process in supervisor.processes)
+
+
+def test_nothing_is_left_of_a_switch_when_the_harness_is_killed(adapter: SwitchAdapter) -> None:
+    source = (
+        "import sys, time; sys.path.append(sys.argv[2])\n"
+        "from pathlib import Path\n"
+        "from test_running import vnf_only\n"
+        "from planebench.host.process import Supervisor\n"
+        "from planebench.switches import get_adapter\n"
+        "with Supervisor(Path('/tmp')) as s:\n"
+        "    switch = get_adapter(sys.argv[1]).start(vnf_only(s.workdir('s')), s)\n"
+        "    print(s.root, *switch.pids(), flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-B", "-c", source, adapter.name, str(Path(__file__).parent)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert holder.stdout is not None
+    root, *pids = holder.stdout.readline().split()
+    interfaces = Path("/proc/net/dev").read_text().count(":")
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    for _ in range(800):
+        if not Path(root).exists() and not any(procfs.is_running(int(pid)) for pid in pids):
+            break
+        time.sleep(0.01)
+    assert not Path(root).exists()
+    assert not any(procfs.is_running(int(pid)) for pid in pids)
+    assert Path("/proc/net/dev").read_text().count(":") == interfaces
+    assert not list(Path("/var/run/dpdk").glob(f"{Path(root).name}*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_it_runs_without_root(adapter: SwitchAdapter, tmp_path: Path) -> None:
+    source = (
+        "import os, sys; os.setgid(65534); os.setuid(65534); sys.path.append(sys.argv[2])\n"
+        "os.environ.pop('XDG_RUNTIME_DIR', None)\n"
+        "from pathlib import Path\n"
+        "from test_running import vnf_only\n"
+        "from planebench.host.process import Supervisor\n"
+        "from planebench.switches import get_adapter\n"
+        "with Supervisor(Path('/tmp')) as s:\n"
+        "    switch = get_adapter(sys.argv[1]).start(vnf_only(s.workdir('s')), s)\n"
+        "    print(switch.counters().packets, len(switch.polling_threads()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", source, adapter.name, str(Path(__file__).parent)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        timeout=60,
+    )
+    if "user and network namespace" in done.stderr:
+        pytest.skip("unprivileged user namespaces are off")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0", "1"]
