@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// planed: traffic generator, monitor, VNF and switch in one program. docs/design/planed-protocol.md is its manual.
+// planed: traffic generator, monitor, VNF and switch in one program. docs/design/planed-protocol.md is its
+// manual.
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -24,18 +25,22 @@ struct options {
 };
 
 static const char usage_text[] =
-	"usage: planed --config FILE [--rpc SOCKET]   run until SIGINT, SIGTERM or the RPC shutdown\n"
-	"       planed --check FILE                   validate a configuration document: exit 0 or 2\n"
-	"       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON line\n"
-	"       planed --version\n";
+        "usage: planed --config FILE [--rpc SOCKET]   run until SIGINT, SIGTERM or the RPC shutdown\n"
+        "       planed --check FILE                   validate a configuration document: exit 0 or 2\n"
+        "       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON "
+        "line\n"
+        "       planed --version\n";
 
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-		{"config", required_argument, NULL, 'c'}, {"rpc", required_argument, NULL, 'r'},
-		{"check", required_argument, NULL, 'k'},  {"core-distance", required_argument, NULL, 'd'},
-		{"version", no_argument, NULL, 'v'},	  {"help", no_argument, NULL, 'h'},
-		{0},
+	        {"config", required_argument, NULL, 'c'},
+	        {"rpc", required_argument, NULL, 'r'},
+	        {"check", required_argument, NULL, 'k'},
+	        {"core-distance", required_argument, NULL, 'd'},
+	        {"version", no_argument, NULL, 'v'},
+	        {"help", no_argument, NULL, 'h'},
+	        {0},
 	};
 	int option;
 
@@ -66,7 +71,10 @@ static int parse(int argc, char **argv, struct options *options)
 		LOG_ERROR("\"%s\" is not an option", argv[optind]);
 		return -EINVAL;
 	}
-	return options->config || options->check || options->core_distance || options->version || options->help ? 0 : -EINVAL;
+	return options->config || options->check || options->core_distance || options->version ||
+	                       options->help
+	               ? 0
+	               : -EINVAL;
 }
 
 static struct config *load(const char *path, json_t **document)
@@ -103,10 +111,12 @@ static int print_core_distance(const char *cpus)
 	rc = core_distance_measure(a, b, &distance);
 	if (rc) {
 		LOG_ERROR("--core-distance %s: %s", cpus,
-			  rc == -EINVAL ? "two different CPUs that this process may use are needed" : strerror(-rc));
+		          rc == -EINVAL ? "two different CPUs that this process may use are needed"
+		                        : strerror(-rc));
 		return rc == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
 	}
-	printf("{\"a\": %u, \"b\": %u, \"median_ns\": %.1f, \"min_ns\": %.1f}\n", a, b, distance.median_ns, distance.min_ns);
+	printf("{\"a\": %u, \"b\": %u, \"median_ns\": %.1f, \"min_ns\": %.1f}\n", a, b, distance.median_ns,
+	       distance.min_ns);
 	return EXIT_SUCCESS;
 }
 
@@ -135,8 +145,8 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 	}
 	if (rpc_path && rpc_open(rpc_path, &rpc))
 		return EXIT_FAILURE;
-	LOG_INFO("%s is ready: %u ports, %u tasks, %u workers", planed->config->name, planed->port_count, planed->task_count,
-		 planed->worker_count);
+	LOG_INFO("%s is ready: %u ports, %u tasks, %u workers", planed->config->name, planed->port_count,
+	         planed->task_count, planed->worker_count);
 	rpc_serve(rpc, planed);
 	rpc_close(rpc);
 	return EXIT_SUCCESS;

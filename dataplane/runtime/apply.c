@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a configuration comes into force. Everything that can fail is done beside what runs; only then are the old tasks and
-// workers replaced, so that a refusal leaves the process as it was.
+// How a configuration comes into force. Everything that can fail is done beside what runs; only then are the
+// old tasks and workers replaced, so that a refusal leaves the process as it was.
 #include "planed.h"
 
 #include <errno.h>
@@ -46,8 +46,10 @@ static int check_fixed(const struct config *old, const struct config *new, char 
 {
 	if (old == NULL)
 		return 0;
-	if (strcmp(old->name, new->name) != 0 || memcmp(&old->memory, &new->memory, sizeof(old->memory)) != 0) {
-		snprintf(error, CONFIG_ERROR_MAX, "name and memory cannot change while planed runs; restart it with the new ones");
+	if (strcmp(old->name, new->name) != 0 ||
+	    memcmp(&old->memory, &new->memory, sizeof(old->memory)) != 0) {
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "name and memory cannot change while planed runs; restart it with the new ones");
 		return -EBUSY;
 	}
 	return 0;
@@ -60,8 +62,10 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 	int rc;
 
 	if (port && !same_port(&port->config, config)) {
-		snprintf(error, CONFIG_ERROR_MAX, "port %s exists with another kind, path, device or ring_size; "
-			 "apply a document without it first", config->name);
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "port %s exists with another kind, path, device or ring_size; "
+		         "apply a document without it first",
+		         config->name);
 		return -EEXIST;
 	}
 	if (port == NULL) {
@@ -69,8 +73,9 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 		rc = port ? port_open(port, config, next->set.rx_pool) : -ENOMEM;
 		if (rc) {
 			free(port);
-			snprintf(error, CONFIG_ERROR_MAX, "port %s cannot be opened: %s; the log of planed says more",
-				 config->name, strerror(-rc));
+			snprintf(error, CONFIG_ERROR_MAX,
+			         "port %s cannot be opened: %s; the log of planed says more", config->name,
+			         strerror(-rc));
 			return rc;
 		}
 		next->opened[i] = true;
@@ -90,8 +95,8 @@ static int build_task(struct next *next, const struct config_task *config, char 
 		ports[i] = find_port(&next->set, config->ports[i]);
 	rc = ops->create(config, ports, &task);
 	if (rc) {
-		snprintf(error, CONFIG_ERROR_MAX, "task %s cannot be made: %s; the log of planed says more", config->name,
-			 strerror(-rc));
+		snprintf(error, CONFIG_ERROR_MAX, "task %s cannot be made: %s; the log of planed says more",
+		         config->name, strerror(-rc));
 		return rc;
 	}
 	next->set.tasks[next->set.task_count++] = task;
@@ -108,7 +113,8 @@ static int build_worker(struct next *next, const struct config_worker *config, c
 		tasks[i] = planed_find_task(&next->set, config->tasks[i]);
 	rc = worker_create(config, tasks, next->set.config->nice, &worker);
 	if (rc) {
-		snprintf(error, CONFIG_ERROR_MAX, "worker %s cannot run on cpu %u: %s", config->name, config->cpu, strerror(-rc));
+		snprintf(error, CONFIG_ERROR_MAX, "worker %s cannot run on cpu %u: %s", config->name,
+		         config->cpu, strerror(-rc));
 		return rc;
 	}
 	next->set.workers[next->set.worker_count++] = worker;
@@ -177,8 +183,8 @@ static void note_tasks(const struct planed *set, const struct planed *other, jso
 			note(names, "task", set->tasks[i]->name);
 }
 
-int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added, json_t *removed,
-		 char error[static CONFIG_ERROR_MAX])
+int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added,
+                 json_t *removed, char error[static CONFIG_ERROR_MAX])
 {
 	struct next next = {.set = {.config = config, .rx_pool = planed->rx_pool}};
 	int rc = build(planed, &next, error);

@@ -20,60 +20,77 @@ struct root {
 };
 
 static const struct field root_fields[] = {
-	{.key = "version", FIELD(FIELD_UINT, struct root, version), .required = true, .max = 65535},
-	{.key = "name", FIELD(FIELD_NAME, struct root, name), .required = true},
-	{.key = "nice", FIELD(FIELD_INT, struct root, nice), .min = -20, .max = 19},
-	{.key = "memory", .type = FIELD_ANY},
-	{.key = "ports", .type = FIELD_ANY},
-	{.key = "tasks", .type = FIELD_ANY},
-	{.key = "workers", .type = FIELD_ANY},
-	{0},
+        {.key = "version", FIELD(FIELD_UINT, struct root, version), .required = true, .max = 65535},
+        {.key = "name", FIELD(FIELD_NAME, struct root, name), .required = true},
+        {.key = "nice", FIELD(FIELD_INT, struct root, nice), .min = -20, .max = 19},
+        {.key = "memory", .type = FIELD_ANY},
+        {.key = "ports", .type = FIELD_ANY},
+        {.key = "tasks", .type = FIELD_ANY},
+        {.key = "workers", .type = FIELD_ANY},
+        {0},
 };
 
 static const struct field memory_fields[] = {
-	{.key = "hugepages", FIELD(FIELD_BOOL, struct config_memory, hugepages)},
-	{.key = "size_mb", FIELD(FIELD_UINT, struct config_memory, size_mb), .min = 32, .max = 1 << 20},
-	{.key = "mbuf_count", FIELD(FIELD_UINT, struct config_memory, mbuf_count), .min = 64, .max = 1 << 22},
-	{.key = "mbuf_data_bytes", FIELD(FIELD_UINT, struct config_memory, mbuf_data_bytes), .min = 1024, .max = 65535},
-	{0},
+        {.key = "hugepages", FIELD(FIELD_BOOL, struct config_memory, hugepages)},
+        {.key = "size_mb", FIELD(FIELD_UINT, struct config_memory, size_mb), .min = 32, .max = 1 << 20},
+        {.key = "mbuf_count", FIELD(FIELD_UINT, struct config_memory, mbuf_count), .min = 64, .max = 1 << 22},
+        {.key = "mbuf_data_bytes",
+         FIELD(FIELD_UINT, struct config_memory, mbuf_data_bytes),
+         .min = 1024,
+         .max = 65535},
+        {0},
 };
 
 static const struct field port_fields[] = {
-	{.key = "name", FIELD(FIELD_NAME, struct config_port, name), .required = true},
-	{.key = "kind", FIELD(FIELD_CHOICE, struct config_port, kind), .required = true, .choices = port_kinds},
-	{.key = "path", FIELD(FIELD_STRING, struct config_port, path)},
-	{.key = "device", FIELD(FIELD_STRING, struct config_port, device)},
-	{.key = "ring_size", FIELD(FIELD_UINT, struct config_port, ring_size), .min = 16, .max = 32768},
-	{.key = "line_rate_bps", FIELD(FIELD_UINT, struct config_port, line_rate_bps), .min = 1e6, .max = 1e12},
-	{0},
+        {.key = "name", FIELD(FIELD_NAME, struct config_port, name), .required = true},
+        {.key = "kind",
+         FIELD(FIELD_CHOICE, struct config_port, kind),
+         .required = true,
+         .choices = port_kinds},
+        {.key = "path", FIELD(FIELD_STRING, struct config_port, path)},
+        {.key = "device", FIELD(FIELD_STRING, struct config_port, device)},
+        {.key = "ring_size", FIELD(FIELD_UINT, struct config_port, ring_size), .min = 16, .max = 32768},
+        {.key = "line_rate_bps",
+         FIELD(FIELD_UINT, struct config_port, line_rate_bps),
+         .min = 1e6,
+         .max = 1e12},
+        {0},
 };
 
 static const struct field task_fields[] = {
-	{.key = "name", FIELD(FIELD_NAME, struct config_task, name), .required = true},
-	{.key = "kind", FIELD(FIELD_NAME, struct config_task, kind), .required = true},
-	{.key = "ports", FIELD(FIELD_NAMES, struct config_task, ports), .required = true, .min = 1,
-	 .max = CONFIG_TASK_PORTS_MAX, .count_offset = offsetof(struct config_task, port_count)},
-	{.key = "burst", FIELD(FIELD_UINT, struct config_task, burst), .min = 1, .max = CONFIG_BURST_MAX},
-	{.key = "stream", FIELD(FIELD_UINT, struct config_task, stream), .max = CONFIG_STREAMS - 1},
-	{.key = "src_mac", FIELD(FIELD_MAC, struct config_task, src_mac)},
-	{.key = "dst_mac", FIELD(FIELD_MAC, struct config_task, dst_mac)},
-	{.key = "src_ip", FIELD(FIELD_IPV4, struct config_task, src_ip)},
-	{.key = "dst_ip", FIELD(FIELD_IPV4, struct config_task, dst_ip)},
-	{.key = "peer_macs", FIELD(FIELD_MACS, struct config_task, peer_macs), .max = 2},
-	{0},
+        {.key = "name", FIELD(FIELD_NAME, struct config_task, name), .required = true},
+        {.key = "kind", FIELD(FIELD_NAME, struct config_task, kind), .required = true},
+        {.key = "ports",
+         FIELD(FIELD_NAMES, struct config_task, ports),
+         .required = true,
+         .min = 1,
+         .max = CONFIG_TASK_PORTS_MAX,
+         .count_offset = offsetof(struct config_task, port_count)},
+        {.key = "burst", FIELD(FIELD_UINT, struct config_task, burst), .min = 1, .max = CONFIG_BURST_MAX},
+        {.key = "stream", FIELD(FIELD_UINT, struct config_task, stream), .max = CONFIG_STREAMS - 1},
+        {.key = "src_mac", FIELD(FIELD_MAC, struct config_task, src_mac)},
+        {.key = "dst_mac", FIELD(FIELD_MAC, struct config_task, dst_mac)},
+        {.key = "src_ip", FIELD(FIELD_IPV4, struct config_task, src_ip)},
+        {.key = "dst_ip", FIELD(FIELD_IPV4, struct config_task, dst_ip)},
+        {.key = "peer_macs", FIELD(FIELD_MACS, struct config_task, peer_macs), .max = 2},
+        {0},
 };
 
 static const struct field worker_fields[] = {
-	{.key = "name", FIELD(FIELD_NAME, struct config_worker, name), .required = true},
-	{.key = "cpu", FIELD(FIELD_UINT, struct config_worker, cpu), .required = true, .max = 1023},
-	{.key = "tasks", FIELD(FIELD_NAMES, struct config_worker, tasks), .required = true, .min = 0,
-	 .max = CONFIG_TASKS_MAX, .count_offset = offsetof(struct config_worker, task_count)},
-	{0},
+        {.key = "name", FIELD(FIELD_NAME, struct config_worker, name), .required = true},
+        {.key = "cpu", FIELD(FIELD_UINT, struct config_worker, cpu), .required = true, .max = 1023},
+        {.key = "tasks",
+         FIELD(FIELD_NAMES, struct config_worker, tasks),
+         .required = true,
+         .min = 0,
+         .max = CONFIG_TASKS_MAX,
+         .count_offset = offsetof(struct config_worker, task_count)},
+        {0},
 };
 
 // Decode every object of an array into items[]; absent means empty.
-static int decode_array(const json_t *document, const char *key, const struct field *fields, void *items, size_t item_size,
-			unsigned max, unsigned *count, char *error)
+static int decode_array(const json_t *document, const char *key, const struct field *fields, void *items,
+                        size_t item_size, unsigned max, unsigned *count, char *error)
 {
 	const json_t *array = json_object_get(document, key);
 
@@ -88,7 +105,8 @@ static int decode_array(const json_t *document, const char *key, const struct fi
 		char where[48];
 
 		snprintf(where, sizeof(where), "%s[%zu]", key, i);
-		if (schema_decode(json_array_get(array, i), fields, (char *)items + i * item_size, where, error))
+		if (schema_decode(json_array_get(array, i), fields, (char *)items + i * item_size, where,
+		                  error))
 			return -EINVAL;
 	}
 	*count = (unsigned)json_array_size(array);
@@ -101,12 +119,12 @@ static int decode_parts(const json_t *document, struct config *config, char *err
 
 	if (memory && schema_decode(memory, memory_fields, &config->memory, "memory", error))
 		return -EINVAL;
-	if (decode_array(document, "ports", port_fields, config->ports, sizeof(config->ports[0]), CONFIG_PORTS_MAX,
-			 &config->port_count, error) ||
-	    decode_array(document, "tasks", task_fields, config->tasks, sizeof(config->tasks[0]), CONFIG_TASKS_MAX,
-			 &config->task_count, error) ||
+	if (decode_array(document, "ports", port_fields, config->ports, sizeof(config->ports[0]),
+	                 CONFIG_PORTS_MAX, &config->port_count, error) ||
+	    decode_array(document, "tasks", task_fields, config->tasks, sizeof(config->tasks[0]),
+	                 CONFIG_TASKS_MAX, &config->task_count, error) ||
 	    decode_array(document, "workers", worker_fields, config->workers, sizeof(config->workers[0]),
-			 CONFIG_WORKERS_MAX, &config->worker_count, error))
+	                 CONFIG_WORKERS_MAX, &config->worker_count, error))
 		return -EINVAL;
 	return 0;
 }
@@ -119,12 +137,13 @@ static int check_port(const struct config_port *port, char *error)
 	const char *has_other = port->kind == PORT_ETHDEV ? port->path : port->device;
 
 	if (*has_needed == '\0' || *has_other != '\0') {
-		snprintf(error, CONFIG_ERROR_MAX, "port %s: kind %s needs the key \"%s\" and not \"%s\"", port->name,
-			 port_kinds[port->kind], needs, other);
+		snprintf(error, CONFIG_ERROR_MAX, "port %s: kind %s needs the key \"%s\" and not \"%s\"",
+		         port->name, port_kinds[port->kind], needs, other);
 		return -EINVAL;
 	}
 	if ((port->ring_size & (port->ring_size - 1)) != 0) {
-		snprintf(error, CONFIG_ERROR_MAX, "port %s: ring_size %u is not a power of two", port->name, port->ring_size);
+		snprintf(error, CONFIG_ERROR_MAX, "port %s: ring_size %u is not a power of two", port->name,
+		         port->ring_size);
 		return -EINVAL;
 	}
 	return 0;
@@ -143,36 +162,40 @@ struct port_users {
 	const char *receiver, *sender;
 };
 
-static int claim(const char **user, const struct config_task *task, const char *port, const char *verb, char *error)
+static int claim(const char **user, const struct config_task *task, const char *port, const char *verb,
+                 char *error)
 {
 	if (*user && *user != task->name) {
-		snprintf(error, CONFIG_ERROR_MAX, "tasks %s and %s both %s on port %s: a queue has one user", *user, task->name,
-			 verb, port);
+		snprintf(error, CONFIG_ERROR_MAX, "tasks %s and %s both %s on port %s: a queue has one user",
+		         *user, task->name, verb, port);
 		return -EINVAL;
 	}
 	*user = task->name;
 	return 0;
 }
 
-static int check_task(const struct config *config, const struct config_task *task, struct port_users *users, char *error)
+static int check_task(const struct config *config, const struct config_task *task, struct port_users *users,
+                      char *error)
 {
 	const struct task_ops *ops = task_ops_find(task->kind);
 
 	if (ops == NULL) {
-		snprintf(error, CONFIG_ERROR_MAX, "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch",
-			 task->name, task->kind);
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch",
+		         task->name, task->kind);
 		return -EINVAL;
 	}
 	if (task->port_count < ops->ports_min || task->port_count > ops->ports_max) {
-		snprintf(error, CONFIG_ERROR_MAX, "task %s: kind %s takes %u to %u ports, not %u", task->name, task->kind,
-			 ops->ports_min, ops->ports_max, task->port_count);
+		snprintf(error, CONFIG_ERROR_MAX, "task %s: kind %s takes %u to %u ports, not %u", task->name,
+		         task->kind, ops->ports_min, ops->ports_max, task->port_count);
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < task->port_count; i++) {
 		int port = find_port(config, task->ports[i]);
 
 		if (port < 0) {
-			snprintf(error, CONFIG_ERROR_MAX, "task %s: there is no port \"%s\" in ports", task->name, task->ports[i]);
+			snprintf(error, CONFIG_ERROR_MAX, "task %s: there is no port \"%s\" in ports",
+			         task->name, task->ports[i]);
 			return -EINVAL;
 		}
 		if ((ops->receives && claim(&users[port].receiver, task, task->ports[i], "receive", error)) ||
@@ -194,16 +217,18 @@ static int check_workers(const struct config *config, char *error)
 			while (i < config->task_count && strcmp(config->tasks[i].name, name) != 0)
 				i++;
 			if (i == config->task_count) {
-				snprintf(error, CONFIG_ERROR_MAX, "worker %s: there is no task \"%s\" in tasks",
-					 config->workers[w].name, name);
+				snprintf(error, CONFIG_ERROR_MAX,
+				         "worker %s: there is no task \"%s\" in tasks",
+				         config->workers[w].name, name);
 				return -EINVAL;
 			}
 			users[i]++;
 		}
 	for (unsigned i = 0; i < config->task_count; i++)
 		if (users[i] != 1) {
-			snprintf(error, CONFIG_ERROR_MAX, "task %s: %u workers poll it; name it in exactly one",
-				 config->tasks[i].name, users[i]);
+			snprintf(error, CONFIG_ERROR_MAX,
+			         "task %s: %u workers poll it; name it in exactly one", config->tasks[i].name,
+			         users[i]);
 			return -EINVAL;
 		}
 	return 0;
@@ -214,8 +239,9 @@ static int check_unique(const char *what, const char *names, size_t stride, unsi
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned j = 0; j < i; j++)
 			if (strcmp(names + i * stride, names + j * stride) == 0) {
-				snprintf(error, CONFIG_ERROR_MAX, "two %s are called \"%s\"; names must differ", what,
-					 names + i * stride);
+				snprintf(error, CONFIG_ERROR_MAX,
+				         "two %s are called \"%s\"; names must differ", what,
+				         names + i * stride);
 				return -EINVAL;
 			}
 	return 0;
@@ -225,9 +251,12 @@ static int check(const struct config *config, char *error)
 {
 	struct port_users users[CONFIG_PORTS_MAX] = {0};
 
-	if (check_unique("ports", config->ports[0].name, sizeof(config->ports[0]), config->port_count, error) ||
-	    check_unique("tasks", config->tasks[0].name, sizeof(config->tasks[0]), config->task_count, error) ||
-	    check_unique("workers", config->workers[0].name, sizeof(config->workers[0]), config->worker_count, error))
+	if (check_unique("ports", config->ports[0].name, sizeof(config->ports[0]), config->port_count,
+	                 error) ||
+	    check_unique("tasks", config->tasks[0].name, sizeof(config->tasks[0]), config->task_count,
+	                 error) ||
+	    check_unique("workers", config->workers[0].name, sizeof(config->workers[0]), config->worker_count,
+	                 error))
 		return -EINVAL;
 	for (unsigned i = 0; i < config->port_count; i++)
 		if (check_port(&config->ports[i], error))
@@ -245,8 +274,9 @@ static int decode(const json_t *document, struct config *config, char *error)
 	if (schema_decode(document, root_fields, &root, "document", error))
 		return -EINVAL;
 	if (root.version != CONFIG_VERSION) {
-		snprintf(error, CONFIG_ERROR_MAX, "document.version: %u is not supported; this planed reads version %d",
-			 root.version, CONFIG_VERSION);
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "document.version: %u is not supported; this planed reads version %d", root.version,
+		         CONFIG_VERSION);
 		return -EINVAL;
 	}
 	memcpy(config->name, root.name, sizeof(config->name));

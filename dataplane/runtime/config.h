@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The configuration document (docs/design/planed-protocol.md) as C structs. Passive data: decoded whole or refused whole,
-// needs no EAL. Owned by whoever called config_decode(); plain memory, free() it.
+// The configuration document (docs/design/planed-protocol.md) as C structs. Passive data: decoded whole or
+// refused whole, needs no EAL. Owned by whoever called config_decode(); plain memory, free() it.
 #pragma once
 
 #include <jansson.h>
@@ -11,7 +11,7 @@
 enum {
 	CONFIG_VERSION = 1,
 	CONFIG_NAME_MAX = 32,
-	CONFIG_PATH_MAX = 108,   // sockaddr_un
+	CONFIG_PATH_MAX = 108, // sockaddr_un
 	CONFIG_DEVICE_MAX = 256,
 	CONFIG_PORTS_MAX = 32,
 	CONFIG_TASKS_MAX = 64,
@@ -40,9 +40,9 @@ struct config_task {
 	char ports[CONFIG_TASK_PORTS_MAX][CONFIG_NAME_MAX];
 	uint32_t burst; // 0 = the kind's default
 	uint32_t stream;
-	uint8_t src_mac[6], dst_mac[6];   // all zero = the kind's default
-	uint32_t src_ip, dst_ip;          // host byte order; 0 = the kind's default
-	uint8_t peer_macs[2][6];          // all zero = the kind's default
+	uint8_t src_mac[6], dst_mac[6]; // all zero = the kind's default
+	uint32_t src_ip, dst_ip;        // host byte order; 0 = the kind's default
+	uint8_t peer_macs[2][6];        // all zero = the kind's default
 };
 
 struct config_worker {
@@ -70,7 +70,8 @@ struct config {
 };
 enum { CONFIG_NICE_UNSET = 100 };
 
-// Decode and validate a document. Returns a malloc'd config, or NULL with a sentence in error (key, value, way out).
+// Decode and validate a document. Returns a malloc'd config, or NULL with a sentence in error (key, value,
+// way out).
 struct config *config_decode(const json_t *document, char error[static CONFIG_ERROR_MAX]);
 
 // The same from a file.

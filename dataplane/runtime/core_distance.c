@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-// 60 samples of 100 round trips: 0.3 to 2.5 ms in all. A sample during which a thread lost its CPU does not move the median.
+// 60 samples of 100 round trips: 0.3 to 2.5 ms in all. A sample during which a thread lost its CPU does not
+// move the median.
 enum { SAMPLES = 60, ROUNDS = 100, WARM_UP_SAMPLES = 5, DEADLINE_S = 2 };
 
 struct table {

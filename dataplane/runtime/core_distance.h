@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Core distance: how long a cache line takes from one CPU to another and back (DESIGN section 4, "Two bands"). Needs no EAL;
-// starts two threads of its own for a few milliseconds.
+// Core distance: how long a cache line takes from one CPU to another and back (DESIGN section 4, "Two
+// bands"). Needs no EAL; starts two threads of its own for a few milliseconds.
 #pragma once
 
 struct core_distance {
@@ -8,5 +8,6 @@ struct core_distance {
 	double min_ns;
 };
 
-// Returns 0, or -errno: EINVAL for a CPU this process may not use, ETIMEDOUT if one of the two never got its CPU.
+// Returns 0, or -errno: EINVAL for a CPU this process may not use, ETIMEDOUT if one of the two never got its
+// CPU.
 int core_distance_measure(unsigned cpu_a, unsigned cpu_b, struct core_distance *out);

@@ -33,7 +33,8 @@ static bool is_pci_address(const char *device)
 	regex_t pattern;
 	bool found;
 
-	if (regcomp(&pattern, "^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]", REG_EXTENDED | REG_NOSUB))
+	if (regcomp(&pattern, "^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]",
+	            REG_EXTENDED | REG_NOSUB))
 		return false;
 	found = regexec(&pattern, device, 0, NULL, 0) == 0;
 	regfree(&pattern);
@@ -73,9 +74,10 @@ int eal_start(const struct config *config)
 	if (!wants_pci(config))
 		arguments[count++] = (char *)"--no-pci";
 	if (rte_eal_init(count, arguments) < 0) {
-		LOG_ERROR("DPDK does not start: %s; memory.size_mb is %u, memory.hugepages is %s%s", rte_strerror(rte_errno),
-			  config->memory.size_mb, config->memory.hugepages ? "true" : "false",
-			  config->memory.hugepages ? " (are that many free? see /proc/meminfo)" : "");
+		LOG_ERROR("DPDK does not start: %s; memory.size_mb is %u, memory.hugepages is %s%s",
+		          rte_strerror(rte_errno), config->memory.size_mb,
+		          config->memory.hugepages ? "true" : "false",
+		          config->memory.hugepages ? " (are that many free? see /proc/meminfo)" : "");
 		return -(rte_errno ? rte_errno : EIO);
 	}
 	return 0;
@@ -89,11 +91,13 @@ void eal_stop(void)
 struct rte_mempool *eal_pool_create(const struct config_memory *memory)
 {
 	unsigned cache = memory->mbuf_count / 2 < POOL_CACHE ? memory->mbuf_count / 2 : POOL_CACHE;
-	struct rte_mempool *pool = rte_pktmbuf_pool_create("receive", memory->mbuf_count, cache, 0,
-							   (uint16_t)memory->mbuf_data_bytes, (int)rte_socket_id());
+	struct rte_mempool *pool =
+	        rte_pktmbuf_pool_create("receive", memory->mbuf_count, cache, 0,
+	                                (uint16_t)memory->mbuf_data_bytes, (int)rte_socket_id());
 
 	if (pool == NULL)
-		LOG_ERROR("no room for %u mbufs of %u bytes: %s; raise memory.size_mb (%u)", memory->mbuf_count,
-			  memory->mbuf_data_bytes, rte_strerror(rte_errno), memory->size_mb);
+		LOG_ERROR("no room for %u mbufs of %u bytes: %s; raise memory.size_mb (%u)",
+		          memory->mbuf_count, memory->mbuf_data_bytes, rte_strerror(rte_errno),
+		          memory->size_mb);
 	return pool;
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK's environment: started once per process, from the memory part of the configuration. Control thread only.
+// DPDK's environment: started once per process, from the memory part of the configuration. Control thread
+// only.
 #pragma once
 
 #include "config.h"
 
 struct rte_mempool;
 
-// Start the EAL with the memory, name and devices of config. The calling thread becomes the main lcore and may run on every
-// CPU it may run on now; workers register as further lcores. Returns 0, or -errno after logging one line.
+// Start the EAL with the memory, name and devices of config. The calling thread becomes the main lcore and
+// may run on every CPU it may run on now; workers register as further lcores. Returns 0, or -errno after
+// logging one line.
 int eal_start(const struct config *config);
 void eal_stop(void);
 

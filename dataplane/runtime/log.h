@@ -5,5 +5,5 @@
 #include <stdio.h>
 
 #define LOG_ERROR(fmt, ...) fprintf(stderr, "planed: error: " fmt "\n", ##__VA_ARGS__)
-#define LOG_WARN(fmt, ...) fprintf(stderr, "planed: warning: " fmt "\n", ##__VA_ARGS__)
-#define LOG_INFO(fmt, ...) fprintf(stderr, "planed: " fmt "\n", ##__VA_ARGS__)
+#define LOG_WARN(fmt, ...)  fprintf(stderr, "planed: warning: " fmt "\n", ##__VA_ARGS__)
+#define LOG_INFO(fmt, ...)  fprintf(stderr, "planed: " fmt "\n", ##__VA_ARGS__)

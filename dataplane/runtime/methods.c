@@ -18,8 +18,9 @@ typedef json_t *method_fn(struct planed *planed, const json_t *params, int *code
 
 static json_t *do_version(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	return json_pack("{s:s, s:s, s:i, s:I, s:i}", "planed", PLANED_VERSION, "dpdk", rte_version(), "protocol",
-			 CONFIG_VERSION, "tsc_hz", (json_int_t)rte_get_tsc_hz(), "pid", (int)getpid());
+	return json_pack("{s:s, s:s, s:i, s:I, s:i}", "planed", PLANED_VERSION, "dpdk", rte_version(),
+	                 "protocol", CONFIG_VERSION, "tsc_hz", (json_int_t)rte_get_tsc_hz(), "pid",
+	                 (int)getpid());
 }
 
 static json_t *do_config_get(struct planed *planed, const json_t *params, int *code, char *error)
@@ -104,17 +105,23 @@ static const struct {
 	method_fn *call;
 	bool takes_params;
 } methods[] = {
-	{"version", do_version, false},		    {"config.get", do_config_get, false},
-	{"config.apply", do_config_apply, true},    {"ports.get", do_ports_get, false},
-	{"traffic.start", do_traffic_start, true},  {"traffic.stop", do_traffic_stop, false},
-	{"traffic.get", do_traffic_get, false},	    {"stats.get", do_stats_get, false},
-	{"stats.clear", do_stats_clear, false},	    {"shutdown", do_shutdown, false},
+        {"version", do_version, false},
+        {"config.get", do_config_get, false},
+        {"config.apply", do_config_apply, true},
+        {"ports.get", do_ports_get, false},
+        {"traffic.start", do_traffic_start, true},
+        {"traffic.stop", do_traffic_stop, false},
+        {"traffic.get", do_traffic_get, false},
+        {"stats.get", do_stats_get, false},
+        {"stats.clear", do_stats_clear, false},
+        {"shutdown", do_shutdown, false},
 };
 enum { METHOD_COUNT = sizeof(methods) / sizeof(methods[0]) };
 
 static json_t *unknown(const char *method, int *code, char *error)
 {
-	size_t used = (size_t)snprintf(error, CONFIG_ERROR_MAX, "there is no method \"%.40s\"; valid:", method);
+	size_t used =
+	        (size_t)snprintf(error, CONFIG_ERROR_MAX, "there is no method \"%.40s\"; valid:", method);
 
 	for (unsigned i = 0; i < METHOD_COUNT && used < CONFIG_ERROR_MAX; i++)
 		used += (size_t)snprintf(error + used, CONFIG_ERROR_MAX - used, " %s", methods[i].name);
@@ -123,12 +130,13 @@ static json_t *unknown(const char *method, int *code, char *error)
 }
 
 json_t *methods_call(struct planed *planed, const char *method, const json_t *params, int *code,
-		     char error[static CONFIG_ERROR_MAX])
+                     char error[static CONFIG_ERROR_MAX])
 {
 	for (unsigned i = 0; i < METHOD_COUNT; i++) {
 		if (strcmp(methods[i].name, method) != 0)
 			continue;
-		if (!methods[i].takes_params && params && json_object_size(params) + json_array_size(params) > 0) {
+		if (!methods[i].takes_params && params &&
+		    json_object_size(params) + json_array_size(params) > 0) {
 			snprintf(error, CONFIG_ERROR_MAX, "%s takes no params", method);
 			*code = RPC_INVALID_PARAMS;
 			return NULL;

@@ -18,4 +18,4 @@ enum {
 
 // Call a method. Returns a new result object, or NULL with *code and a sentence in error.
 json_t *methods_call(struct planed *planed, const char *method, const json_t *params, int *code,
-		     char error[static CONFIG_ERROR_MAX]);
+                     char error[static CONFIG_ERROR_MAX]);

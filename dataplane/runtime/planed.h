@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The running process: the configuration in force and what was made of it. One per process, owned by main(), used by the
-// control thread only.
+// The running process: the configuration in force and what was made of it. One per process, owned by main(),
+// used by the control thread only.
 #pragma once
 
 #include <jansson.h>
@@ -24,11 +24,12 @@ struct planed {
 	bool ending; // set by the RPC shutdown
 };
 
-// Make config the one in force: open ports that are new, close those that are gone, replace tasks and workers. Applied whole,
-// or refused whole with a sentence in error and nothing changed. Takes config over, and a reference to document, if it returns
-// 0. A port that is unchanged keeps its connection. added and removed are JSON arrays that collect names; both may be NULL.
-int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added, json_t *removed,
-		 char error[static CONFIG_ERROR_MAX]);
+// Make config the one in force: open ports that are new, close those that are gone, replace tasks and
+// workers. Applied whole, or refused whole with a sentence in error and nothing changed. Takes config over,
+// and a reference to document, if it returns 0. A port that is unchanged keeps its connection. added and
+// removed are JSON arrays that collect names; both may be NULL.
+int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added,
+                 json_t *removed, char error[static CONFIG_ERROR_MAX]);
 
 // Stop and free everything.
 void planed_close(struct planed *planed);

@@ -11,7 +11,8 @@
 
 #include "log.h"
 
-// Devargs of the port's device. A driver is chosen by the beginning of the name; the port's name makes it unique.
+// Devargs of the port's device. A driver is chosen by the beginning of the name; the port's name makes it
+// unique.
 static void devargs(const struct config_port *config, char *out, size_t size)
 {
 	switch (config->kind) {
@@ -19,8 +20,8 @@ static void devargs(const struct config_port *config, char *out, size_t size)
 		snprintf(out, size, "net_vhost_%s,iface=%s,queues=1", config->name, config->path);
 		break;
 	case PORT_VIRTIO_USER:
-		snprintf(out, size, "net_virtio_user_%s,path=%s,queues=1,queue_size=%u", config->name, config->path,
-			 config->ring_size);
+		snprintf(out, size, "net_virtio_user_%s,path=%s,queues=1,queue_size=%u", config->name,
+		         config->path, config->ring_size);
 		break;
 	case PORT_ETHDEV:
 		snprintf(out, size, "%s", config->device);
@@ -83,10 +84,11 @@ static int configure(struct port *port)
 	if (rc)
 		goto err;
 	step = "set up its queues";
-	rc = rte_eth_rx_queue_setup(port->port_id, 0, rx_ring, (unsigned)rte_eth_dev_socket_id(port->port_id), NULL,
-				    port->rx_pool);
+	rc = rte_eth_rx_queue_setup(port->port_id, 0, rx_ring, (unsigned)rte_eth_dev_socket_id(port->port_id),
+	                            NULL, port->rx_pool);
 	if (rc == 0)
-		rc = rte_eth_tx_queue_setup(port->port_id, 0, tx_ring, (unsigned)rte_eth_dev_socket_id(port->port_id), NULL);
+		rc = rte_eth_tx_queue_setup(port->port_id, 0, tx_ring,
+		                            (unsigned)rte_eth_dev_socket_id(port->port_id), NULL);
 	if (rc)
 		goto err;
 	step = "start it";

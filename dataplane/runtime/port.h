@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A port is one started ethdev with one rx and one tx queue, whatever is behind it: vhost-user device, virtio-user driver,
-// or any DPDK device. Opened and closed on the control thread; rx/tx by the worker that owns the task using it.
+// A port is one started ethdev with one rx and one tx queue, whatever is behind it: vhost-user device,
+// virtio-user driver, or any DPDK device. Opened and closed on the control thread; rx/tx by the worker that
+// owns the task using it.
 #pragma once
 
 #include <rte_ethdev.h>

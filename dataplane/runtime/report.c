@@ -27,8 +27,9 @@ static json_t *port_facts(const struct port *port)
 
 	rte_eth_macaddr_get(port->port_id, &address);
 	rte_ether_format_addr(mac, sizeof(mac), &address);
-	return json_pack("{s:s, s:s, s:b, s:s, s:s}", "name", port->config.name, "kind", kind_name(port->config.kind), "link_up",
-			 port_link_up(port), "device", port->device, "mac", mac);
+	return json_pack("{s:s, s:s, s:b, s:s, s:s}", "name", port->config.name, "kind",
+	                 kind_name(port->config.kind), "link_up", port_link_up(port), "device", port->device,
+	                 "mac", mac);
 }
 
 json_t *report_ports(const struct planed *planed)
@@ -46,11 +47,12 @@ static json_t *port_stats(const struct port *port)
 	struct rte_eth_stats now = {0};
 
 	rte_eth_stats_get(port->port_id, &now);
-	return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name", port->config.name, "link_up", port_link_up(port),
-			 "rx_packets", count(now.ipackets - zero->ipackets), "tx_packets",
-			 count(now.opackets - zero->opackets), "rx_missed", count(now.imissed - zero->imissed), "rx_errors",
-			 count(now.ierrors - zero->ierrors), "tx_errors", count(now.oerrors - zero->oerrors), "rx_nombuf",
-			 count(now.rx_nombuf - zero->rx_nombuf));
+	return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name", port->config.name, "link_up",
+	                 port_link_up(port), "rx_packets", count(now.ipackets - zero->ipackets), "tx_packets",
+	                 count(now.opackets - zero->opackets), "rx_missed",
+	                 count(now.imissed - zero->imissed), "rx_errors", count(now.ierrors - zero->ierrors),
+	                 "tx_errors", count(now.oerrors - zero->oerrors), "rx_nombuf",
+	                 count(now.rx_nombuf - zero->rx_nombuf));
 }
 
 static uint64_t cycles_to_ns(uint64_t cycles)
@@ -62,22 +64,23 @@ static json_t *worker_stats(const struct worker *worker)
 {
 	const struct worker_counters *counters = &worker->counters;
 
-	return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "name", worker->name, "cpu", (int)worker->cpu, "tid",
-			 (int)worker->tid, "loops", count(counters->loops), "busy_cycles", count(counters->busy_cycles),
-			 "idle_cycles", count(counters->idle_cycles), "gap_threshold_ns", WORKER_GAP_THRESHOLD_NS, "gaps",
-			 count(counters->gaps), "gap_sum_ns", count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
-			 count(cycles_to_ns(counters->gap_max_cycles)));
+	return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "name", worker->name, "cpu",
+	                 (int)worker->cpu, "tid", (int)worker->tid, "loops", count(counters->loops),
+	                 "busy_cycles", count(counters->busy_cycles), "idle_cycles",
+	                 count(counters->idle_cycles), "gap_threshold_ns", WORKER_GAP_THRESHOLD_NS, "gaps",
+	                 count(counters->gaps), "gap_sum_ns", count(cycles_to_ns(counters->gap_sum_cycles)),
+	                 "gap_max_ns", count(cycles_to_ns(counters->gap_max_cycles)));
 }
 
 static json_t *task_stats(const struct task *task)
 {
 	const struct task_counters *counters = &task->counters;
 	json_t *object = json_pack(
-		"{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o}}", "name", task->name, "kind", task->ops->kind, "worker",
-		task->worker ? task->worker : "", "polls", count(counters->polls), "busy_polls", count(counters->busy_polls),
-		"busy_cycles", count(counters->busy_cycles), "idle_cycles", count(counters->idle_cycles), "rx_packets",
-		count(counters->rx_packets), "tx_packets", count(counters->tx_packets), "drops", "tx_full",
-		count(counters->drop_tx_full));
+	        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o}}", "name", task->name, "kind",
+	        task->ops->kind, "worker", task->worker ? task->worker : "", "polls", count(counters->polls),
+	        "busy_polls", count(counters->busy_polls), "busy_cycles", count(counters->busy_cycles),
+	        "idle_cycles", count(counters->idle_cycles), "rx_packets", count(counters->rx_packets),
+	        "tx_packets", count(counters->tx_packets), "drops", "tx_full", count(counters->drop_tx_full));
 
 	if (task->ops->report)
 		task->ops->report(task, object);
@@ -94,8 +97,8 @@ json_t *report_stats(const struct planed *planed)
 		json_array_append_new(workers, worker_stats(planed->workers[i]));
 	for (unsigned i = 0; i < planed->task_count; i++)
 		json_array_append_new(tasks, task_stats(planed->tasks[i]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()), "now_tsc", count(rte_rdtsc()), "ports",
-			 ports, "workers", workers, "tasks", tasks);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()), "now_tsc",
+	                 count(rte_rdtsc()), "ports", ports, "workers", workers, "tasks", tasks);
 }
 
 void report_clear_ports(const struct planed *planed)

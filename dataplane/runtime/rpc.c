@@ -111,7 +111,8 @@ static json_t *answer(struct planed *planed, const char *line, size_t length)
 		snprintf(error, sizeof(error), "not JSON: %.100s", where.text);
 	} else if (method == NULL || version == NULL || strcmp(version, "2.0") != 0) {
 		code = RPC_INVALID_REQUEST;
-		snprintf(error, sizeof(error), "expected {\"jsonrpc\": \"2.0\", \"id\": n, \"method\": \"...\"}");
+		snprintf(error, sizeof(error),
+		         "expected {\"jsonrpc\": \"2.0\", \"id\": n, \"method\": \"...\"}");
 	} else {
 		result = methods_call(planed, method, json_object_get(request, "params"), &code, error);
 	}
@@ -162,7 +163,8 @@ static int serve_line(struct planed *planed, struct client *client, size_t lengt
 // Read what is there and serve every whole line. Non-zero: the client is to go.
 static int serve_client(struct planed *planed, struct client *client)
 {
-	ssize_t got = recv(client->fd, client->line + client->used, LINE_MAX_BYTES - client->used, MSG_DONTWAIT);
+	ssize_t got =
+	        recv(client->fd, client->line + client->used, LINE_MAX_BYTES - client->used, MSG_DONTWAIT);
 	char *newline;
 
 	if (got <= 0)

@@ -15,43 +15,49 @@ static int fail(const struct context *context, const char *key, const json_t *va
 {
 	char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 
-	snprintf(context->error, SCHEMA_ERROR_MAX, "%s.%s: %.60s is not valid: %s", context->where, key, text ? text : "nothing",
-		 expected);
+	snprintf(context->error, SCHEMA_ERROR_MAX, "%s.%s: %.60s is not valid: %s", context->where, key,
+	         text ? text : "nothing", expected);
 	free(text);
 	return -EINVAL;
 }
 
-static int store_name(const struct context *context, const struct field *field, const json_t *value, char *out, size_t size)
+static int store_name(const struct context *context, const struct field *field, const json_t *value,
+                      char *out, size_t size)
 {
 	const char *text = json_string_value(value);
 	char expected[80];
 
 	snprintf(expected, sizeof(expected), "expected 1 to %zu characters of a-z 0-9 _ -", size - 1);
-	if (text == NULL || *text == '\0' || strlen(text) >= size || json_string_length(value) != strlen(text) ||
+	if (text == NULL || *text == '\0' || strlen(text) >= size ||
+	    json_string_length(value) != strlen(text) ||
 	    strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(text))
 		return fail(context, field->key, value, expected);
 	strcpy(out, text);
 	return 0;
 }
 
-static int store_string(const struct context *context, const struct field *field, const json_t *value, char *out)
+static int store_string(const struct context *context, const struct field *field, const json_t *value,
+                        char *out)
 {
 	const char *text = json_string_value(value);
 	char expected[80];
 
 	snprintf(expected, sizeof(expected), "expected a string of 1 to %zu bytes", field->size - 1);
-	if (text == NULL || *text == '\0' || strlen(text) >= field->size || json_string_length(value) != strlen(text))
+	if (text == NULL || *text == '\0' || strlen(text) >= field->size ||
+	    json_string_length(value) != strlen(text))
 		return fail(context, field->key, value, expected);
 	strcpy(out, text);
 	return 0;
 }
 
-static int store_integer(const struct context *context, const struct field *field, const json_t *value, void *out)
+static int store_integer(const struct context *context, const struct field *field, const json_t *value,
+                         void *out)
 {
 	json_int_t number = json_integer_value(value);
 	char expected[80];
 
-	snprintf(expected, sizeof(expected), "expected a whole number from %.0f to %.0f", field->min, field->max);
+	snprintf(expected, sizeof(expected), "expected a whole number from %.0f to %.0f", field->min,
+	         field->max);
 	if (!json_is_integer(value) || (double)number < field->min || (double)number > field->max)
 		return fail(context, field->key, value, expected);
 	if (field->type == FIELD_INT)
@@ -65,18 +71,21 @@ static int store_integer(const struct context *context, const struct field *fiel
 	return 0;
 }
 
-static int store_real(const struct context *context, const struct field *field, const json_t *value, double *out)
+static int store_real(const struct context *context, const struct field *field, const json_t *value,
+                      double *out)
 {
 	char expected[80];
 
 	snprintf(expected, sizeof(expected), "expected a number from %g to %g", field->min, field->max);
-	if (!json_is_number(value) || json_number_value(value) < field->min || json_number_value(value) > field->max)
+	if (!json_is_number(value) || json_number_value(value) < field->min ||
+	    json_number_value(value) > field->max)
 		return fail(context, field->key, value, expected);
 	*out = json_number_value(value);
 	return 0;
 }
 
-static int store_choice(const struct context *context, const struct field *field, const json_t *value, int *out)
+static int store_choice(const struct context *context, const struct field *field, const json_t *value,
+                        int *out)
 {
 	char expected[160] = "expected one of";
 
@@ -91,21 +100,23 @@ static int store_choice(const struct context *context, const struct field *field
 	return fail(context, field->key, value, expected);
 }
 
-static int store_mac(const struct context *context, const struct field *field, const json_t *value, uint8_t out[6])
+static int store_mac(const struct context *context, const struct field *field, const json_t *value,
+                     uint8_t out[6])
 {
 	unsigned byte[6];
 	char tail;
 
 	if (!json_is_string(value) || strlen(json_string_value(value)) != 17 ||
-	    sscanf(json_string_value(value), "%2x:%2x:%2x:%2x:%2x:%2x%c", &byte[0], &byte[1], &byte[2], &byte[3], &byte[4],
-		   &byte[5], &tail) != 6)
+	    sscanf(json_string_value(value), "%2x:%2x:%2x:%2x:%2x:%2x%c", &byte[0], &byte[1], &byte[2],
+	           &byte[3], &byte[4], &byte[5], &tail) != 6)
 		return fail(context, field->key, value, "expected a MAC address like 02:00:00:00:00:01");
 	for (int i = 0; i < 6; i++)
 		out[i] = (uint8_t)byte[i];
 	return 0;
 }
 
-static int store_ipv4(const struct context *context, const struct field *field, const json_t *value, uint32_t *out)
+static int store_ipv4(const struct context *context, const struct field *field, const json_t *value,
+                      uint32_t *out)
 {
 	struct in_addr address;
 
@@ -115,16 +126,19 @@ static int store_ipv4(const struct context *context, const struct field *field, 
 	return 0;
 }
 
-static int store_names(const struct context *context, const struct field *field, const json_t *value, char *base)
+static int store_names(const struct context *context, const struct field *field, const json_t *value,
+                       char *base)
 {
 	size_t count = json_array_size(value), item_size = field->size / (size_t)field->max;
 	char expected[80];
 
-	snprintf(expected, sizeof(expected), "expected an array of %.0f to %.0f names", field->min, field->max);
+	snprintf(expected, sizeof(expected), "expected an array of %.0f to %.0f names", field->min,
+	         field->max);
 	if (!json_is_array(value) || count < (size_t)field->min || count > (size_t)field->max)
 		return fail(context, field->key, value, expected);
 	for (size_t i = 0; i < count; i++) {
-		int rc = store_name(context, field, json_array_get(value, i), base + field->offset + i * item_size, item_size);
+		int rc = store_name(context, field, json_array_get(value, i),
+		                    base + field->offset + i * item_size, item_size);
 		if (rc)
 			return rc;
 	}
@@ -132,10 +146,12 @@ static int store_names(const struct context *context, const struct field *field,
 	return 0;
 }
 
-static int store_macs(const struct context *context, const struct field *field, const json_t *value, uint8_t *out)
+static int store_macs(const struct context *context, const struct field *field, const json_t *value,
+                      uint8_t *out)
 {
 	if (!json_is_array(value) || json_array_size(value) != (size_t)field->max)
-		return fail(context, field->key, value, "expected an array of MAC addresses, one for each port");
+		return fail(context, field->key, value,
+		            "expected an array of MAC addresses, one for each port");
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		int rc = store_mac(context, field, json_array_get(value, i), out + i * 6);
 		if (rc)
@@ -189,7 +205,8 @@ static const struct field *find_field(const struct field *fields, const char *ke
 
 static int unknown_key(const struct context *context, const struct field *fields, const char *key)
 {
-	size_t used = (size_t)snprintf(context->error, SCHEMA_ERROR_MAX, "%s: unknown key \"%.40s\"; valid keys:", context->where, key);
+	size_t used = (size_t)snprintf(context->error, SCHEMA_ERROR_MAX,
+	                               "%s: unknown key \"%.40s\"; valid keys:", context->where, key);
 
 	for (; fields->key && used < SCHEMA_ERROR_MAX; fields++)
 		used += (size_t)snprintf(context->error + used, SCHEMA_ERROR_MAX - used, " %s", fields->key);
@@ -197,7 +214,7 @@ static int unknown_key(const struct context *context, const struct field *fields
 }
 
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
-		  char error[static SCHEMA_ERROR_MAX])
+                  char error[static SCHEMA_ERROR_MAX])
 {
 	const struct context context = {where, error};
 	const char *key;
@@ -207,7 +224,7 @@ int schema_decode(const json_t *object, const struct field *fields, void *out, c
 		snprintf(error, SCHEMA_ERROR_MAX, "%s: expected an object", where);
 		return -EINVAL;
 	}
-	json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+	json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
 		const struct field *field = find_field(fields, key);
 		int rc = field ? store(&context, field, value, out) : unknown_key(&context, fields, key);
 		if (rc)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Closed JSON objects into C structs, driven by a table of fields. Pure; needs no EAL. An unknown key, a wrong type or a
-// value out of range is an error that names the key, the value and what is valid.
+// Closed JSON objects into C structs, driven by a table of fields. Pure; needs no EAL. An unknown key, a
+// wrong type or a value out of range is an error that names the key, the value and what is valid.
 #pragma once
 
 #include <jansson.h>
@@ -35,9 +35,10 @@ struct field {
 	const char *const *choices; // NULL-terminated
 };
 
-#define FIELD(type_, struct_, member_) .type = (type_), .offset = offsetof(struct_, member_), .size = sizeof(((struct_ *)0)->member_)
+#define FIELD(type_, struct_, member_)                                                                       \
+	.type = (type_), .offset = offsetof(struct_, member_), .size = sizeof(((struct_ *)0)->member_)
 
-// Decode object by fields[] (ends with a NULL key) into out; keys that are absent leave out as it is. where names the
-// object in messages ("ports[2]"). Returns 0, or -EINVAL with a sentence in error.
+// Decode object by fields[] (ends with a NULL key) into out; keys that are absent leave out as it is. where
+// names the object in messages ("ports[2]"). Returns 0, or -EINVAL with a sentence in error.
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
-		  char error[static SCHEMA_ERROR_MAX]);
+                  char error[static SCHEMA_ERROR_MAX]);

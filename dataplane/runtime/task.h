@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A task is what a worker polls: generator, monitor, l2fwd, patch. One file per kind implements struct task_ops.
+// A task is what a worker polls: generator, monitor, l2fwd, patch. One file per kind implements struct
+// task_ops.
 //
-// Threads: poll() runs on the task's worker only. Everything else runs on the control thread while that worker is
-// parked, so a task needs no locks and no atomics. poll() never allocates, logs, locks or sleeps.
+// Threads: poll() runs on the task's worker only. Everything else runs on the control thread while that
+// worker is parked, so a task needs no locks and no atomics. poll() never allocates, logs, locks or sleeps.
 #pragma once
 
 #include <jansson.h>
@@ -17,8 +18,8 @@ struct task;
 // What the worker and every kind count. One writer (the worker); a cache line of its own.
 struct task_counters {
 	uint64_t polls;
-	uint64_t busy_polls;   // poll() returned > 0
-	uint64_t busy_cycles;  // TSC cycles spent in those
+	uint64_t busy_polls;  // poll() returned > 0
+	uint64_t busy_cycles; // TSC cycles spent in those
 	uint64_t idle_cycles;
 	uint64_t rx_packets;   // taken from a port
 	uint64_t tx_packets;   // accepted by a port
@@ -37,11 +38,13 @@ struct task_ops {
 	int (*create)(const struct config_task *config, struct port *const *ports, struct task **out);
 	void (*destroy)(struct task *task); // frees every mbuf it holds
 
-	// Do a bounded amount of work. now_tsc: time of this call. Returns the number of packets handled, 0 when idle.
+	// Do a bounded amount of work. now_tsc: time of this call. Returns the number of packets handled, 0
+	// when idle.
 	unsigned (*poll)(struct task *task, uint64_t now_tsc);
 
-	void (*clear)(struct task *task);                        // kind-specific counters to zero; may be NULL
-	void (*report)(const struct task *task, json_t *object); // adds kind-specific keys to the stats object; may be NULL
+	void (*clear)(struct task *task); // kind-specific counters to zero; may be NULL
+	void (*report)(const struct task *task,
+	               json_t *object); // adds kind-specific keys to the stats object; may be NULL
 };
 
 // Every kind's struct begins with this.

@@ -29,21 +29,36 @@ struct generator_request {
 };
 
 static const struct field request_fields[] = {
-	{.key = "epoch", FIELD(FIELD_UINT, struct request, epoch), .required = true, .max = UINT16_MAX},
-	{.key = "duration_ns", FIELD(FIELD_UINT, struct request, duration_ns), .required = true, .min = 1e6, .max = 86400e9},
-	{.key = "generators", .type = FIELD_ANY, .required = true},
-	{0},
+        {.key = "epoch", FIELD(FIELD_UINT, struct request, epoch), .required = true, .max = UINT16_MAX},
+        {.key = "duration_ns",
+         FIELD(FIELD_UINT, struct request, duration_ns),
+         .required = true,
+         .min = 1e6,
+         .max = 86400e9},
+        {.key = "generators", .type = FIELD_ANY, .required = true},
+        {0},
 };
 
 static const struct field generator_fields[] = {
-	{.key = "task", FIELD(FIELD_NAME, struct generator_request, task), .required = true},
-	{.key = "frame_size_bytes", FIELD(FIELD_UINT, struct generator_request, load.frame_size_bytes), .required = true,
-	 .min = 64, .max = 9018},
-	{.key = "rate_pps", FIELD(FIELD_REAL, struct generator_request, load.rate_pps), .min = 0.01, .max = 1e9},
-	{.key = "line_share", FIELD(FIELD_REAL, struct generator_request, load.line_share), .min = 1e-9, .max = 1},
-	{.key = "flat_out", FIELD(FIELD_BOOL, struct generator_request, load.flat_out)},
-	{.key = "probe_rate_pps", FIELD(FIELD_REAL, struct generator_request, load.probe_rate_pps), .max = 1e7},
-	{0},
+        {.key = "task", FIELD(FIELD_NAME, struct generator_request, task), .required = true},
+        {.key = "frame_size_bytes",
+         FIELD(FIELD_UINT, struct generator_request, load.frame_size_bytes),
+         .required = true,
+         .min = 64,
+         .max = 9018},
+        {.key = "rate_pps",
+         FIELD(FIELD_REAL, struct generator_request, load.rate_pps),
+         .min = 0.01,
+         .max = 1e9},
+        {.key = "line_share",
+         FIELD(FIELD_REAL, struct generator_request, load.line_share),
+         .min = 1e-9,
+         .max = 1},
+        {.key = "flat_out", FIELD(FIELD_BOOL, struct generator_request, load.flat_out)},
+        {.key = "probe_rate_pps",
+         FIELD(FIELD_REAL, struct generator_request, load.probe_rate_pps),
+         .max = 1e7},
+        {0},
 };
 
 static bool is_generator(const struct task *task)
@@ -51,8 +66,8 @@ static bool is_generator(const struct task *task)
 	return task && task->ops == &generator_ops;
 }
 
-static int decode_generator(const struct planed *planed, const json_t *object, unsigned i, struct generator_request *out,
-			    char *error)
+static int decode_generator(const struct planed *planed, const json_t *object, unsigned i,
+                            struct generator_request *out, char *error)
 {
 	char where[32];
 	int loads;
@@ -61,12 +76,14 @@ static int decode_generator(const struct planed *planed, const json_t *object, u
 	if (schema_decode(object, generator_fields, out, where, error))
 		return -EINVAL;
 	if (!is_generator(planed_find_task(planed, out->task))) {
-		snprintf(error, CONFIG_ERROR_MAX, "%s.task: there is no generator \"%.31s\"", where, out->task);
+		snprintf(error, CONFIG_ERROR_MAX, "%s.task: there is no generator \"%.31s\"", where,
+		         out->task);
 		return -EINVAL;
 	}
 	loads = (out->load.rate_pps > 0) + (out->load.line_share > 0) + out->load.flat_out;
 	if (loads != 1) {
-		snprintf(error, CONFIG_ERROR_MAX, "%s: give exactly one of rate_pps, line_share and flat_out: true", where);
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "%s: give exactly one of rate_pps, line_share and flat_out: true", where);
 		return -EINVAL;
 	}
 	return 0;
@@ -86,8 +103,8 @@ void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
 	report_clear_ports(planed);
 }
 
-static int start_all(struct planed *planed, const struct request *request, struct generator_request *generators, unsigned count,
-		     uint64_t start_tsc, char *error)
+static int start_all(struct planed *planed, const struct request *request,
+                     struct generator_request *generators, unsigned count, uint64_t start_tsc, char *error)
 {
 	for (unsigned i = 0; i < planed->task_count; i++)
 		if (planed->tasks[i]->ops == &monitor_ops)
@@ -101,8 +118,9 @@ static int start_all(struct planed *planed, const struct request *request, struc
 		rc = generator_start(planed_find_task(planed, generators[i].task), &generators[i].load);
 		if (rc) {
 			traffic_stop(planed);
-			snprintf(error, CONFIG_ERROR_MAX, "generator %.31s cannot send this load: %s; the log of planed says more",
-				 generators[i].task, strerror(-rc));
+			snprintf(error, CONFIG_ERROR_MAX,
+			         "generator %.31s cannot send this load: %s; the log of planed says more",
+			         generators[i].task, strerror(-rc));
 			return rc;
 		}
 	}
@@ -120,7 +138,8 @@ json_t *traffic_start(struct planed *planed, const json_t *params, char error[st
 	if (schema_decode(params, request_fields, &request, "params", error))
 		return NULL;
 	if (!json_is_array(array) || json_array_size(array) > CONFIG_TASKS_MAX) {
-		snprintf(error, CONFIG_ERROR_MAX, "params.generators: expected an array of at most %d objects", CONFIG_TASKS_MAX);
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "params.generators: expected an array of at most %d objects", CONFIG_TASKS_MAX);
 		return NULL;
 	}
 	for (unsigned i = 0; i < json_array_size(array); i++)

@@ -9,8 +9,8 @@
 
 struct planed;
 
-// Clear every counter and start the generators that params name, all at one TSC. Returns {"start_tsc": n}, or NULL with a
-// sentence in error; then nothing was started.
+// Clear every counter and start the generators that params name, all at one TSC. Returns {"start_tsc": n}, or
+// NULL with a sentence in error; then nothing was started.
 json_t *traffic_start(struct planed *planed, const json_t *params, char error[static CONFIG_ERROR_MAX]);
 
 void traffic_stop(struct planed *planed);

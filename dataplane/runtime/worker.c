@@ -125,7 +125,8 @@ static void order(struct worker *worker, enum worker_order what)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-int worker_create(const struct config_worker *config, struct task *const *tasks, int nice, struct worker **out)
+int worker_create(const struct config_worker *config, struct task *const *tasks, int nice,
+                  struct worker **out)
 {
 	struct worker *worker = aligned_alloc(64, sizeof(*worker));
 	int rc;
@@ -151,8 +152,8 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
 	wait_parked(worker);
 	rc = worker->start_error;
 	if (rc) {
-		LOG_ERROR("worker %s: cannot run on cpu %u: %s; see taskset -p %d for the CPUs it may use", config->name,
-			  config->cpu, strerror(-rc), getpid());
+		LOG_ERROR("worker %s: cannot run on cpu %u: %s; see taskset -p %d for the CPUs it may use",
+		          config->name, config->cpu, strerror(-rc), getpid());
 		worker_destroy(worker);
 		return rc;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker is one thread pinned to one CPU that polls its tasks in turn. It never sleeps or blocks while it runs; parked, it
-// sleeps, and the control thread may read and change everything its tasks own.
+// A worker is one thread pinned to one CPU that polls its tasks in turn. It never sleeps or blocks while it
+// runs; parked, it sleeps, and the control thread may read and change everything its tasks own.
 //
 // All functions are for the control thread.
 #pragma once
@@ -18,8 +18,8 @@ enum { WORKER_GAP_THRESHOLD_NS = 100000 };
 
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
 
-// One writer: the worker. A gap is one turn through all tasks that took longer than WORKER_GAP_THRESHOLD_NS: the thread lost
-// its CPU. Gaps count only in the watched time.
+// One writer: the worker. A gap is one turn through all tasks that took longer than WORKER_GAP_THRESHOLD_NS:
+// the thread lost its CPU. Gaps count only in the watched time.
 struct worker_counters {
 	uint64_t loops, busy_cycles, idle_cycles;
 	uint64_t gaps, gap_sum_cycles, gap_max_cycles;
@@ -44,8 +44,10 @@ struct worker {
 	struct worker_counters counters __attribute__((aligned(64)));
 };
 
-// Start the thread, parked. The tasks stay the caller's and must outlive the worker. Returns 0, or -errno after logging one line.
-int worker_create(const struct config_worker *config, struct task *const *tasks, int nice, struct worker **out);
+// Start the thread, parked. The tasks stay the caller's and must outlive the worker. Returns 0, or -errno
+// after logging one line.
+int worker_create(const struct config_worker *config, struct task *const *tasks, int nice,
+                  struct worker **out);
 void worker_destroy(struct worker *worker);
 
 void worker_park(struct worker *worker); // returns when it has parked

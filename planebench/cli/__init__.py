@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    """Entry point of the ``planebench`` command. Exit codes: 0 good, 2 bad input, 130 interrupted, others in model.errors."""
+    """Entry point of the command. Exit codes: 0 good, 2 bad input, 130 interrupted, others in model.errors."""
     from planebench.cli.app import app
     from planebench.model.errors import PlanebenchError
 

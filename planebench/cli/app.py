@@ -23,7 +23,9 @@ plan_app = typer.Typer(help="What a plan would measure.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
 
 Text = str | None
-SwitchOption = Annotated[Text, typer.Option("--switch", metavar="A,B", help="Switches; one named twice is measured twice.")]
+SwitchOption = Annotated[
+    Text, typer.Option("--switch", metavar="A,B", help="Switches; one named twice is measured twice.")
+]
 ScenarioOption = Annotated[Text, typer.Option("--scenario", metavar="A,B", help="p2p, p2v, v2v, loopback.")]
 SizeOption = Annotated[Text, typer.Option("--frame-size", metavar="N,M", help="Bytes with FCS: 64 to 1518, 9000.")]
 DirectionOption = Annotated[
@@ -37,9 +39,13 @@ WireOption = Annotated[Text, typer.Option(help="What stands in for a NIC: virtio
 RingOption = Annotated[int | None, typer.Option(help="Entries of every ring of every port, a power of two.")]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of the order of trials.")]
 NameOption = Annotated[Text, typer.Option(help="Name of the run.")]
-RunsOption = Annotated[Path | None, typer.Option("--runs", help="Folder of the runs [default: $PLANEBENCH_RUNS or runs]")]
+RunsOption = Annotated[
+    Path | None, typer.Option("--runs", help="Folder of the runs [default: $PLANEBENCH_RUNS or runs]")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on standard output, for scripts.")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="latest, a run id or the start of one, a name, a path.")]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="latest, a run id or the start of one, a name, a path.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -114,7 +120,9 @@ def list_(
 @app.command()
 def report(
     run: RunArgument = "latest",
-    html: Annotated[Path | None, typer.Option(help="Where the page goes [default: report.html in the run's folder]")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Where the page goes [default: report.html in the run's folder]")
+    ] = None,
     runs: RunsOption = None,
 ) -> None:
     """The table of a run, and its HTML report: one file, opens without a network."""
@@ -145,7 +153,7 @@ def figures(
 
 @app.command()
 def doctor(json: JsonOption = False) -> None:
-    """Is this machine fit to measure? Every finding carries its remedy. Exit code 1 if a problem makes numbers worthless."""
+    """Is this machine fit to measure? Every finding carries its remedy. Exit code 1 if numbers would be worthless."""
     raise typer.Exit(inspect.doctor(json))
 
 

@@ -91,7 +91,11 @@ def _switches() -> list[Row]:
 
 def _vnfs() -> list[Row]:
     return [
-        {"vnf": "l2fwd", "hosting": "process", "does": "cross-connects two ports and rewrites the MAC addresses (loopback)"}
+        {
+            "vnf": "l2fwd",
+            "hosting": "process",
+            "does": "cross-connects two ports and rewrites the MAC addresses (loopback)",
+        }
     ]
 
 

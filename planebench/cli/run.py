@@ -27,8 +27,7 @@ from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import NotInstalledError, PlanebenchError
 from planebench.model.records import Point, RunHeader, Skipped, SwitchInfo
-from planebench.placement import Cpus, place
-from planebench.placement import LinkSettings, switch_request
+from planebench.placement import Cpus, LinkSettings, place, switch_request
 from planebench.planed import REMEDY, find_planed
 from planebench.plans import (
     Plan,

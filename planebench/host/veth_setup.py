@@ -12,6 +12,11 @@ from pathlib import Path
 
 from pyroute2 import IPRoute
 
+TESTER_INDEX = 0x1000
+"""Interface index of the first tester interface. DPDK's af_packet driver numbers its fanout group
+(pid XOR index) & 0xffff; with the indexes the kernel gives, 2 to 5, two processes started in a row may get the same
+number, and the second is refused."""
+
 
 def _disable_ipv6() -> None:
     """No neighbour discovery on the wire: the monitor would count it as foreign packets."""
@@ -24,8 +29,8 @@ def make_pairs(mtu_bytes: int, pairs: list[tuple[str, str]]) -> None:
     """Create each pair, set its MTU, bring it up. Raises NetlinkError or OSError."""
     _disable_ipv6()
     with IPRoute() as route:
-        for tester, switch in pairs:
-            route.link("add", ifname=tester, kind="veth", peer=switch)
+        for number, (tester, switch) in enumerate(pairs):
+            route.link("add", ifname=tester, index=TESTER_INDEX + number, kind="veth", peer=switch)
             for name in (tester, switch):
                 index = route.link_lookup(ifname=name)[0]
                 route.link("set", index=index, mtu=mtu_bytes, state="up")

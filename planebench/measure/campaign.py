@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from planebench.host.process import Supervisor
@@ -116,7 +117,9 @@ class Campaign:
     def _latency_load(self, step: Step) -> Load | None:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
         point, plan = step.point, self.plan.latency
-        chosen = choose([t for t in self.trials if t.point == point and t.role == "r_plus"], run_band(self.trials)).trials
+        chosen = choose(
+            [t for t in self.trials if t.point == point and t.role == "r_plus"], run_band(self.trials)
+        ).trials
         if not chosen:
             return None
         r_plus = sum(t.throughput_pps for t in chosen) / len(chosen)
@@ -128,12 +131,12 @@ class Campaign:
         """One planned trial, again as often as the plan allows while it is disturbed."""
         point = request.point
         self.listener.working_on(f"{point.switch} {point.scenario_label} {point.direction} {point.frame_size_bytes} B")
-        for attempt in range(1 + self.plan.throughput.retries):
-            if bench.live is None:
+        for _attempt in range(1 + self.plan.throughput.retries):
+            live = bench.live
+            if live is None:
                 self._record(unmeasured(request, Verdict(VerdictKind.INVALID, (bench.reason,))))
                 break
-            live = bench.live
-            trial = run_trial(live, request, lambda live=live: self._distance(live))
+            trial = run_trial(live, request, partial(self._distance, live))
             self._record(trial)
             if trial.offered_duration_ns == 0:
                 self._restart(group, bench, trial.verdict)
@@ -157,7 +160,9 @@ class Campaign:
         what = topology.scenario + (f"-{group.chain_length}" if group.chain_length else "")
         self.listener.working_on(f"starting {bench.label} for {what}")
         if group.wire not in bench.adapter.wires:
-            self._fail(bench, what, f"{bench.label} has no {group.wire} wire; it has {', '.join(sorted(bench.adapter.wires))}")
+            self._fail(
+                bench, what, f"{bench.label} has no {group.wire} wire; it has {', '.join(sorted(bench.adapter.wires))}"
+            )
             return
         placement = place(self.cpus, len(topology.vnfs))
         try:

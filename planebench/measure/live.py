@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A live topology: tester and switch up, connected, and paused between trials.
 
-Several switches of a comparison live side by side, so that their trials can be interleaved; all but the one being measured
-are stopped (SIGSTOP) and take no CPU.
+Several switches of a comparison live side by side, so that their trials can be interleaved; all but the one being
+measured are stopped (SIGSTOP) and take no CPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from planebench.measure.counts import received_total
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
-from planebench.scenarios import Flow, Topology, build
+from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter
 
 CONNECT_DEADLINE_S = 15.0
@@ -44,7 +44,7 @@ class LiveSettings:
 
 
 class LiveTopology:
-    """Tester and switch of one label on one topology. Use :meth:`start`; :meth:`stop` ends it, whatever state it is in."""
+    """Tester and switch of one label on one topology. Made by :meth:`start`; :meth:`stop` ends it in any state."""
 
     def __init__(
         self, topology: Topology, placement: Placement, links: LinkSettings, tester: Process, client: PlanedClient
@@ -221,10 +221,7 @@ class LiveTopology:
 
     def _wait_until_forwarding(self) -> None:
         """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
-        from planebench.scenarios import flows
-
-        direction = "bidirectional" if "bidirectional" in _directions(self.topology) else "unidirectional"
-        wanted = flows(self.topology, direction)
+        wanted = flows(self.topology, "bidirectional")
         deadline = time.monotonic() + CONNECT_DEADLINE_S
         arrived: set[str] = set()
         while time.monotonic() < deadline:
@@ -240,15 +237,7 @@ class LiveTopology:
         raise StartError(f"no frame came through {missing} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
 
     def _logs(self) -> str:
-        return "\n".join(
-            f"{process.name}: {process.log_tail()}" for process in (*self._switch_processes, self._tester)
-        )
-
-
-def _directions(topology: Topology) -> tuple[str, ...]:
-    from planebench.scenarios import valid_directions
-
-    return valid_directions(topology.scenario)
+        return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*self._switch_processes, self._tester))
 
 
 def _prefix(supervisor: Supervisor, label: str) -> str:
@@ -258,9 +247,7 @@ def _prefix(supervisor: Supervisor, label: str) -> str:
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in text)[:31]
 
 
-def _veth(
-    topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor
-) -> VethWire | None:
+def _veth(topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor) -> VethWire | None:
     wires = [port.name for port in topology.ports if port.side == "wire"]
     if links.wire != "veth" or not wires:
         return None

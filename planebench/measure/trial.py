@@ -62,8 +62,8 @@ class _Snapshot:
 def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance) -> Trial:
     """Run one trial; the topology is paused before and after. Its index is 0: the campaign numbers trials.
 
-    A process that dies makes an invalid trial with the reason, and its last log lines, in the verdict; this never raises
-    for what a switch does.
+    A process that dies makes an invalid trial with the reason, and its last log lines, in the verdict; this never
+    raises for what a switch does.
     """
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     before = distance()
@@ -127,8 +127,8 @@ def _trial(
 def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int) -> SwitchCycles:
     """The switch's counters of the trial alone.
 
-    The two readings enclose more than the trial (reading takes time), and a polling switch is idle there: idle is what the
-    trial's own time leaves beside busy. Where the switch does not tell its busy cycles, idle is unknown too.
+    The two readings enclose more than the trial (reading takes time), and a polling switch is idle there: idle is what
+    the trial's own time leaves beside busy. Where the switch does not tell its busy cycles, idle is unknown too.
     """
     busy = _difference(before.busy_cycles, after.busy_cycles)
     drops = {reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()}
@@ -152,7 +152,9 @@ def _misdirection(counts: TesterCounts) -> Verdict:
     return Verdict(VerdictKind.VALID)
 
 
-def _with_distance(trial: Trial, request: TrialRequest, before: CoreDistance | None, after: CoreDistance | None) -> Trial:
+def _with_distance(
+    trial: Trial, request: TrialRequest, before: CoreDistance | None, after: CoreDistance | None
+) -> Trial:
     evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=after)
     verdict = trial.verdict
     if verdict.kind is VerdictKind.VALID:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trial is worth: from its counts and evidence to a verdict (DESIGN section 6). Pure; every limit is a constant here."""
+"""What a trial is worth: counts and evidence to a verdict (DESIGN section 6). Pure; every limit is a constant here."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def _invalid(directions: Sequence[DirectionCounts]) -> Iterator[str]:
             yield f"{d.name}: {d.forwarded_packets} frames came, only {d.offered_packets} were sent"
         if d.unsent_packets < 0:
             yield f"{d.name}: {d.offered_packets} frames were sent, only {d.intended_packets} were intended"
-        if d.unsent_packets != d.unsent_late_packets + d.unsent_ring_full_packets:
-            yield f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts for {d.unsent_late_packets + d.unsent_ring_full_packets}"
+        explained = d.unsent_late_packets + d.unsent_ring_full_packets
+        if d.unsent_packets != explained:
+            yield f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts for {explained}"
         if d.offered_packets == 0:
             yield f"{d.name}: the generator sent nothing"
         elif d.forwarded_packets == 0:
@@ -63,8 +64,9 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[s
     for thread in evidence.threads:
         if thread.wait_ns > limit * duration_ns:
             yield (
-                f"{thread.owner} thread {thread.thread} waited for its CPU {_percent(thread.wait_ns, duration_ns)} of the time"
-                f" ({thread.involuntary_switches} involuntary switches)"
+                f"{thread.owner} thread {thread.thread} waited for its CPU "
+                f"{_percent(thread.wait_ns, duration_ns)} of the time "
+                f"({thread.involuntary_switches} involuntary switches)"
             )
     if evidence.poll_gap_sum_ns > limit * duration_ns:
         yield (
@@ -85,7 +87,8 @@ def _tester_limited(flat_out: bool, directions: Sequence[DirectionCounts], switc
     if not flat_out:
         for d in directions:
             if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
-                yield f"{d.name}: the generator was late for {_percent(d.unsent_late_packets, d.intended_packets)} of its frames"
+                late = _percent(d.unsent_late_packets, d.intended_packets)
+                yield f"{d.name}: the generator was late for {late} of its frames"
         return
     behind = [d for d in directions if d.monitor_full_bursts > FULL_BURSTS_SHARE * d.monitor_bursts]
     if switch.busy_share is not None:

@@ -288,7 +288,7 @@ class Result:
     version: str
     verdict: Verdict
     throughput_pps: float | None
-    """R+: mean of the counting saturating trials; a lower bound where the verdict is tester-limited; None if none counts."""
+    """R+: mean of the saturating trials that count; a lower bound if tester-limited; None if none counts."""
     throughput_stddev_pps: float | None
     throughput_trials_pps: tuple[float, ...]
     loss_ratio: float | None

@@ -26,7 +26,7 @@ from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest,
 from planebench.switches.unixctl import unixctl
 
 BRIDGE = "br0"
-MEMORY_MB = 256
+MEMORY_MB = 512
 """With and without hugepages: OvS halves its 262144 mbufs of 2 KiB until they fit, to 65536. Each costs page faults."""
 TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"

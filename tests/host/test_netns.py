@@ -28,6 +28,8 @@ def wire(supervisor: Supervisor) -> VethWire:
     try:
         return VethWire.create(supervisor, ["n0", "n1"], cpus=CPU0)
     except StartError as error:
+        if "unshare" not in str(error):
+            raise
         pytest.skip(f"no network namespaces here: {error}")
 
 
@@ -91,7 +93,7 @@ def test_works_without_root(tmp_path: Path) -> None:
         cwd=Path(__file__).parents[2],
         timeout=30,
     )
-    if "allow user namespaces" in done.stderr:
+    if "unshare" in done.stderr:
         pytest.skip("unprivileged user namespaces are off")
     assert done.returncode == 0, done.stderr
     assert "n0-tester" in done.stdout and "n0-switch" in done.stdout

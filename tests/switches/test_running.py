@@ -65,6 +65,8 @@ def test_veth_wire(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
     try:
         wire = VethWire.create(supervisor, ["n0", "n1"], cpus=frozenset({bench.TESTER_CPU}))
     except StartError as error:
+        if "unshare" not in str(error):
+            raise
         pytest.skip(f"no network namespaces here: {error}")
     _switch, tester = bench.bring_up(adapter, supervisor, wire=wire)
     assert_complete(tester, 64, epoch=1)
@@ -199,7 +201,7 @@ def test_it_runs_without_root(adapter: SwitchAdapter, tmp_path: Path) -> None:
         cwd=Path(__file__).parents[2],
         timeout=60,
     )
-    if "user and network namespace" in done.stderr:
+    if "unshare" in done.stderr:
         pytest.skip("unprivileged user namespaces are off")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["0", "1"]
