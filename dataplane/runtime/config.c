@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "schema.h"
 #include "task.h"
@@ -309,6 +310,11 @@ struct config *config_load(const char *path, json_t **document, char error[stati
 	json_error_t where;
 	struct config *config;
 
+	*document = NULL;
+	if (access(path, R_OK)) {
+		snprintf(error, CONFIG_ERROR_MAX, "%.180s: %s", path, strerror(errno));
+		return NULL;
+	}
 	*document = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
 	if (*document == NULL) {
 		snprintf(error, CONFIG_ERROR_MAX, "%.100s: line %d: %.100s", path, where.line, where.text);

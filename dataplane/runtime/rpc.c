@@ -46,6 +46,7 @@ static int listen_on(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat old;
 	mode_t mask;
 	int rc;
 
@@ -56,7 +57,8 @@ static int listen_on(const char *path)
 		close(fd);
 		return -EADDRINUSE;
 	}
-	unlink(path);
+	if (lstat(path, &old) == 0 && S_ISSOCK(old.st_mode)) // a stale one; bind() refuses anything else
+		unlink(path);
 	mask = umask(0177); // mode 0600 from the first moment
 	rc = bind(fd, (const struct sockaddr *)&address, sizeof(address));
 	umask(mask);
@@ -90,9 +92,19 @@ int rpc_open(const char *path, struct rpc **out)
 	return 0;
 }
 
+// A message may quote what a client sent, cut inside a character: that is no JSON string.
 static json_t *error_object(int code, const char *message)
 {
-	return json_pack("{s:i, s:s%}", "code", code, "message", message, strlen(message));
+	json_t *text = json_string(message);
+	char ascii[CONFIG_ERROR_MAX];
+
+	if (text == NULL) {
+		snprintf(ascii, sizeof(ascii), "%s", message);
+		for (char *c = ascii; *c; c++)
+			*c = (unsigned char)*c < 0x80 ? *c : '?';
+		text = json_string(ascii);
+	}
+	return json_pack("{s:i, s:o}", "code", code, "message", text);
 }
 
 // One request to one answer; NULL for a notification.

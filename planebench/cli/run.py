@@ -22,6 +22,7 @@ from planebench.cli.progress import ProgressListener
 from planebench.host import doctor
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
+from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
@@ -220,6 +221,7 @@ def _measure(
         with (
             _terminable(),
             _out_of_the_way(place(_cpus(facts)).control_cpus),
+            high_priority(),
             Supervisor() as supervisor,
             ProgressListener(steps, prepared.plan.throughput.duration_s, options.quiet) as listener,
         ):

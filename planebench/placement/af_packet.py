@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's af_packet driver on a kernel interface: a ring the kernel takes, and like that of a virtio port."""
+"""DPDK's af_packet driver on a kernel interface: one set of arguments for both sides of a veth wire."""
 
 from __future__ import annotations
 
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 
-STANDARD_SLOT_BYTES = 2048
-JUMBO_SLOT_BYTES = 16384
-BLOCK_BYTES = 16384
+STANDARD_SLOT_BYTES, STANDARD_SLOTS_PER_BLOCK = 2048, 8
+JUMBO_SLOT_BYTES, JUMBO_SLOTS_PER_BLOCK = 9216, 4
 
 
 def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> str:
     """``iface=...,blocksz=...``: as many frame slots as a virtio ring of ``ring_size`` has descriptors.
 
-    The kernel wants blocks of whole pages, slots that fill a block without a rest, and as many slots as the blocks
-    hold (packet_set_ring). A slot also carries the TPACKET2 header, so 2048 bytes hold a frame of 1518, and 9000 needs
-    the next power of two that does.
+    A slot holds the frame and a TPACKET2 header of up to 80 bytes, and must not be larger than an mbuf (the driver's
+    rule): 2048 for frames of 1518, 9216 for 9018. A block is whole pages (the kernel's rule) that slots fill without a
+    rest (the driver's rule: it takes the slots to be contiguous).
     """
-    slot_bytes = STANDARD_SLOT_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_SLOT_BYTES
-    slots = max(ring_size, BLOCK_BYTES // slot_bytes)
-    return f"iface={interface},blocksz={BLOCK_BYTES},framesz={slot_bytes},framecnt={slots}"
+    jumbo = max_frame_bytes > FRAME_SIZE_MAX_BYTES
+    slot_bytes = JUMBO_SLOT_BYTES if jumbo else STANDARD_SLOT_BYTES
+    per_block = JUMBO_SLOTS_PER_BLOCK if jumbo else STANDARD_SLOTS_PER_BLOCK
+    slots = -(-ring_size // per_block) * per_block
+    return f"iface={interface},blocksz={slot_bytes * per_block},framesz={slot_bytes},framecnt={slots}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.process import Process
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
+from planebench.placement import af_packet
 from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, ThreadRef
 
 STANDARD_FRAME_BYTES = 1518
@@ -122,16 +123,8 @@ def ring_size(request: SwitchRequest) -> int:
 
 
 def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
-    """Arguments of DPDK's af_packet driver for one port: as many frame slots as a virtio ring has descriptors.
-
-    A slot holds the frame and a TPACKET2 header of up to 80 bytes, and must not be larger than an mbuf (the driver's
-    rule): 2048 for frames of 1518, 9216 for 9018. A block is whole pages (the kernel's rule) that slots fill without a
-    rest (the driver's rule: it takes the slots to be contiguous).
-    """
-    slot_bytes, slots_per_block = (9216, 4) if is_jumbo(request) else (2048, 8)
-    slots = -(-port.ring_size // slots_per_block) * slots_per_block
-    block_bytes = slot_bytes * slots_per_block
-    return f"iface={interface_name(port)},blocksz={block_bytes},framesz={slot_bytes},framecnt={slots}"
+    """Arguments of DPDK's af_packet driver for one port: the same as on the tester's side."""
+    return af_packet.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
 
 
 def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:

@@ -26,8 +26,13 @@ from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest,
 from planebench.switches.unixctl import unixctl
 
 BRIDGE = "br0"
-MEMORY_MB = 512
-"""With and without hugepages: OvS halves its 262144 mbufs of 2 KiB until they fit, to 65536. Each costs page faults."""
+EAL_MB = 128
+VHOST_DESCRIPTORS = 2048
+"""What OvS reckons with for a vhost-user port, whatever the ring of the VNF."""
+MBUFS_PER_PORT = 16384 + 32
+"""MIN_NB_MBUF and a burst, on top of the descriptors of a port (dpdk_calculate_mbufs)."""
+MBUF_OVERHEAD_BYTES = 1024
+"""Headroom, struct dp_packet, object header, rounding."""
 TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
 DROP_COUNTERS = ("ovs_tx_failure_drops", "ovs_tx_mtu_exceeded_drops", "rx_missed_errors", "rx_mbuf_allocation_errors")
@@ -63,7 +68,7 @@ class OvsDpdkAdapter:
             "function": "one in_port flow each way, userspace datapath (netdev)",
             "ring_size": str(common.ring_size(request)),
             "burst": "32",
-            "memory": f"{common.memory_text(request)}, {MEMORY_MB} MB",
+            "memory": f"{common.memory_text(request)}, a pool of mbufs for each port (per-port-memory)",
             "vnf_ports": "dpdkvhostuser",
             "caches": "EMC, SMC and megaflows at their defaults",
         }
@@ -152,8 +157,12 @@ class RunningOvs(common.ProcessGroup):
         OvS 3.1 switches rte_vhost's statistics on for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
         the database is refreshed every 5 s at best.
         """
+        command = ["ovs-ofctl", "-OOpenFlow14", "dump-ports", f"unix:{self._paths.bridge}"]
+        with contextlib.suppress(StartError):
+            return parse_drops(_tool(command))
+        # A vswitchd that was paused for long drops the first connection after it; the second tells.
         try:
-            return parse_drops(_tool(["ovs-ofctl", "-OOpenFlow14", "dump-ports", f"unix:{self._paths.bridge}"]))
+            return parse_drops(_tool(command))
         except StartError as error:
             self.check()
             raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
@@ -259,16 +268,16 @@ def _vsctl(paths: Paths, commands: list[list[str]]) -> None:
 def _configuration(request: SwitchRequest, prefix: str) -> list[list[str]]:
     """The database content: EAL arguments, the PMD core, the bridge, the ports."""
     eal = ["--no-pci", "--no-telemetry", f"--file-prefix={prefix}"]
-    memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
-    limits = [f"other_config:dpdk-socket-limit={MEMORY_MB}"] if request.hugepages else []
-    legacy = [] if request.hugepages else ["--legacy-mem"]
+    memory = ["--in-memory", "--single-file-segments"]
+    if not request.hugepages:
+        memory = ["--legacy-mem", *common.eal_memory_arguments(hugepages=False, size_mb=_memory_mb(request))]
     options = [
         "other_config:dpdk-init=true",
-        f"other_config:dpdk-extra={' '.join([*eal, *memory, *legacy])}",
+        f"other_config:dpdk-extra={' '.join([*eal, *memory])}",
         f"other_config:dpdk-lcore-mask={_mask(min(request.control_cpus))}",
         f"other_config:pmd-cpu-mask={_mask(request.cpu)}",
         "other_config:vhost-sock-dir=.",
-        *limits,
+        "other_config:per-port-memory=true",
     ]
     bridge = [
         ["add-br", BRIDGE],
@@ -276,6 +285,21 @@ def _configuration(request: SwitchRequest, prefix: str) -> list[list[str]]:
     ]
     ports = [_port_command(number, port, request) for number, port in enumerate(request.ports, start=1)]
     return [["set", "Open_vSwitch", ".", *options], *bridge, *(part for port in ports for part in port)]
+
+
+def _memory_mb(request: SwitchRequest) -> int:
+    """Twice the room of a pool of mbufs for each port, as OvS sizes them: it makes a new one before it frees the old.
+
+    Pages that are not used cost nothing without hugepages; with them EAL takes what it needs as it goes. OvS's default,
+    one pool of 262144 mbufs for all, takes 800 MB; and where that does not fit, OvS halves it only if the allocation
+    fails with ENOMEM, while DPDK may as well say ENOBUFS.
+    """
+    data_bytes = -(-(common.mtu_bytes(request) + 26) // 1024) * 1024
+    total = 0
+    for port in request.ports:
+        descriptors = VHOST_DESCRIPTORS if port.kind == "vhost-user" else port.ring_size
+        total += (MBUFS_PER_PORT + 3 * descriptors) * (data_bytes + MBUF_OVERHEAD_BYTES)
+    return EAL_MB + 2 * -(-total // 2**20)
 
 
 def _port_command(number: int, port: SwitchPort, request: SwitchRequest) -> list[list[str]]:

@@ -54,6 +54,7 @@ class PlanedAdapter:
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
         """Start it and wait until it answers. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request)
+        common.paired_ports(request)
         found = common.require(self)
         config = request.workdir / "planed-switch.json"
         socket = request.workdir / "planed-switch.rpc"

@@ -105,7 +105,10 @@ class Tester:
         return {**port, "kind": "ethdev", "device": f"net_af_packet_{name},{arguments}"}
 
     def join(self) -> None:
-        """Connect the VNF ports and start every task; wait for the links."""
+        """Connect the VNF ports, start every task, wait until frames get through both ways.
+
+        Links are up before a switch forwards: Open vSwitch still has to reconfigure a port whose VNF has connected.
+        """
         for name in ("v0", "v1"):
             path = str(self.workdir / f"{name}.sock")
             self.document["ports"].append({"name": name, "kind": "virtio-user", "path": path, "ring_size": RING})
@@ -123,14 +126,16 @@ class Tester:
         while not all(port["link_up"] for port in self.client.call("ports.get")["ports"]):
             assert time.monotonic() < end, "links stay down"
             time.sleep(0.01)
+        while not all(way.complete for way in self.send(64, epoch=0, wait_s=0.1)):
+            assert time.monotonic() < end, "links are up, but no frame gets through"
 
-    def send(self, frame_bytes: int, epoch: int) -> tuple[Direction, Direction]:
-        """Send up to ``PACKETS`` frames each way (late slots are skipped) and wait for them, 3 s at most."""
+    def send(self, frame_bytes: int, epoch: int, wait_s: float = 3.0) -> tuple[Direction, Direction]:
+        """Send up to ``PACKETS`` frames each way (late slots are skipped) and wait for them to arrive."""
         generators = [
             {"task": task, "frame_size_bytes": frame_bytes, "rate_pps": PACKETS * 100} for task in ("g0", "g1")
         ]
         self.client.call("traffic.start", {"epoch": epoch, "duration_ns": 10_000_000, "generators": generators})
-        end = time.monotonic() + 3
+        end = time.monotonic() + wait_s
         while self.client.call("traffic.get")["running"] and time.monotonic() < end:
             time.sleep(0.005)
         ways = self._directions()

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Our tester against testpmd's flowgen over the same wire: v2v, both ways, one switch (testpmd io), trials interleaved.
+
+    .venv/bin/python bench/flowgen.py [--frame-size 64,1024] [--trials 7] [--seconds 0.5]
+
+flowgen sends and frees what it receives; planed also checks sequence and checksum of every frame. Printed: medians of what
+arrived (Mpps, both directions), and their ratio within one core-distance band. No result is asserted: read the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.host import facts as host_facts
+from planebench.host.priority import high_priority
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.measure.distance import measure_distance
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.model.records import CoreDistance
+from planebench.placement import Cpus, LinkSettings, Placement, place, switch_request
+from planebench.planed import find_planed
+from planebench.scenarios import build, flows
+from planebench.switches import common, get_adapter
+from planebench.switches.base import RunningSwitch
+
+RING = 256
+RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")
+
+
+@dataclass
+class Flowgen:
+    """testpmd as tester: flowgen between two virtio-user ports, on the tester's core."""
+
+    switch: RunningSwitch
+    tester: Process
+    processes: tuple[Process, ...]
+
+    def rate_pps(self, seconds: float) -> float:
+        """Frames that arrived per second, both directions."""
+        for process in self.processes:
+            process.resume()
+        time.sleep(0.1)
+        first, begin = self._received(), time.monotonic()
+        time.sleep(seconds)
+        last, end = self._received(), time.monotonic()
+        self.pause()
+        return (last - first) / (end - begin)
+
+    def pause(self) -> None:
+        """Off the cores."""
+        for process in self.processes:
+            process.pause()
+
+    def _received(self) -> int:
+        """The ports' counters, read at once."""
+        assert self.tester.stdin is not None
+        size = self.tester.log_path.stat().st_size
+        self.tester.stdin.write(b"show port stats all\n")
+        self.tester.stdin.flush()
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            found = RX_PACKETS.findall(self.tester.log_path.read_text(errors="replace")[size:])
+            if len(found) == 2:
+                return sum(map(int, found))
+            time.sleep(0.0005)
+        raise SystemExit(f"flowgen does not answer: {self.tester.log_tail()}")
+
+
+@contextmanager
+def flowgen(supervisor: Supervisor, placement: Placement, frame_size: int) -> Iterator[Flowgen]:
+    """The switch with a flowgen tester; paused."""
+    topology = build("v2v")
+    links = LinkSettings(workdir=supervisor.workdir(f"flowgen{frame_size}"), ring_size=RING)
+    known = len(supervisor.processes)
+    switch = get_adapter("testpmd").start(switch_request(topology, placement, links), supervisor)
+    cpu = placement.tester_cpus[0]
+    ports = [f"--vdev=net_virtio_user{i},path={links.socket(f'v{i}')},queue_size={RING}" for i in range(2)]
+    tester = supervisor.spawn(
+        "flowgen",
+        ["stdbuf", "-oL", "dpdk-testpmd", "--lcores", f"0@{cpu},1@{cpu}", "--no-pci", "--no-telemetry"]
+        + [*common.eal_memory_arguments(hugepages=False, size_mb=256), "--file-prefix=flowgen", *ports, "--"]
+        + ["-i", "--nb-cores=1", "--forward-mode=flowgen", f"--txpkts={frame_size}", f"--rxd={RING}", f"--txd={RING}"]
+        + ["--total-num-mbufs=8192", "--auto-start"],
+        cpus=frozenset({cpu}),
+        workdir=links.workdir,
+        pipe_stdin=True,
+    )
+    wait_ready("flowgen", lambda: "testpmd>" in tester.log_path.read_text(errors="replace"), [tester])
+    run = Flowgen(switch, tester, tuple(supervisor.processes[known:]))
+    run.pause()
+    try:
+        yield run
+    finally:
+        switch.stop()
+        tester.terminate()
+
+
+def planed_rate_pps(live: LiveTopology, frame_size: int, seconds: float) -> float:
+    """Frames that arrived intact per second, both directions."""
+    wanted = flows(live.topology, "bidirectional")
+    live.resume()
+    live.send(wanted, frame_size, 0.1, None)
+    stats = live.send(wanted, frame_size, seconds, None)
+    live.pause()
+    streams = [s for task in stats["tasks"] if "monitor" in task for s in task["monitor"]["streams"]]
+    return float(sum(s["forwarded_packets"] for s in streams)) / seconds
+
+
+def compare(frame_size: int, trials: int, seconds: float, planed: Path) -> None:
+    """Interleave trials of both testers, print a line a trial and the medians of each band."""
+    facts = host_facts.collect()
+    placement = place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node))
+    settings = LiveSettings(planed, RING, False, 1518, "virtio")
+    rates: dict[tuple[str, str], list[float]] = {}
+
+    def distance() -> CoreDistance | None:
+        return measure_distance(planed, placement.switch_cpu, placement.tester_cpus[0])
+
+    with high_priority(), Supervisor() as supervisor, flowgen(supervisor, placement, frame_size) as theirs:
+        live = LiveTopology.start("ours", get_adapter("testpmd"), build("v2v"), placement, settings, supervisor)
+        for trial in range(trials):
+            for name in ("flowgen", "planed") if trial % 2 else ("planed", "flowgen"):
+                before = distance()
+                rate = (
+                    theirs.rate_pps(seconds) if name == "flowgen" else planed_rate_pps(live, frame_size, seconds)
+                )
+                after = distance()
+                band = before.band if before and after and before.band == after.band else "changed"
+                rates.setdefault((band, name), []).append(rate / 1e6)
+                print(f"{frame_size} B {name:8} {band:8} {rate / 1e6:6.2f} Mpps", flush=True)
+        live.stop()
+    for band in sorted({band for band, _ in rates}):
+        ours, flow = rates.get((band, "planed")), rates.get((band, "flowgen"))
+        if ours and flow:
+            a, b = statistics.median(ours), statistics.median(flow)
+            print(f"{frame_size} B, {band}: planed {a:.2f} ({len(ours)}), flowgen {b:.2f} ({len(flow)}): {a / b:.2f}x")
+
+
+def main() -> None:
+    """Parse and compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--frame-size", default="64,1024")
+    parser.add_argument("--trials", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    options = parser.parse_args()
+    planed = find_planed()
+    if planed is None:
+        raise SystemExit("planed is not here: run `make setup`")
+    for size in options.frame_size.split(","):
+        compare(int(size), options.trials, options.seconds, planed)
+
+
+if __name__ == "__main__":
+    main()

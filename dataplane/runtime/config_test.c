@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The configuration document: what a whole one decodes to, and a table of what is refused, in which words.
+// The documents are the good one with one change each, so that nothing else can be the reason.
+#include <stdio.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "unit.h"
+
+static const char good[] =
+        "{'version': 1, 'name': 'tester', 'nice': -5,"
+        " 'memory': {'hugepages': true, 'size_mb': 512, 'mbuf_count': 4095, 'mbuf_data_bytes': 2176},"
+        " 'ports': [{'name': 'n0', 'kind': 'vhost-user', 'path': '/run/n0.sock', 'ring_size': 512},"
+        "           {'name': 'v0', 'kind': 'virtio-user', 'path': '/run/v0.sock'},"
+        "           {'name': 'e0', 'kind': 'ethdev', 'device': 'net_null0,size=64',"
+        "            'line_rate_bps': 25000000000}],"
+        " 'tasks': [{'name': 'gen', 'kind': 'generator', 'ports': ['n0'], 'stream': 7, 'burst': 64,"
+        "            'src_mac': '02:00:00:00:00:09', 'dst_ip': '198.19.0.1'},"
+        "           {'name': 'mon', 'kind': 'monitor', 'ports': ['n0']},"
+        "           {'name': 'vnf', 'kind': 'l2fwd', 'ports': ['v0', 'e0'],"
+        "            'peer_macs': ['02:00:00:00:00:01', '02:00:00:00:00:02']}],"
+        " 'workers': [{'name': 'w0', 'cpu': 0, 'tasks': ['mon', 'gen']},"
+        "             {'name': 'w1', 'cpu': 1023, 'tasks': ['vnf']}]}";
+
+// The good document with old replaced by new, in place of every ' a ".
+static json_t *document(const char *old, const char *new)
+{
+	char text[4096];
+	const char *at = old ? strstr(good, old) : NULL;
+	json_error_t where;
+	json_t *json;
+
+	if (old && at == NULL)
+		fail_msg("the good document has no %s", old);
+	if (old)
+		snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good, new, at + strlen(old));
+	else
+		snprintf(text, sizeof(text), "%s", good);
+	for (char *c = text; *c; c++)
+		*c = *c == '\'' ? '"' : *c;
+	json = json_loads(text, 0, &where);
+	if (json == NULL)
+		fail_msg("%s: %s", where.text, text);
+	return json;
+}
+
+static void a_whole_document_decodes(void **state)
+{
+	static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+	char error[CONFIG_ERROR_MAX] = "";
+	json_t *json = document(NULL, NULL);
+	struct config *c = config_decode(json, error);
+
+	json_decref(json);
+	if (c == NULL)
+		fail_msg("%s", error);
+	assert_string_equal(c->name, "tester");
+	assert_int_equal(c->nice, -5);
+	assert_true(c->memory.hugepages && c->memory.size_mb == 512 && c->memory.mbuf_count == 4095);
+	assert_true(c->port_count == 3 && c->task_count == 3 && c->worker_count == 2);
+	assert_int_equal(c->ports[0].kind, PORT_VHOST_USER);
+	assert_int_equal(c->ports[0].ring_size, 512);
+	assert_string_equal(c->ports[1].path, "/run/v0.sock");
+	assert_int_equal(c->ports[2].kind, PORT_ETHDEV);
+	assert_int_equal(c->ports[2].line_rate_bps, 25000000000);
+	assert_int_equal(c->tasks[0].stream, 7);
+	assert_int_equal(c->tasks[0].burst, 64);
+	assert_memory_equal(c->tasks[0].src_mac, mac, sizeof(mac));
+	assert_int_equal(c->tasks[0].dst_ip, 0xc6130001);
+	assert_int_equal(c->tasks[2].port_count, 2);
+	assert_int_equal(c->tasks[2].peer_macs[1][5], 2);
+	assert_int_equal(c->workers[1].cpu, 1023);
+	assert_string_equal(c->workers[0].tasks[0], "mon");
+	free(c);
+}
+
+static void a_small_document_gets_the_defaults(void **state)
+{
+	char error[CONFIG_ERROR_MAX] = "";
+	json_t *json = json_pack("{s:i, s:s, s:[{s:s, s:s, s:s}]}", "version", 1, "name", "a", "ports",
+	                         "name", "p", "kind", "ethdev", "device", "net_null0");
+	struct config *c = config_decode(json, error);
+
+	json_decref(json);
+	if (c == NULL)
+		fail_msg("%s", error);
+	assert_int_equal(c->nice, CONFIG_NICE_UNSET);
+	assert_true(!c->memory.hugepages && c->memory.size_mb == 256 && c->memory.mbuf_count == 16383);
+	assert_int_equal(c->memory.mbuf_data_bytes, 2176);
+	assert_int_equal(c->ports[0].ring_size, 256);
+	assert_int_equal(c->ports[0].line_rate_bps, 10000000000);
+	assert_true(c->task_count == 0 && c->worker_count == 0);
+	free(c);
+}
+
+static void what_is_refused(void **state)
+{
+	static const struct {
+		const char *description, *old, *new, *words;
+	} cases[] = {
+	        {"a later version", "'version': 1", "'version': 2", "document.version: 2 is not supported"},
+	        {"no version", "'version': 1,", "", "document: key \"version\" is missing"},
+	        {"no name", "'name': 'tester',", "", "document: key \"name\" is missing"},
+	        {"unknown key", "'nice': -5", "'nicer': -5",
+	         "document: unknown key \"nicer\"; valid keys: version name"},
+	        {"nice", "-5", "-21",
+	         "document.nice: -21 is not valid: expected a whole number from -20 to 19"},
+	        {"unknown memory key", "'hugepages'", "'huge'",
+	         "memory: unknown key \"huge\"; valid keys: hugepages"},
+	        {"too little memory", "'size_mb': 512", "'size_mb': 31", "memory.size_mb: 31 is not valid"},
+	        {"a port of another type", "'ports': [{", "'ports': [7, {", "ports[0]: expected an object"},
+	        {"unknown port key", "'ring_size': 512", "'queue': 512",
+	         "ports[0]: unknown key \"queue\"; valid keys: name"},
+	        {"port kind", "'virtio-user'", "'virtio'", "expected one of vhost-user virtio-user ethdev"},
+	        {"two ports of a name", "'name': 'v0'", "'name': 'n0'",
+	         "two ports are called \"n0\"; names must differ"},
+	        {"no path", "'path': '/run/v0.sock'", "'ring_size': 64",
+	         "port v0: kind virtio-user needs the key \"path\""},
+	        {"a path where a device belongs", "'device': 'net_null0,size=64'", "'path': '/x'",
+	         "port e0: kind ethdev needs the key \"device\" and not \"path\""},
+	        {"path and device", "'/run/v0.sock'", "'/run/v0.sock', 'device': 'net_null1'",
+	         "and not \"device\""},
+	        {"ring size", "'ring_size': 512", "'ring_size': 500",
+	         "port n0: ring_size 500 is not a power of two"},
+	        {"ring size range", "'ring_size': 512", "'ring_size': 8", "from 16 to 32768"},
+	        {"task kind", "'kind': 'l2fwd'", "'kind': 'l3fwd'",
+	         "task vnf: unknown kind \"l3fwd\"; valid kinds: generator monitor l2fwd patch"},
+	        {"unknown port", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e1']",
+	         "there is no port \"e1\" in ports"},
+	        {"too many ports", "'ports': ['n0'], 'stream'", "'ports': ['n0', 'v0'], 'stream'",
+	         "task gen: kind generator takes 1 to 1 ports, not 2"},
+	        {"no ports", "'ports': ['v0', 'e0']", "'ports': []", "expected an array of 1 to 2 names"},
+	        {"three ports", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e0', 'n0']",
+	         "an array of 1 to 2 names"},
+	        {"two receivers", "'ports': ['v0', 'e0']", "'ports': ['n0', 'e0']",
+	         "tasks mon and vnf both receive on port n0"},
+	        {"two senders", "'kind': 'monitor', 'ports': ['n0']", "'kind': 'generator', 'ports': ['n0']",
+	         "tasks gen and mon both send on port n0"},
+	        {"two tasks of a name", "'name': 'mon'", "'name': 'gen'", "two tasks are called \"gen\""},
+	        {"stream", "'stream': 7", "'stream': 8",
+	         "tasks[0].stream: 8 is not valid: expected a whole number from 0 to 7"},
+	        {"burst", "'burst': 64", "'burst': 65", "from 1 to 64"},
+	        {"burst of nothing", "'burst': 64", "'burst': 0", "from 1 to 64"},
+	        {"peer_macs", "['02:00:00:00:00:01', '02:00:00:00:00:02']", "['02:00:00:00:00:01']",
+	         "one for each port"},
+	        {"a task nobody polls", "'tasks': ['vnf']", "'tasks': []", "task vnf: 0 workers poll it"},
+	        {"a task polled twice", "'tasks': ['vnf']", "'tasks': ['vnf', 'gen']",
+	         "task gen: 2 workers poll it"},
+	        {"a worker without its task", "'tasks': ['vnf']", "'tasks': ['vnf', 'x']",
+	         "worker w1: there is no task \"x\""},
+	        {"two workers of a name", "'name': 'w1'", "'name': 'w0'", "two workers are called \"w0\""},
+	        {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},
+	        {"worker key", "'cpu': 0", "'core': 0",
+	         "workers[0]: unknown key \"core\"; valid keys: name cpu tasks"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char error[CONFIG_ERROR_MAX];
+		json_t *json = document(cases[i].old, cases[i].new);
+		struct config *config;
+
+		memset(error, 'x', sizeof(error));
+		config = config_decode(json, error);
+		json_decref(json);
+		if (config)
+			fail_msg("accepted: %s", cases[i].description);
+		assert_non_null(memchr(error, '\0', sizeof(error)));
+		if (strstr(error, cases[i].words) == NULL)
+			fail_msg("%s\n  gave:    %s\n  without: %s", cases[i].description, error,
+			         cases[i].words);
+	}
+}
+
+static void parts_of_another_type_are_refused(void **state)
+{
+	static const struct {
+		const char *key, *words;
+	} parts[] = {
+	        {"memory", "memory: expected an object"},
+	        {"ports", "ports: expected an array of at most 32 objects"},
+	        {"tasks", "tasks: expected an array of at most 64 objects"},
+	        {"workers", "workers: expected an array of at most 32 objects"},
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char error[CONFIG_ERROR_MAX] = "";
+		json_t *json = document(NULL, NULL);
+
+		json_object_set_new(json, parts[i].key, json_integer(5));
+		assert_null(config_decode(json, error));
+		assert_string_equal(error, parts[i].words);
+		json_decref(json);
+	}
+}
+
+// One more than fits is refused by its number, not by writing past the end.
+static void too_many_of_anything_is_refused(void **state)
+{
+	static const struct {
+		const char *key;
+		unsigned max;
+	} parts[] = {
+	        {"ports", CONFIG_PORTS_MAX}, {"tasks", CONFIG_TASKS_MAX}, {"workers", CONFIG_WORKERS_MAX}};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char error[CONFIG_ERROR_MAX] = "", words[64];
+		json_t *json = document(NULL, NULL), *array = json_array();
+
+		for (unsigned n = 0; n <= parts[i].max; n++)
+			json_array_append_new(array, json_object());
+		json_object_set_new(json, parts[i].key, array);
+		assert_null(config_decode(json, error));
+		snprintf(words, sizeof(words), "%s: expected an array of at most %u objects", parts[i].key,
+		         parts[i].max);
+		assert_string_equal(error, words);
+		json_decref(json);
+	}
+}
+
+static void as_many_ports_as_fit(void **state)
+{
+	char error[CONFIG_ERROR_MAX] = "";
+	json_t *json = json_pack("{s:i, s:s, s:[]}", "version", 1, "name", "a", "ports");
+	struct config *config;
+
+	for (int n = 0; n < CONFIG_PORTS_MAX; n++)
+		json_array_append_new(json_object_get(json, "ports"),
+		                      json_pack("{s:o, s:s, s:s}", "name", json_sprintf("p%d", n), "kind",
+		                                "ethdev", "device", "net_null0"));
+	config = config_decode(json, error);
+	json_decref(json);
+	if (config == NULL)
+		fail_msg("%s", error);
+	assert_int_equal(config->port_count, CONFIG_PORTS_MAX);
+	free(config);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void files_are_read_or_refused_with_their_name(void **state)
+{
+	char error[CONFIG_ERROR_MAX] = "", path[] = "/tmp/config_test_XXXXXX";
+	int fd = mkstemp(path);
+	json_t *json = NULL;
+	struct config *config;
+
+	assert_true(fd >= 0);
+	close(fd);
+	write_file(path, "{\"version\": 1, \"name\": \"a\"}");
+	config = config_load(path, &json, error);
+	assert_non_null(config);
+	assert_non_null(json);
+	free(config);
+	json_decref(json);
+
+	write_file(path, "{\"version\": 1,\n \"name\": \"a\", \"name\": \"b\"}");
+	assert_null(config_load(path, &json, error));
+	assert_true(json == NULL && strstr(error, path) && strstr(error, "line 2") &&
+	            strstr(error, "duplicate"));
+
+	write_file(path, "{\"version\": 1}");
+	assert_null(config_load(path, &json, error));
+	assert_true(json == NULL && strstr(error, "\"name\" is missing"));
+
+	unlink(path);
+	assert_null(config_load(path, &json, error));
+	assert_true(json == NULL && strstr(error, path) && strstr(error, "No such file or directory"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(a_whole_document_decodes),
+	        cmocka_unit_test(a_small_document_gets_the_defaults),
+	        cmocka_unit_test(what_is_refused),
+	        cmocka_unit_test(parts_of_another_type_are_refused),
+	        cmocka_unit_test(too_many_of_anything_is_refused),
+	        cmocka_unit_test(as_many_ports_as_fit),
+	        cmocka_unit_test(files_are_read_or_refused_with_their_name),
+	};
+
+	return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The JSON-RPC client against a socket that answers well, badly, late or not at all."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planebench.model.errors import DiedError, StartError
+from planebench.planed import PlanedClient, RpcClosedError, RpcError, find_planed
+
+Answer = Callable[[dict[str, Any]], bytes | None]
+
+
+class Server:
+    """Accepts one client and answers each line with what ``answer`` says; None closes the connection."""
+
+    def __init__(self, path: Path, answer: Answer) -> None:
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self.answer = answer
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        client, _ = self.listener.accept()
+        with client, client.makefile("rb") as lines:
+            for line in lines:
+                reply = self.answer(json.loads(line))
+                if reply is None:
+                    return
+                client.sendall(reply)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    folder = Path("/tmp") / f"rpc-{abs(hash(tmp_path)) % 10**8}"
+    folder.mkdir()
+    yield folder / "s"
+    (folder / "s").unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def reply(request: dict[str, Any], **body: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": request["id"], **body}).encode() + b"\n"
+
+
+def test_call_returns_the_result_of_its_own_request(path: Path) -> None:
+    Server(path, lambda it: reply(it, result={"method": it["method"], "params": it.get("params")}))
+    with PlanedClient(path) as client:
+        assert client.call("version") == {"method": "version", "params": None}
+        assert client.call("traffic.start", {"epoch": 1}) == {"method": "traffic.start", "params": {"epoch": 1}}
+
+
+def test_large_answers_come_in_pieces(path: Path) -> None:
+    big = "x" * 500_000
+    Server(path, lambda it: reply(it, result={"text": big}))
+    with PlanedClient(path) as client:
+        assert client.call("config.get")["text"] == big
+
+
+def test_errors_carry_the_words_of_the_server(path: Path) -> None:
+    Server(path, lambda it: reply(it, error={"code": -32602, "message": "tasks[0].kind: 'x' is none of patch"}))
+    with (
+        PlanedClient(path) as client,
+        pytest.raises(RpcError, match=r"refused config.apply: .*none of patch") as caught,
+    ):
+        client.call("config.apply", {})
+    assert (caught.value.code, caught.value.method, caught.value.exit_code) == (-32602, "config.apply", 4)
+
+
+def test_a_closed_connection_and_silence_are_told_apart_from_refusal(path: Path) -> None:
+    Server(path, lambda it: None)
+    with PlanedClient(path) as client, pytest.raises(RpcClosedError, match=r"no answer .* to stats.get .*closed"):
+        client.call("stats.get")
+
+
+def test_an_answer_that_came_too_late_is_not_taken_for_the_next_one(path: Path) -> None:
+    def slow(request: dict[str, Any]) -> bytes:
+        if request["method"] == "slow":
+            time.sleep(0.3)
+        return reply(request, result={"method": request["method"]})
+
+    Server(path, slow)
+    with PlanedClient(path) as client:
+        with pytest.raises(RpcClosedError, match="slow"):
+            client.call("slow", timeout_s=0.1)
+        assert client.call("fast") == {"method": "fast"}
+
+
+def test_connecting_waits_for_the_socket(path: Path) -> None:
+    threading.Timer(0.2, lambda: Server(path, lambda it: reply(it, result={}))).start()
+    with PlanedClient(path, deadline_s=5) as client:
+        assert client.call("version") == {}
+
+
+def test_connecting_gives_up_at_the_deadline_or_when_told(path: Path) -> None:
+    with pytest.raises(StartError, match="cannot connect to planed"):
+        PlanedClient(path, deadline_s=0.1)
+
+    def dead() -> None:
+        raise DiedError("it died")
+
+    with pytest.raises(DiedError, match="it died"):
+        PlanedClient(path, deadline_s=5, give_up=dead)
+
+
+def test_planed_is_found_by_environment_beside_python_and_on_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for folder in ("env", "venv", "path"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "planed").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "planed").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "venv" / "python"))
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setenv("PLANEBENCH_PLANED", str(tmp_path / "env" / "planed"))
+    assert find_planed() == tmp_path / "env" / "planed"
+    monkeypatch.setenv("PLANEBENCH_PLANED", str(tmp_path / "env" / "wrong"))
+    assert find_planed() is None, "a wrong setting never means another binary"
+    monkeypatch.delenv("PLANEBENCH_PLANED")
+    assert find_planed() == tmp_path / "venv" / "planed"
+    (tmp_path / "venv" / "planed").unlink()
+    assert find_planed() == tmp_path / "path" / "planed"

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""planed as a program: options, exit codes, its socket from birth to end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from planed_rig import CPUS, PATIENCE_S, Planed, document, ethdev, planed_binary, ring, task, until
+
+from planebench.host.process import Supervisor
+from planebench.planed import PlanedClient
+
+pytestmark = pytest.mark.dataplane
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    argv = [planed_binary(), *map(str, arguments)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "config.json"
+    tasks = [task("gen", "generator", "r0"), task("mon", "monitor", "r0")]
+    path.write_text(json.dumps(document("program", [ring("r0")], tasks)))
+    return path
+
+
+def test_check_of_a_good_document(config: Path) -> None:
+    done = run("--check", config)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "line 1"),
+        ("{", "line 1"),
+        ('{\n"version": 1,\n"version": 1}', "line 3: duplicate object key"),
+        ('{"version": 2, "name": "a"}', "2 is not supported"),
+        ('{"version": 1, "name": "a", "prots": []}', 'unknown key "prots"; valid keys: version name'),
+        ("[1]", "expected an object"),
+    ],
+)
+def test_check_of_a_bad_document_says_why_in_one_line(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    for option in ("--check", "--config"):
+        done = run(option, path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_document_that_is_not_there(tmp_path: Path) -> None:
+    done = run("--check", tmp_path / "nothing.json")
+    assert done.returncode == 2
+    assert "nothing.json" in done.stderr and "No such file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--nonsense"], ["--config"], ["extra"], ["--rpc", "/tmp/x"], ["--check", "/dev/null", "extra"]]
+)
+def test_a_bad_command_line_shows_the_usage(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: planed --config FILE" in done.stderr
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout.startswith("planed 0.")
+    assert run("--help").returncode == 0
+
+
+@pytest.mark.parametrize("cpus", ["", "0", "0,0", "0,x", "0,1,2", "0,1023"])
+def test_core_distance_of_cpus_that_cannot_be(cpus: str) -> None:
+    done = run("--core-distance", cpus)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--core-distance" in done.stderr
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+def test_core_distance() -> None:
+    done = run("--core-distance", f"{CPUS[0]},{CPUS[-1]}")
+    told = json.loads(done.stdout)
+    assert (told["a"], told["b"]) == (CPUS[0], CPUS[-1])
+    assert 0 < told["min_ns"] <= told["median_ns"]
+
+
+def test_a_device_that_cannot_be_opened_ends_it(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(document("program", [ethdev("e0", "net_pcap0,rx_pcap=/no/such.pcap")])))
+    done = run("--config", path, "--rpc", tmp_path / "rpc")
+    assert done.returncode == 1
+    assert "port e0 cannot be opened" in done.stderr
+    assert not (tmp_path / "rpc").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(supervisor: Supervisor, number: signal.Signals) -> None:
+    planed = Planed(supervisor, f"ends-{number.name.lower()}")
+    planed.apply([ring("r0")], [task("gen", "generator", "r0"), task("mon", "monitor", "r0")])
+    planed.start_traffic({"task": "gen", "frame_size_bytes": 64, "flat_out": True}, duration_s=60)
+    planed.process._signal(number)
+    assert planed.process.wait(PATIENCE_S) == 0
+    assert not planed.rpc.exists()
+
+
+def test_shutdown_is_answered_and_ends_it(supervisor: Supervisor) -> None:
+    planed = Planed(supervisor, "shuts-down")
+    assert planed.call("shutdown") == {}
+    assert planed.process.wait(PATIENCE_S) == 0
+    assert not planed.rpc.exists()
+
+
+def test_a_stale_socket_is_replaced_and_one_in_use_is_not(supervisor: Supervisor) -> None:
+    first = Planed(supervisor, "first")
+    config = first.workdir / "config.json"
+    refused = run("--config", config, "--rpc", first.rpc)
+    assert refused.returncode == 1
+    assert f"cannot listen on {first.rpc}: Address already in use" in refused.stderr
+    assert first.call("version")["pid"] == first.process.pid
+
+    first.process._signal(signal.SIGKILL)
+    first.process.wait(PATIENCE_S)
+    assert first.rpc.is_socket(), "left behind by the kill"
+    second = supervisor.spawn(
+        "second", [planed_binary(), "--config", str(config), "--rpc", str(first.rpc)], cpus=frozenset(CPUS)
+    )
+    until(lambda: _answers(first.rpc), "the second planed answers")
+    with PlanedClient(first.rpc) as client:
+        assert client.call("version")["pid"] == second.pid
+
+
+def test_a_file_in_the_place_of_the_socket_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(document("program")))
+    before = path.read_text()
+    refused = run("--config", path, "--rpc", path)
+    assert refused.returncode == 1
+    assert "cannot listen on" in refused.stderr
+    assert path.read_text() == before
+
+
+def test_a_path_too_long_for_a_socket_is_refused(config: Path, tmp_path: Path) -> None:
+    refused = run("--config", config, "--rpc", tmp_path / ("x" * 120))
+    assert refused.returncode == 1
+    assert "File name too long" in refused.stderr
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real planed processes for tests: start them, load documents into them, send, and read what was counted."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planebench.host.process import Process, Supervisor
+from planebench.model.errors import StartError
+from planebench.planed import PlanedClient, find_planed
+
+CPUS = sorted(os.sched_getaffinity(0))
+CPU, OTHER_CPU = CPUS[0], CPUS[-1]
+MEMORY = {"hugepages": False, "size_mb": 128, "mbuf_count": 4095, "mbuf_data_bytes": 2176}
+PATIENCE_S = 20.0
+"""How long anything may take on a machine that is busy with something else."""
+
+TRIES = 20
+
+Document = dict[str, Any]
+_RINGS = itertools.count()
+
+
+def planed_binary() -> str:
+    found = find_planed()
+    assert found is not None, "planed is not here: make setup"
+    return str(found)
+
+
+def document(
+    name: str, ports: Sequence[Document] = (), tasks: Sequence[Document] = (), *, cpu: int = CPU, **more: Any
+) -> Document:
+    """A whole document; one worker polls every task, in the order given."""
+    names = [task["name"] for task in tasks]
+    workers = [{"name": "w0", "cpu": cpu, "tasks": names}] if tasks else []
+    parts = {"memory": MEMORY, "ports": list(ports), "tasks": list(tasks), "workers": workers}
+    return {"version": 1, "name": name, **parts, **more}
+
+
+def ethdev(name: str, device: str, **more: Any) -> Document:
+    return {"name": name, "kind": "ethdev", "device": device, **more}
+
+
+def ring(name: str, **more: Any) -> Document:
+    """A port that gives back what it is sent, up to 1023 frames at a time.
+
+    A new device each time: DPDK's ring driver keeps a ring, and what is in it, when the port is removed.
+    """
+    return ethdev(name, f"net_ring{next(_RINGS)}", **more)
+
+
+def vhost(name: str, path: Path, ring_size: int = 256) -> Document:
+    return {"name": name, "kind": "vhost-user", "path": str(path), "ring_size": ring_size}
+
+
+def virtio(name: str, path: Path, ring_size: int = 256) -> Document:
+    return {"name": name, "kind": "virtio-user", "path": str(path), "ring_size": ring_size}
+
+
+def task(name: str, kind: str, *ports: str, **more: Any) -> Document:
+    return {"name": name, "kind": kind, "ports": list(ports), **more}
+
+
+class Planed:
+    """A planed process and a connection to it. The supervisor ends it."""
+
+    wires: tuple[Document, ...] = ()
+    """For tests that change the tasks on ports that stay."""
+
+    def __init__(self, supervisor: Supervisor, name: str, start: Document | None = None) -> None:
+        self.name = name
+        self.workdir = supervisor.workdir(name)
+        self.rpc = self.workdir / "rpc"
+        config = self.workdir / "config.json"
+        config.write_text(json.dumps(start or document(name)))
+        self.process: Process = supervisor.spawn(
+            name,
+            [planed_binary(), "--config", str(config), "--rpc", str(self.rpc)],
+            cpus=frozenset(CPUS),
+            workdir=self.workdir,
+        )
+        self.client = PlanedClient(self.rpc, give_up=self._give_up, timeout_s=PATIENCE_S)
+
+    def _give_up(self) -> None:
+        if not self.process.alive():
+            raise StartError(self.process.obituary())
+
+    def call(self, method: str, params: Document | None = None) -> Document:
+        return self.client.call(method, params)
+
+    def apply(self, ports: Sequence[Document] = (), tasks: Sequence[Document] = (), **more: Any) -> Document:
+        return self.call("config.apply", document(self.name, ports, tasks, **more))
+
+    def start_traffic(self, *generators: Document, epoch: int = 1, duration_s: float = 0.02) -> None:
+        params = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": list(generators)}
+        self.call("traffic.start", params)
+
+    def send(self, *generators: Document, epoch: int = 1, duration_s: float = 0.02) -> Document:
+        """Send, wait for the end and for what is still under way; the tasks of ``stats.get`` by name.
+
+        Again if a generator could send nothing: its worker had no CPU in all that time.
+        """
+        for _ in range(TRIES):
+            self.start_traffic(*generators, epoch=epoch, duration_s=duration_s)
+            until(lambda: not self.call("traffic.get")["running"], "the generators end")
+            tasks = self.settled()
+            if all(tasks[generator["task"]]["tx_packets"] for generator in generators):
+                break
+        return tasks
+
+    def settled(self) -> Document:
+        """The tasks of ``stats.get``, by name, once no counter of frames moves any more."""
+        seen: list[Any] = []
+
+        def quiet() -> bool:
+            seen.append(self.tasks())
+            time.sleep(0.02)
+            return len(seen) > 1 and _frames(seen[-1]) == _frames(seen[-2])
+
+        until(quiet, "the last frames arrive")
+        return dict(seen[-1])
+
+    def tasks(self) -> Document:
+        return {task["name"]: task for task in self.call("stats.get")["tasks"]}
+
+    def links_up(self) -> None:
+        until(lambda: all(port["link_up"] for port in self.call("ports.get")["ports"]), "the links come up")
+
+
+def load(name: str, frame_size_bytes: int = 64, **rate: Any) -> Document:
+    """A generator of ``traffic.start``."""
+    return {"task": name, "frame_size_bytes": frame_size_bytes, **(rate or {"rate_pps": 10_000})}
+
+
+def stream(monitor: Mapping[str, Any], number: int = 0) -> Mapping[str, Any]:
+    """What a monitor counted of one stream; zeros if it saw nothing of it."""
+    nothing = dict.fromkeys(
+        ("forwarded_packets", "forwarded_bytes", "duplicate_packets", "reordered_packets", "corrupt_packets"), 0
+    )
+    found = [seen for seen in monitor["monitor"]["streams"] if seen["stream"] == number]
+    return found[0] if found else nothing
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"waited {PATIENCE_S:g} s in vain until {what}"
+        time.sleep(0.005)
+
+
+def _frames(tasks: Mapping[str, Any]) -> list[tuple[int, int]]:
+    return [(task["rx_packets"], task["tx_packets"]) for task in tasks.values()]

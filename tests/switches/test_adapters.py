@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an adapter asks for, without starting anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.switches import ADAPTERS, common, get_adapter, ovs_dpdk, planed, testpmd
+from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest
+
+WORKDIR = Path("/tmp/w")
+
+
+def vhost(name: str) -> SwitchPort:
+    return SwitchPort(name, "vhost-user", path=WORKDIR / f"{name}.sock")
+
+
+def virtio(name: str) -> SwitchPort:
+    return SwitchPort(name, "virtio-user", path=WORKDIR / f"{name}.sock")
+
+
+LOOPBACK = SwitchRequest(
+    ports=(virtio("n0"), virtio("n1"), vhost("v0"), vhost("v1")),
+    cross_connects=(("n0", "v0"), ("v1", "n1")),
+    cpu=3,
+    control_cpus=frozenset({0, 2}),
+    workdir=WORKDIR,
+    hugepages=False,
+)
+
+
+def test_get_adapter_by_name() -> None:
+    assert set(ADAPTERS) == {"planed", "ovs-dpdk", "testpmd"}
+    assert all(get_adapter(name).name == name for name in ADAPTERS)
+
+
+def test_an_unknown_switch_is_answered_with_the_valid_names_and_the_closest() -> None:
+    with pytest.raises(UsageError, match=r"no switch 'ovs'; .*did you mean ovs-dpdk\? valid names: planed, ovs-dpdk"):
+        get_adapter("ovs")
+    with pytest.raises(UsageError, match="no switch 'zzz'; valid names"):
+        get_adapter("zzz")
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("PLANEBENCH_PLANED", raising=False)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setattr(common, "_SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr(ovs_dpdk, "_DEBIAN_BINARY", tmp_path / "ovs-vswitchd-dpdk")
+    adapter = get_adapter(name)
+    found = adapter.find()
+    assert isinstance(found, NotFound)
+    assert adapter.remedy in found.remedy
+    with pytest.raises(NotInstalledError, match="is not installed"):
+        common.require(adapter)
+
+
+def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for tool in ("ovs-vswitchd", "ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl"):
+        (tmp_path / tool).write_text("#!/bin/sh\necho 'ovs-vswitchd (Open vSwitch) 9.9.9'\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(common, "_SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr(ovs_dpdk, "_DEBIAN_BINARY", tmp_path / "nowhere")
+    monkeypatch.setattr(ovs_dpdk, "_schema", lambda: tmp_path)
+    found = ovs_dpdk.ADAPTER.find()
+    assert isinstance(found, NotFound) and "has no DPDK" in found.remedy
+    (tmp_path / "ovs-vswitchd-dpdk").write_text(
+        "#!/bin/sh\necho 'ovs-vswitchd (Open vSwitch) 9.9.9'\necho DPDK 99.11\n"
+    )
+    (tmp_path / "ovs-vswitchd-dpdk").chmod(0o755)
+    assert ovs_dpdk.ADAPTER.find() == Found("9.9.9 (DPDK 99.11)", tmp_path / "ovs-vswitchd-dpdk")
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=lambda it: it.name)
+def test_settings_are_text_and_state_ring_and_memory(adapter: SwitchAdapter) -> None:
+    settings = adapter.settings(LOOPBACK)
+    assert all(isinstance(value, str) for value in settings.values())
+    assert settings["ring_size"] == "256"
+    assert "4 KiB" in settings["memory"]
+    assert {"virtio", "veth"} == adapter.wires
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cross_connects": (("n0", "v0"),)}, "exactly once"),
+        ({"cross_connects": (("n0", "v0"), ("n0", "n1"))}, "exactly once"),
+        ({"max_frame_bytes": 9019}, "9019 is more than 9018"),
+    ],
+)
+@pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=lambda it: it.name)
+def test_requests_that_make_no_sense_are_refused_before_anything_starts(
+    adapter: SwitchAdapter, change: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        adapter.start(replace(LOOPBACK, **change), None)  # type: ignore[arg-type]
+
+
+def test_ports_without_their_address_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"port v9 .* no socket path"):
+        common.socket_path(SwitchPort("v9", "vhost-user"))
+    with pytest.raises(UsageError, match=r"port n9 .* no interface"):
+        common.interface_name(SwitchPort("n9", "af_packet"))
+
+
+@pytest.mark.parametrize(("frame", "ring"), [(1518, 256), (1518, 1), (1518, 100), (9018, 256), (9018, 7)])
+def test_af_packet_rings_are_such_as_kernel_and_driver_take(frame: int, ring: int) -> None:
+    port = SwitchPort("n0", "af_packet", interface="n0-switch", ring_size=ring)
+    text = common.af_packet_devargs(port, replace(LOOPBACK, max_frame_bytes=frame))
+    values = dict(part.split("=") for part in text.split(","))
+    slot, block, count = int(values["framesz"]), int(values["blocksz"]), int(values["framecnt"])
+    assert values["iface"] == "n0-switch"
+    assert block % 4096 == 0 and block % slot == 0 and slot % 16 == 0
+    assert count % (block // slot) == 0 and count >= ring
+    assert frame + 80 <= slot <= (2048 if frame == 1518 else 9728) + 32
+
+
+def test_testpmd_pairs_follow_the_cross_connects() -> None:
+    ports = common.paired_ports(LOOPBACK)
+    assert [port.name for port in ports] == ["n0", "v0", "v1", "n1"]
+    arguments = testpmd._arguments(Path("/bin/t"), LOOPBACK, ports, "pb-x")
+    vdevs = [it.removeprefix("--vdev=") for it in arguments if it.startswith("--vdev=")]
+    assert vdevs == [
+        "net_virtio_user0,path=/tmp/w/n0.sock,queue_size=256",
+        "net_vhost1,iface=/tmp/w/v0.sock,queues=1",
+        "net_vhost2,iface=/tmp/w/v1.sock,queues=1",
+        "net_virtio_user3,path=/tmp/w/n1.sock,queue_size=256",
+    ]
+    assert "--lcores=0@(0,2),1@3" in arguments
+    assert "--no-huge" in arguments and "--in-memory" not in arguments
+    assert not any(it.startswith("--max-pkt-len") for it in arguments)
+
+
+def test_testpmd_with_hugepages_and_large_frames() -> None:
+    wanted = replace(LOOPBACK, hugepages=True, max_frame_bytes=9018)
+    arguments = testpmd._arguments(Path("/bin/t"), wanted, common.paired_ports(wanted), "pb-x")
+    assert "--in-memory" in arguments and "--no-huge" not in arguments
+    assert "--max-pkt-len=9018" in arguments
+    assert "--mbuf-size=9856" in arguments
+
+
+def test_planed_document() -> None:
+    document = planed.switch_document(LOOPBACK, "pb-AbC-switch")
+    assert document["version"] == 1
+    assert document["name"] == "pb-abc-switch"
+    assert document["ports"][1] == {"name": "v0", "kind": "vhost-user", "ring_size": 256, "path": "/tmp/w/v0.sock"}
+    assert [task["ports"] for task in document["tasks"]] == [["n0", "v0"], ["v1", "n1"]]
+    assert document["workers"] == [{"name": "patch", "cpu": 3, "tasks": ["patch0", "patch1"]}]
+
+
+def test_ovs_configuration_and_flows() -> None:
+    commands = [" ".join(command) for command in ovs_dpdk._configuration(LOOPBACK, "pb-x")]
+    assert "--no-huge" in commands[0] and "--legacy-mem" in commands[0] and "--in-memory" not in commands[0]
+    assert "dpdk-lcore-mask=0x1" in commands[0] and "pmd-cpu-mask=0x8" in commands[0]
+    assert "set Interface v0 ofport_request=3 type=dpdkvhostuser" in commands
+    assert any(
+        "type=dpdk options:dpdk-devargs=net_virtio_user1,path=/tmp/w/n0.sock,queue_size=256" in c for c in commands
+    )
+    assert not any("mtu_request" in command for command in commands)
+    assert ovs_dpdk._flows(LOOPBACK) == [
+        "in_port=1,actions=output:3",
+        "in_port=3,actions=output:1",
+        "in_port=4,actions=output:2",
+        "in_port=2,actions=output:4",
+    ]
+    huge = [
+        " ".join(it) for it in ovs_dpdk._configuration(replace(LOOPBACK, hugepages=True, max_frame_bytes=9018), "p")
+    ]
+    assert "--in-memory" in huge[0] and "--no-huge" not in huge[0] and "--legacy-mem" not in huge[0]
+    assert sum("mtu_request=9000" in command for command in huge) == 4
+
+
+def test_ovs_refuses_large_frames_on_veth() -> None:
+    ports = tuple(SwitchPort(name, "af_packet", interface=name) for name in ("n0", "n1"))
+    wanted = replace(LOOPBACK, ports=ports, cross_connects=(("n0", "n1"),), max_frame_bytes=9018)
+    with pytest.raises(UsageError, match=r"veth wire.*use the virtio wire"):
+        ovs_dpdk.ADAPTER.start(wanted, None)  # type: ignore[arg-type]
+
+
+def test_ovs_drops_are_summed_over_ports() -> None:
+    text = """OFPST_PORT reply (OF1.4) (xid=0x2): 3 ports
+  port  4: rx pkts=?, bytes=?, drop=?, errs=?, frame=?, over=?, crc=?
+           CUSTOM Statistics
+                      ovs_tx_retries=7, ovs_tx_failure_drops=5470688, ovs_tx_mtu_exceeded_drops=0,
+  port  1: rx pkts=5544192, bytes=8393906688, drop=0, errs=0, frame=?, over=?, crc=?
+           tx pkts=256, bytes=387584, drop=72896, errs=0, coll=?
+           CUSTOM Statistics
+                      ovs_tx_failure_drops=72896, ovs_tx_mtu_exceeded_drops=1, ovs_tx_qos_drops=0,
+                      rx_missed_errors=5, rx_mbuf_allocation_errors=2,
+"""
+    assert ovs_dpdk.parse_drops(text) == {
+        "ovs_tx_failure_drops": 5543584,
+        "ovs_tx_mtu_exceeded_drops": 1,
+        "rx_missed_errors": 5,
+        "rx_mbuf_allocation_errors": 2,
+    }
