@@ -3,8 +3,8 @@
 
     .venv/bin/python bench/flowgen.py [--frame-size 64,1024] [--trials 7] [--seconds 0.5]
 
-flowgen sends and frees what it receives; planed also checks sequence and checksum of every frame. Printed: medians of what
-arrived (Mpps, both directions), and their ratio within one core-distance band. No result is asserted: read the ratio.
+flowgen sends and frees what it receives; planed also checks sequence and checksum of every frame. Printed: medians of
+what arrived (Mpps, both directions), and their ratio within one core-distance band. Nothing is asserted: read it.
 """
 
 from __future__ import annotations
@@ -73,6 +73,14 @@ class Flowgen:
         raise SystemExit(f"flowgen does not answer: {self.tester.log_tail()}")
 
 
+def _command(cpu: int, ports: list[str], frame_size: int) -> list[str]:
+    eal = ["--lcores", f"0@{cpu},1@{cpu}", "--no-pci", "--no-telemetry", "--file-prefix=flowgen"]
+    memory = common.eal_memory_arguments(hugepages=False, size_mb=256)
+    rings = [f"--rxd={RING}", f"--txd={RING}", "--total-num-mbufs=8192"]
+    mode = ["-i", "--nb-cores=1", "--forward-mode=flowgen", f"--txpkts={frame_size}", "--auto-start"]
+    return ["stdbuf", "-oL", "dpdk-testpmd", *eal, *memory, *ports, "--", *mode, *rings]
+
+
 @contextmanager
 def flowgen(supervisor: Supervisor, placement: Placement, frame_size: int) -> Iterator[Flowgen]:
     """The switch with a flowgen tester; paused."""
@@ -84,10 +92,7 @@ def flowgen(supervisor: Supervisor, placement: Placement, frame_size: int) -> It
     ports = [f"--vdev=net_virtio_user{i},path={links.socket(f'v{i}')},queue_size={RING}" for i in range(2)]
     tester = supervisor.spawn(
         "flowgen",
-        ["stdbuf", "-oL", "dpdk-testpmd", "--lcores", f"0@{cpu},1@{cpu}", "--no-pci", "--no-telemetry"]
-        + [*common.eal_memory_arguments(hugepages=False, size_mb=256), "--file-prefix=flowgen", *ports, "--"]
-        + ["-i", "--nb-cores=1", "--forward-mode=flowgen", f"--txpkts={frame_size}", f"--rxd={RING}", f"--txd={RING}"]
-        + ["--total-num-mbufs=8192", "--auto-start"],
+        _command(cpu, ports, frame_size),
         cpus=frozenset({cpu}),
         workdir=links.workdir,
         pipe_stdin=True,
@@ -128,9 +133,7 @@ def compare(frame_size: int, trials: int, seconds: float, planed: Path) -> None:
         for trial in range(trials):
             for name in ("flowgen", "planed") if trial % 2 else ("planed", "flowgen"):
                 before = distance()
-                rate = (
-                    theirs.rate_pps(seconds) if name == "flowgen" else planed_rate_pps(live, frame_size, seconds)
-                )
+                rate = theirs.rate_pps(seconds) if name == "flowgen" else planed_rate_pps(live, frame_size, seconds)
                 after = distance()
                 band = before.band if before and after and before.band == after.band else "changed"
                 rates.setdefault((band, name), []).append(rate / 1e6)

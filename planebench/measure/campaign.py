@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ from planebench.measure.trial import TrialRequest, run_trial, unmeasured
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import CoreDistance, Load, Point, Skipped, Trial, Verdict, VerdictKind
 from planebench.placement import Cpus, place
-from planebench.plans import Group, Plan, Step, group_points, interleave
+from planebench.plans import Group, Plan, Step, estimate, group_points, interleave
 from planebench.scenarios import build
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
@@ -68,6 +69,9 @@ class Campaign:
     listener: Listener
     supervisor: Supervisor
     trials: list[Trial] = field(default_factory=list)
+    done: int = 0
+    """Planned trials dealt with."""
+    begun_s: float = field(default_factory=time.monotonic)
 
     def run(self) -> None:
         """Measure everything. KeyboardInterrupt passes through; what was measured is on disk."""
@@ -101,6 +105,7 @@ class Campaign:
         plan, point = self.plan.latency, step.point
         load = self._latency_load(step)
         if load is None:
+            self.done += 1
             self.listener.advance(1)
             return
         request = TrialRequest(
@@ -141,9 +146,18 @@ class Campaign:
             if trial.offered_duration_ns == 0:
                 self._restart(group, bench, trial.verdict)
                 break
-            if trial.verdict.kind is not VerdictKind.DISTURBED or live.placement.shared:
+            if trial.verdict.kind is not VerdictKind.DISTURBED or live.placement.shared or self._out_of_time():
                 break
+        self.done += 1
         self.listener.advance(1)
+
+    def _out_of_time(self) -> bool:
+        """Whether the rest of the plan needs what is left of its time budget: then nothing is repeated."""
+        if self.plan.time_budget_s is None:
+            return False
+        share_left = 1 - self.done / planned_trials(self.plan, self.points)
+        rest_s = estimate(self.plan, self.points) * share_left
+        return time.monotonic() - self.begun_s + rest_s > self.plan.time_budget_s
 
     def _record(self, trial: Trial) -> None:
         trial = dataclasses.replace(trial, index=len(self.trials))

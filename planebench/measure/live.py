@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,13 @@ from planebench.switches.base import RunningSwitch, SwitchAdapter
 CONNECT_DEADLINE_S = 15.0
 STRAGGLER_DEADLINE_S = 1.0
 STRAGGLER_STEP_S = 0.005
+LOOK_S = 1.0
 READY_RATE_PPS = 20_000
 READY_DURATION_S = 0.01
+START_DELAY_S = 0.002
+"""planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
+
+Watch = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +154,12 @@ class LiveTopology:
         duration_s: float,
         pps: float | None,
         probe_rate_pps: int = 0,
+        watch: Watch | None = None,
     ) -> dict[str, Any]:
         """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
 
-        Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. Returns ``stats.get`` of the tester. Raises DiedError
+        when tester or switch is gone.
         """
         self._epoch = self._epoch % 0xFFFF + 1
         rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps}
@@ -162,17 +169,21 @@ class LiveTopology:
             for flow in flows
         ]
         begin = {"epoch": self._epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
+        if watch is not None:
+            watch()
         self._call("traffic.start", begin)
-        self._sleep(duration_s)
+        self._sleep(duration_s + START_DELAY_S)
+        if watch is not None:
+            watch()
         while self._call("traffic.get")["running"]:
             time.sleep(0.001)
         return self._settled()
 
     def _sleep(self, duration_s: float) -> None:
-        """Stay off the CPUs for the time of the trial, but notice a death within half a second."""
+        """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""
         deadline = time.monotonic() + duration_s
         while (left := deadline - time.monotonic()) > 0:
-            time.sleep(min(left, 0.5))
+            time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
             self.check()
 
     def _settled(self) -> dict[str, Any]:

@@ -51,11 +51,10 @@ class TrialRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Snapshot:
-    """What is read just before and just after the sending."""
+class _Scheduler:
+    """What the kernel says just before, or just after, the sending. Nothing of ours may run in between."""
 
     threads: Sample
-    switch: SwitchCycles
     steal_ns: int
 
 
@@ -84,29 +83,46 @@ def _measure(live: LiveTopology, request: TrialRequest, started_at: str) -> Tria
         live.send(wanted, size, request.warmup_s, pps)
     sampler = ThreadSampler(live.threads())
     cpus = {live.placement.switch_cpu, *live.placement.tester_cpus}
-    before = _Snapshot(sampler.sample(), live.switch.counters(), steal_ns(cpus))
-    stats = live.send(wanted, size, request.duration_s, pps, request.probe_rate_pps)
-    after = _Snapshot(sampler.sample(), live.switch.counters(), steal_ns(cpus))
+    scheduler: list[_Scheduler] = []
+    before = live.switch.counters()
+    stats = live.send(
+        wanted,
+        size,
+        request.duration_s,
+        pps,
+        request.probe_rate_pps,
+        watch=lambda: scheduler.append(_Scheduler(sampler.sample(), steal_ns(cpus))),
+    )
+    after = live.switch.counters()
     live.check()
-    return _trial(request, started_at, tester_counts(stats, wanted), before, after, live.placement.shared)
+    counts = tester_counts(stats, wanted)
+    evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
+    return _trial(request, started_at, counts, evidence, cycles_of_trial(before, after, _cycles(counts)))
 
 
-def _trial(
-    request: TrialRequest, started_at: str, counts: TesterCounts, before: _Snapshot, after: _Snapshot, shared: bool
-) -> Trial:
-    trial_cycles = counts.duration_ns * counts.tsc_hz // 1_000_000_000
-    evidence = Evidence(
+def _cycles(counts: TesterCounts) -> int:
+    """TSC cycles of the sending time."""
+    return counts.duration_ns * counts.tsc_hz // 1_000_000_000
+
+
+def _evidence(counts: TesterCounts, before: _Scheduler, after: _Scheduler, shared: bool) -> Evidence:
+    return Evidence(
         threads=ThreadSampler.difference(before.threads, after.threads),
         poll_gaps=counts.poll_gaps,
         poll_gap_sum_ns=counts.poll_gap_sum_ns,
         poll_gap_max_ns=counts.poll_gap_max_ns,
         poll_gap_threshold_ns=counts.poll_gap_threshold_ns,
         steal_ns=after.steal_ns - before.steal_ns,
-        tester_busy_share=min(counts.busy_cycles / trial_cycles, 1.0) if trial_cycles else None,
+        tester_busy_share=min(counts.busy_cycles / _cycles(counts), 1.0) if counts.duration_ns else None,
         foreign_packets=counts.foreign_packets,
         stale_packets=counts.stale_packets,
         shared_cpu=shared,
     )
+
+
+def _trial(
+    request: TrialRequest, started_at: str, counts: TesterCounts, evidence: Evidence, switch: SwitchCycles
+) -> Trial:
     return Trial(
         index=0,
         point=request.point,
@@ -118,7 +134,7 @@ def _trial(
         directions=counts.directions,
         verdict=_misdirection(counts),
         evidence=evidence,
-        switch=cycles_of_trial(before.switch, after.switch, trial_cycles),
+        switch=switch,
         latency=counts.latency,
         repetition=request.repetition,
     )

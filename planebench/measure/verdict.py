@@ -9,7 +9,7 @@ from planebench.model.records import DirectionCounts, Evidence, Role, SwitchCycl
 
 LOST_CPU_SHARE = 0.02
 """Share of the trial a polling thread may wait for its CPU, or spend in poll gaps, before the trial is disturbed."""
-LOST_CPU_SHARE_LATENCY = 0.005
+LOST_CPU_SHARE_LATENCY = 0.01
 """The same for latency trials, where a gap is not averaged away: it is what p99 and max show."""
 
 SWITCH_BUSY_SHARE = 0.95

@@ -10,7 +10,7 @@ from planebench.plans.order import group_points
 from planebench.plans.plan import Plan
 from planebench.traffic import latency_labels
 
-TRIAL_OVERHEAD_S = 0.15
+TRIAL_OVERHEAD_S = 0.08
 """What a trial takes beside its sending: two core-distance probes, clearing, waiting for stragglers, reading."""
 
 START_S = 2.5
