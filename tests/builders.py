@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from planebench.model.records import (
@@ -24,6 +25,7 @@ from planebench.model.records import (
 )
 from planebench.model.run import Finished, Run
 from planebench.stats.histogram import encode
+from planebench.store import RunWriter
 
 STARTED = "2026-11-21T12:33:56Z"
 SECOND_NS = 1_000_000_000
@@ -158,6 +160,16 @@ def make_run(
     warnings = ("sched_autogroup is on: sysctl kernel.sched_autogroup_enabled=0",) if problems else ()
     made = make_header(switches, **{"skipped": skipped, "warnings": warnings, **header})
     return Run(made, tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"), made.skipped, made.warnings)
+
+
+def store_run(folder: Path, run: Run, *, finish: bool = True) -> Run:
+    """Write a run as the harness does; without ``finish`` it looks killed."""
+    with RunWriter.create(folder, run.header) as writer:
+        for trial in run.trials:
+            writer.append(trial)
+        if finish and run.finished is not None:
+            writer.finish(run.finished.status, run.finished.note)
+    return run
 
 
 def capacity_mpps(point: Point) -> float:

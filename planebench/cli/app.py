@@ -40,7 +40,7 @@ RingOption = Annotated[int | None, typer.Option(help="Entries of every ring of e
 SeedOption = Annotated[int | None, typer.Option(help="Seed of the order of trials.")]
 NameOption = Annotated[Text, typer.Option(help="Name of the run.")]
 RunsOption = Annotated[
-    Path | None, typer.Option("--runs", help="Folder of the runs [default: $PLANEBENCH_RUNS or runs]")
+    Path | None, typer.Option("--runs", help="Folder of the runs (default: $PLANEBENCH_RUNS, or runs)")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on standard output, for scripts.")]
 RunArgument = Annotated[
@@ -79,7 +79,7 @@ def run(
     seed: SeedOption = None,
     name: NameOption = None,
     hugepages: Annotated[
-        bool | None, typer.Option("--hugepages/--no-hugepages", help="[default: if enough of them are free]")
+        bool | None, typer.Option("--hugepages/--no-hugepages", help="(default: if enough of them are free)")
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
@@ -121,7 +121,7 @@ def list_(
 def report(
     run: RunArgument = "latest",
     html: Annotated[
-        Path | None, typer.Option(help="Where the page goes [default: report.html in the run's folder]")
+        Path | None, typer.Option(help="Where the page goes (default: report.html in the run folder)")
     ] = None,
     runs: RunsOption = None,
 ) -> None:

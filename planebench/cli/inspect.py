@@ -17,7 +17,7 @@ from planebench.model.choices import unknown
 from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.store import list_runs
-from planebench.switches import ADAPTERS
+from planebench.switches import ADAPTERS, get_adapter
 from planebench.switches.base import Found
 
 Row = dict[str, Any]
@@ -55,8 +55,10 @@ def doctor(json: bool) -> int:
 
 
 def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:
-    """Print the points of a plan and the time they take."""
+    """Print the points of a plan and the time they take. UsageError for a plan that ``run`` would not take."""
     plan = override(load_plan(name), **overrides)
+    for switch in plan.switches:
+        get_adapter(switch)
     points = expand(plan)
     seconds = estimate(plan, points)
     rows = [{"id": point.point_id, **dataclasses.asdict(point)} for point in points]

@@ -158,8 +158,8 @@ class LiveTopology:
     ) -> dict[str, Any]:
         """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
 
-        ``watch`` is called just before and just after the sending. Returns ``stats.get`` of the tester. Raises DiedError
-        when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. Returns ``stats.get`` of the tester. Raises
+        DiedError when tester or switch is gone.
         """
         self._epoch = self._epoch % 0xFFFF + 1
         rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps}

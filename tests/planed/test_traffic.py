@@ -153,7 +153,7 @@ def test_frames_of_an_earlier_epoch_are_stale(wired: tuple[Planed, Planed]) -> N
 
 
 def test_frames_that_are_not_ours_are_foreign(planed: Planed) -> None:
-    planed.apply([ethdev("e0", "net_null0,size=64")], [task("mon", "monitor", "e0")])
+    planed.apply([ethdev("e0", "net_null0,size=64,copy=1")], [task("mon", "monitor", "e0")])
     until(lambda: planed.tasks()["mon"]["rx_packets"] > 1000, "null frames come")
     seen = planed.tasks()["mon"]["monitor"]
     assert seen["foreign_packets"] == seen["received_packets"] > 0

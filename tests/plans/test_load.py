@@ -40,7 +40,7 @@ def test_quick_is_what_the_readme_promises() -> None:
     assert plan.frame_sizes_bytes == (64, 1024)
     assert plan.latency.loads == (0.10, 0.50, 0.99)
     assert plan.missing_switches == "skip"
-    assert plan.time_budget_s == 300
+    assert plan.time_budget_s == 280
 
 
 def test_defaults(document: dict[str, Any]) -> None:

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A bench for every test; skips with a reason where planed or a switch is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from e2e_rig import Bench
+
+from planebench.planed import REMEDY, find_planed
+from planebench.switches import ADAPTERS
+from planebench.switches.base import NotFound
+
+
+@pytest.fixture(autouse=True)
+def needs_planed() -> None:
+    if find_planed() is None:
+        pytest.skip(f"planed is not here: {REMEDY}")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    it = Bench(tmp_path / "runs")
+    it.runs.mkdir()
+    yield it
+    it.close()
+
+
+def skip_without(*switches: str) -> None:
+    for name in switches:
+        found = ADAPTERS[name].find()
+        if isinstance(found, NotFound):
+            pytest.skip(f"{name} is not here: {found.remedy}")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""However a run ends - a switch that dies, Ctrl-C, SIGTERM, kill -9 - results so far are kept and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from e2e_rig import PATIENCE_S, Bench, Record, assert_exact, state
+
+from planebench.cli.output import report
+from planebench.model.errors import UsageError
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
+
+
+def plan(*more: object, switch: str = "planed,testpmd", duration: float = 0.2, repeat: int = 50) -> tuple[object, ...]:
+    where = ("--switch", switch, "--scenario", "p2p", "--direction", "unidirectional", "--frame-size", "64")
+    return ("run", *where, "--duration", duration, "--repeat", repeat, "--loads", "none", *more)
+
+
+def switch_of(trial: Record) -> str:
+    return str(trial["point"]["switch"])
+
+
+def in_a_trial(bench: Bench, *words: str) -> list[int]:
+    """The processes with these words, if they are up and not paused."""
+    pids = bench.processes(*words)
+    return pids if all(state(pid) in ("R", "S") for pid in pids) else []
+
+
+SWITCH_PROCESSES = {
+    "planed": ("planed-switch.json",),
+    "testpmd": ("dpdk-testpmd", "--file-prefix"),
+    "ovs-dpdk": ("ovs-vswitchd",),
+}
+
+
+@pytest.mark.parametrize("victim", SWITCH_PROCESSES)
+def test_a_switch_that_dies_spoils_its_trial_and_no_other(bench: Bench, victim: str) -> None:
+    partner = "testpmd" if victim == "planed" else "planed"
+    process = bench.start(*plan(switch=f"{victim},{partner}", duration=1.5, repeat=2), "--json")
+    words = SWITCH_PROCESSES[victim]
+    bench.wait_for(lambda: _paused(bench, words), f"{victim} is up and paused", process)
+    bench.wait_for(lambda: in_a_trial(bench, *words), f"a trial of {victim}", process)
+    time.sleep(0.3)
+    for pid in bench.processes(*words):
+        os.kill(pid, signal.SIGKILL)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    dead = [trial for trial in bench.trials() if trial["verdict"]["kind"] == "invalid"]
+    assert [switch_of(trial) for trial in dead] == [victim]
+    (reason,) = dead[0]["verdict"]["reasons"]
+    assert "was killed by SIGKILL; its last log lines:\n" in reason
+    assert reason.splitlines()[0] in err, "the user is told at once"
+    others = [trial for trial in bench.trials() if trial["verdict"]["kind"] != "invalid"]
+    for trial in others:
+        assert_exact(trial)
+    assert {(switch_of(trial), trial["repetition"]) for trial in others} >= {
+        (victim, 1 - dead[0]["repetition"]),
+        (partner, 0),
+        (partner, 1),
+    }
+    assert {result["switch"] for result in json.loads(out)["results"]} == {victim, partner}
+    finished = bench.finished()
+    assert finished is not None and finished["status"] == "complete"
+    bench.assert_nothing_left()
+
+
+def _paused(bench: Bench, words: tuple[str, ...]) -> bool:
+    pids = bench.processes(*words)
+    return bool(pids) and all(state(pid) == "T" for pid in pids)
+
+
+@pytest.mark.parametrize(
+    ("number", "wire"), [(signal.SIGINT, "virtio"), (signal.SIGTERM, "virtio"), (signal.SIGINT, "veth")]
+)
+def test_a_signal_keeps_what_was_measured_and_leaves_nothing(
+    bench: Bench, capsys: pytest.CaptureFixture[str], number: signal.Signals, wire: str
+) -> None:
+    if wire == "veth" and os.geteuid() != 0:
+        pytest.skip("the veth wire of this test needs root")
+    process = bench.start(*plan("--wire", wire, switch="planed,ovs-dpdk" if wire == "virtio" else "planed"))
+    bench.wait_for(lambda: len(bench.trials()) >= 2, "two trials are stored", process)
+    measured = len(bench.trials())
+    os.killpg(process.pid, number)
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    bench.assert_nothing_left()
+    finished = bench.finished()
+    assert finished is not None and finished["status"] == "interrupted"
+    assert len(bench.trials()) >= measured
+    assert "interrupted" in out and "report: " in out, "the table of what there is"
+    report("latest", None, bench.runs)
+    assert "interrupted: stopped by Ctrl-C or SIGTERM" in capsys.readouterr().out
+
+
+def test_a_second_ctrl_c_does_not_stop_the_clean_up(bench: Bench) -> None:
+    process = bench.start(*plan())
+    bench.wait_for(bench.trials, "a trial is stored", process)
+    for _ in range(5):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.02)
+    process.communicate(timeout=PATIENCE_S)
+    bench.assert_nothing_left()
+    assert process.returncode == 130
+
+
+def test_ctrl_c_before_the_first_trial(bench: Bench) -> None:
+    process = bench.start(*plan())
+    bench.wait_for(lambda: bench.processes("tester.json"), "the first process is started", process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    bench.assert_nothing_left()
+    finished = bench.finished()
+    assert finished is not None and finished["status"] == "interrupted"
+    assert bench.trials() == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kill_9_at_a_random_moment(bench: Bench, capsys: pytest.CaptureFixture[str], seed: int) -> None:
+    """The moment is drawn from the whole of a run: start-up, trials of three switches, their end."""
+    moment_s = random.Random(seed).uniform(0.3, 6.0)
+    process = bench.start(*plan(switch="planed,ovs-dpdk,testpmd", duration=0.05, repeat=1000))
+    time.sleep(moment_s)
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    bench.assert_nothing_left()
+    _report_of_whatever_there_is(bench, capsys)
+
+
+def test_kill_9_in_the_veth_set_up(bench: Bench) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("the veth wire of this test needs root")
+    process = bench.start(*plan("--wire", "veth", switch="planed"))
+    bench.wait_for(bench.trials, "a trial is stored", process)
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    bench.assert_nothing_left()
+
+
+def _report_of_whatever_there_is(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    if not list(bench.runs.glob("*/run.json")):
+        with pytest.raises(UsageError, match="holds no runs"):
+            report("latest", None, bench.runs)
+        return
+    report("latest", None, bench.runs)
+    assert "not finished" in capsys.readouterr().out
+    assert (bench.folder / "report.html").is_file()
+    for trial in bench.trials():
+        assert_exact(trial)
+
+
+def test_what_a_killed_run_left_is_swept_by_the_next(bench: Bench) -> None:
+    """The reaper killed too: the one case in which something stays; the next run removes it."""
+    process = bench.start(*plan(switch="planed"))
+    bench.wait_for(bench.trials, "a trial is stored", process)
+    for pid in (*bench.processes("reaper.py"), process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate(timeout=PATIENCE_S)
+    assert list(bench.base.iterdir()), "nobody was there to remove it"
+    next_run = bench.start(*plan(switch="planed", duration=0.05, repeat=1))
+    next_run.communicate(timeout=PATIENCE_S)
+    assert next_run.returncode == 0
+    bench.assert_nothing_left()
+
+
+def test_output_that_nobody_reads_any_more(bench: Bench) -> None:
+    """`planebench run ... --json | head -1`"""
+    process = bench.start(*plan(switch="planed", duration=0.05, repeat=1), "--json")
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert "Traceback" not in err
+    bench.assert_nothing_left()

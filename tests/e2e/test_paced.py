@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A paced trial with probes on every topology with every switch, whatever a saturating one came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders import make_point
+from e2e_rig import SWITCHES
+
+from planebench.host import facts
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.records import Load, Point, Trial
+from planebench.placement import Cpus, place
+from planebench.planed import find_planed
+from planebench.scenarios import build
+from planebench.stats.histogram import merge, summarise
+from planebench.switches import get_adapter
+from planebench.switches.base import NotFound
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
+
+PPS = 20_000.0
+PROBES_PPS = 2000
+DURATION_S = 0.05
+TRIES = 20
+POINTS = {
+    "p2p": {"direction": "bidirectional"},
+    "p2v": {"direction": "reversed"},
+    "v2v": {"direction": "unidirectional"},  # echoed, as v2v latency is measured
+    "loopback": {"direction": "bidirectional"},
+}
+
+
+@pytest.fixture(params=[(switch, scenario) for switch in SWITCHES for scenario in POINTS], ids="-".join)
+def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
+    name, scenario = request.param
+    adapter, planed, host = get_adapter(name), find_planed(), facts.collect()
+    found = adapter.find()
+    if isinstance(found, NotFound):
+        pytest.skip(f"{name} is not here: {found.remedy}")
+    assert planed is not None
+    point = make_point(name, scenario, **POINTS[scenario])
+    topology = build(point.scenario, point.chain_length)
+    placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), len(topology.vnfs))
+    settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
+    with high_priority(), Supervisor(Path("/tmp")) as supervisor:
+        it = LiveTopology.start(name, adapter, topology, placement, settings, supervisor)
+        yield it, point
+        it.stop()
+
+
+def measure(live: LiveTopology, point: Point) -> Trial:
+    """A trial in which something was sent; on a machine without a free moment even that may take several."""
+    wanted = TrialRequest(
+        point,
+        "latency",
+        Load("20kpps", PPS),
+        DURATION_S,
+        probe_rate_pps=PROBES_PPS,
+        echo=point.scenario == "v2v",
+    )
+    for _ in range(TRIES):
+        trial = run_trial(live, wanted, lambda: None)
+        if trial.latency is not None and all(way.forwarded_packets for way in trial.directions):
+            break
+    return trial
+
+
+def test_every_frame_and_every_probe_is_accounted_for(live: tuple[LiveTopology, Point]) -> None:
+    topology, point = live
+    trial = measure(topology, point)
+    assert trial.verdict.kind != "invalid", trial.verdict
+    assert len(trial.directions) == (2 if point.direction == "bidirectional" else 1)
+    for way in trial.directions:
+        assert way.intended_packets == PPS * DURATION_S
+        assert way.offered_packets == way.intended_packets - way.unsent_late_packets - way.unsent_ring_full_packets
+        assert 0 < way.forwarded_packets <= way.offered_packets
+        assert (way.duplicate_packets, way.reordered_packets, way.corrupt_packets) == (0, 0, 0)
+    if point.switch == "planed" and point.scenario in ("p2p", "p2v"):
+        assert sum(way.lost_packets for way in trial.directions) == sum(trial.switch.drops.values())
+    assert trial.evidence.foreign_packets == 0
+    latency = trial.latency
+    assert latency is not None
+    assert 0 < latency.probes_received <= latency.probes_sent <= len(trial.directions) * PROBES_PPS * DURATION_S
+    summary = summarise(merge([latency.histogram]))
+    assert summary is not None
+    assert summary.samples == latency.probes_received
+    assert summary.p50 > 0

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every scenario with every switch, through the command: exact counts in every direction, and the records of the issue.
+
+One run a switch measures all four scenarios; each test looks at its own. No rates: the machine may be busy, and then
+no trial counts, but every frame is still accounted for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from e2e_rig import SWITCHES, Bench, Record, assert_exact, counts
+
+from planebench.host.netns import VethWire
+from planebench.host.process import Supervisor
+from planebench.model.errors import StartError
+from planebench.switches import ADAPTERS
+from planebench.switches.base import Found
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
+
+PLAN = """# SPDX-License-Identifier: BSD-3-Clause
+version: 1
+name: all-scenarios
+switches: [planed]
+scenarios: [p2p, p2v, v2v, loopback]
+directions: [unidirectional, bidirectional, reversed]
+frame_sizes_bytes: [64]
+throughput: {duration_s: 0.1, repetitions: 1, retries: 0}
+latency: {loads: [0.5], duration_s: 0.1, probe_rate_pps: 2000, v2v_pps: 20000}
+"""
+WAYS = {"unidirectional": 1, "bidirectional": 2, "reversed": 1}
+DIRECTIONS = {
+    "p2p": {"unidirectional", "bidirectional"},
+    "p2v": {"unidirectional", "bidirectional", "reversed"},
+    "v2v": {"unidirectional", "bidirectional"},
+    "loopback": {"unidirectional", "bidirectional"},
+}
+VERDICTS = {"valid", "tester-limited", "disturbed", "unstable"}
+
+
+class Measured:
+    """A run of one switch: the trials, and what ``--json`` printed."""
+
+    def __init__(self, bench: Bench, *arguments: object) -> None:
+        done = bench.run("run", *arguments, "--json")
+        self.err = done.stderr
+        self.results: list[Record] = json.loads(done.stdout)["results"]
+        self.trials = bench.trials()
+        self.finished = bench.finished()
+        self.header = json.loads((bench.folder / "run.json").read_text())
+        assert (bench.folder / "report.html").is_file()
+
+
+@pytest.fixture(scope="module", params=SWITCHES)
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
+    if not isinstance(found := ADAPTERS[request.param].find(), Found):
+        pytest.skip(f"{request.param} is not here: {found.remedy}")
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "plan.yaml").write_text(PLAN)
+    bench = Bench(folder / "runs")
+    bench.runs.mkdir()
+    yield Measured(bench, folder / "plan.yaml", "--switch", request.param)
+    bench.close()
+
+
+@pytest.mark.parametrize("scenario", DIRECTIONS)
+def test_every_frame_is_accounted_for(measured: Measured, scenario: str) -> None:
+    trials = [trial for trial in measured.trials if trial["point"]["scenario"] == scenario]
+    saturating = [trial for trial in trials if trial["role"] == "r_plus"]
+    assert sorted(trial["point"]["direction"] for trial in saturating) == sorted(DIRECTIONS[scenario])
+    for trial in trials:
+        assert_exact(trial)
+    for trial in saturating:
+        assert len(counts(trial)) == WAYS[trial["point"]["direction"]]
+        assert trial["switch"]["packets"] >= sum(way["forwarded_packets"] for way in counts(trial))
+    for trial in trials:
+        if trial["role"] == "latency":  # only where a saturating trial counted
+            assert 0 < trial["latency"]["probes_received"] <= trial["latency"]["probes_sent"]
+
+
+@pytest.mark.parametrize("scenario", DIRECTIONS)
+def test_every_result_has_the_fields_of_the_issue(measured: Measured, scenario: str) -> None:
+    results = [result for result in measured.results if result["scenario"] == scenario]
+    (label,) = (switch["label"] for switch in measured.header["switches"])
+    assert sorted(result["direction"] for result in results) == sorted(DIRECTIONS[scenario])
+    for result in results:
+        same = ("switch", "chain_length", "frame_size_bytes", "wire", "hosting")
+        assert [result[key] for key in same] == [label, int(scenario == "loopback"), 64, "virtio", "process"]
+        assert result["version"] == measured.header["switches"][0]["version"]
+        assert result["verdict"] in VERDICTS
+        counted = result["throughput_pps"] is not None
+        assert counted == (result["throughput_l1_gbps"] is not None) == (result["loss_ratio"] is not None)
+        assert counted or result["verdict_reasons"]
+        assert isinstance(result["latency_us"], dict)
+        assert "switch_cycles_per_packet" in result
+
+
+def test_the_run_says_that_it_is_complete(measured: Measured) -> None:
+    assert measured.finished is not None and measured.finished["status"] == "complete"
+    assert measured.header["schema_version"] == 1
+    assert "[1/" in measured.err, "a line a trial where there is no terminal"
+
+
+def small(*more: object, switch: str = "planed", scenario: str = "p2p") -> tuple[object, ...]:
+    where = ("--switch", switch, "--scenario", scenario, "--direction", "unidirectional", "--frame-size", "64")
+    return (*where, "--duration", "0.1", "--repeat", "1", "--loads", "none", *more)
+
+
+def test_a_switch_named_twice_is_measured_twice(bench: Bench) -> None:
+    run = Measured(bench, *small(switch="planed,planed"))
+    assert [switch["label"] for switch in run.header["switches"]] == ["planed", "planed#2"]
+    assert [result["switch"] for result in run.results] == ["planed", "planed#2"]
+    for trial in run.trials:
+        assert_exact(trial)
+    assert {trial["point"]["switch"] for trial in run.trials} == {"planed", "planed#2"}
+
+
+def test_a_chain_of_three(bench: Bench) -> None:
+    run = Measured(bench, *small("--chain-length", "3", scenario="loopback"))
+    assert {result["chain_length"] for result in run.results} == {3}
+    for trial in run.trials:
+        assert_exact(trial)
+        assert trial["switch"]["packets"] >= 4 * sum(way["forwarded_packets"] for way in counts(trial))
+
+
+def test_jumbo_frames(bench: Bench) -> None:
+    here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
+    run = Measured(bench, *small(switch=",".join(here), scenario="p2p,v2v"), "--frame-size", "9000")
+    assert {(result["switch"], result["scenario"]) for result in run.results} == {
+        (name, scenario) for name in here for scenario in ("p2p", "v2v")
+    }
+    assert {result["frame_size_bytes"] for result in run.results} == {9000}
+    for trial in run.trials:
+        assert_exact(trial)
+
+
+def test_the_veth_wire(bench: Bench) -> None:
+    try:
+        with Supervisor(Path("/tmp")) as supervisor:
+            VethWire.create(supervisor, ["n0"], cpus=frozenset({0})).close()
+    except StartError as error:
+        pytest.skip(f"no network namespaces here: {error}")
+    run = Measured(bench, *small("--wire", "veth"))
+    assert {result["wire"] for result in run.results} == {"veth"}
+    for trial in run.trials:
+        assert trial["verdict"]["kind"] != "invalid", trial["verdict"]
+        for way in counts(trial):
+            assert 0 < way["forwarded_packets"] <= way["offered_packets"]
+            assert (way["duplicate_packets"], way["corrupt_packets"]) == (0, 0)

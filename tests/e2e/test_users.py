@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where there is little: one CPU, no root, no switch. It runs where it can and says what that does to the numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+from e2e_rig import SWITCHES, Bench, assert_exact
+
+from planebench.switches import ADAPTERS
+from planebench.switches.base import Found
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
+
+NOBODY = 65534
+
+
+def tiny(*more: object, switch: str = "planed", scenario: str = "p2p") -> tuple[object, ...]:
+    where = ("--switch", switch, "--scenario", scenario, "--direction", "unidirectional", "--frame-size", "64")
+    return ("run", *where, "--duration", "0.1", "--repeat", "1", "--loads", "none", "--json", *more)
+
+
+def test_one_cpu_runs_and_says_that_the_numbers_do_not_count(bench: Bench) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    bench.prefix = ("taskset", "-c", str(cpu))
+    done = bench.run(*tiny())
+    (result,) = json.loads(done.stdout)["results"]
+    assert (result["verdict"], result["throughput_pps"]) == ("disturbed", None)
+    assert "switch and tester share one CPU: the numbers do not count" in result["verdict_reasons"]
+    assert "the numbers do not count" in done.stderr
+    (trial,) = bench.trials()
+    assert trial["evidence"]["shared_cpu"] is True
+    assert all(way["forwarded_packets"] <= way["offered_packets"] for way in trial["directions"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_without_root(bench: Bench) -> None:
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("setpriv is not here: apt-get install util-linux")
+    home = bench.base / "home"
+    home.mkdir()
+    bench.runs = home / "runs"
+    for path in (bench.base, home):
+        os.chown(path, NOBODY, NOBODY)
+    bench.prefix = (setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
+    bench.env = {"HOME": str(home), "TMPDIR": str(home)}
+    here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
+    process = bench.start(*tiny(switch=",".join(here), scenario="p2p,v2v"))
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    results = json.loads(out)["results"]
+    assert {(result["switch"], result["scenario"]) for result in results} == {
+        (name, scenario) for name in here for scenario in ("p2p", "v2v")
+    }
+    for trial in bench.trials():
+        assert_exact(trial)
+    assert {path.stat().st_uid for path in bench.runs.rglob("*")} == {NOBODY}
+    shutil.rmtree(home)
+    bench.assert_nothing_left()

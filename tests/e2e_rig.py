@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The planebench command as a process, and what it leaves behind: processes, files, interfaces."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PLANEBENCH = Path(sys.executable).parent / "planebench"
+PATIENCE_S = 60.0
+"""How long anything may take on a machine that is busy with something else."""
+SWITCHES = ("planed", "ovs-dpdk", "testpmd")
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Bench:
+    """One user's machine: a folder for runs, and a private run-time folder in which every process can be found."""
+
+    runs: Path
+    base: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="e2e-", dir="/tmp")))
+    prefix: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.interfaces = _interfaces()
+        self.hugepage_files = _hugepage_files()
+
+    def start(self, *arguments: object) -> subprocess.Popen[str]:
+        """In a session of its own: a signal to its group is what Ctrl-C in a terminal is."""
+        return subprocess.Popen(
+            [*self.prefix, str(PLANEBENCH), *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd="/",
+            start_new_session=True,
+            env=os.environ | {"XDG_RUNTIME_DIR": str(self.base), "PLANEBENCH_RUNS": str(self.runs)} | dict(self.env),
+        )
+
+    def run(self, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run to the end; the exit code must be ``code``, and nothing may be left."""
+        process = self.start(*arguments)
+        try:
+            out, err = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            raise
+        assert process.returncode == code, f"exit code {process.returncode}\n{err}"
+        self.assert_nothing_left()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    @property
+    def folder(self) -> Path:
+        """The one run there is."""
+        (folder,) = self.runs.iterdir()
+        return folder
+
+    def trials(self) -> list[Record]:
+        """Whole lines of trials.jsonl; empty while there is none."""
+        texts = [path.read_text() for path in self.runs.glob("*/trials.jsonl")]
+        return [json.loads(line) for text in texts for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def finished(self) -> Record | None:
+        path = self.folder / "finished.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def processes(self, *words: str) -> list[int]:
+        """Pids of all processes of this bench, or of those whose command line has all of the words."""
+        return [pid for pid in _pids_with(str(self.base)) if all(word in command_line(pid) for word in words)]
+
+    def wait_for(self, condition: Callable[[], object], what: str, process: subprocess.Popen[str]) -> None:
+        """Until the condition is true; fails when the command ends before, or after a minute."""
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert process.poll() is None, f"it ended before {what}: {process.communicate()}"
+            assert time.monotonic() < end, f"waited {PATIENCE_S:g} s in vain for {what}"
+            time.sleep(0.01)
+
+    def assert_nothing_left(self, within_s: float = 20.0) -> None:
+        """No process, private folder, socket, hugepage file, interface or network namespace of ours."""
+        end = time.monotonic() + within_s
+        while (left := self._left()) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not left, f"left behind: {left}"
+
+    def _left(self) -> list[str]:
+        return [
+            *(f"process {pid}: {command_line(pid)}" for pid in self.processes()),
+            *(str(path) for path in self.base.rglob("*")),
+            *sorted(_hugepage_files() - self.hugepage_files),
+            *sorted(_interfaces() - self.interfaces),
+        ]
+
+    def close(self) -> None:
+        """For the end of a test, passed or not."""
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def state(pid: int) -> str:
+    """R, S, T (stopped), Z, ...; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def counts(trial: Record) -> list[Record]:
+    return list(trial["directions"])
+
+
+def assert_exact(trial: Record) -> None:
+    """The ledger of a measured trial adds up; nothing was damaged, doubled, or came out at the wrong port."""
+    assert trial["verdict"]["kind"] != "invalid", trial["verdict"]
+    assert trial["offered_duration_ns"] == trial["intended_duration_ns"]
+    for way in counts(trial):
+        unsent = way["unsent_late_packets"] + way["unsent_ring_full_packets"]
+        assert way["offered_packets"] == way["intended_packets"] - unsent > 0
+        assert way["attempted_packets"] == way["offered_packets"] + way["refused_packets"]
+        assert 0 < way["forwarded_packets"] <= way["offered_packets"]
+        odd = ("duplicate_packets", "reordered_packets", "corrupt_packets")
+        assert [way[key] for key in odd] == [0, 0, 0]
+    assert trial["evidence"]["foreign_packets"] == 0
+    pps = trial["load"]["pps_per_direction"]
+    if pps is None:
+        assert all(way["unsent_late_packets"] == way["unsent_ring_full_packets"] == 0 for way in counts(trial))
+    else:
+        wanted = int(pps * trial["intended_duration_ns"] / 1e9)
+        assert all(abs(way["intended_packets"] - wanted) <= 1 for way in counts(trial))
+
+
+def _pids_with(text: str) -> list[int]:
+    """Living processes that have the text in their environment or command line, this one not."""
+    found, wanted = [], text.encode()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid() or state(int(entry.name)) in ("", "Z", "X"):
+            continue
+        try:
+            where = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if wanted in where:
+            found.append(int(entry.name))
+    return found
+
+
+def _interfaces() -> set[str]:
+    return {f"interface {path.name}" for path in Path("/sys/class/net").iterdir()}
+
+
+def _hugepage_files() -> set[str]:
+    folders = (Path("/dev/hugepages"), Path("/var/run/dpdk"), Path("/var/run/netns"))
+    return {str(path) for folder in folders if folder.is_dir() for path in folder.iterdir()}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From planed's own words to the counts of a trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planebench.measure.counts import received_total, tester_counts
+from planebench.model.records import Direction
+from planebench.scenarios import build, flows
+from planebench.stats.histogram import merge, summarise
+
+Stats = dict[str, Any]
+
+
+def generator(port: str, **changes: Any) -> Stats:
+    values = {
+        "intended_packets": 1000,
+        "offered_packets": 990,
+        "unsent_late_packets": 4,
+        "unsent_ring_full_packets": 6,
+        "attempted_packets": 1010,
+        "refused_packets": 20,
+        "probes_sent": 0,
+        "duration_ns": 100_000_000,
+    }
+    return {"name": f"gen-{port}", "kind": "generator", "drops": {"tx_full": 0}, "generator": {**values, **changes}}
+
+
+def monitor(port: str, *streams: Stats, **changes: Any) -> Stats:
+    values = {"received_packets": 0, "foreign_packets": 0, "stale_packets": 0, "bursts": 50, "full_bursts": 5}
+    seen = {**values, **changes, "streams": list(streams)}
+    return {"name": f"mon-{port}", "kind": "monitor", "drops": {"tx_full": 0}, "monitor": seen}
+
+
+def stream(number: int, forwarded: int, **changes: Any) -> Stats:
+    values = {"duplicate_packets": 0, "reordered_packets": 0, "corrupt_packets": 0, "probes_received": 0}
+    latency = {"overflow": 0, "counts": []}
+    return {"stream": number, "forwarded_packets": forwarded, **values, "latency": latency, **changes}
+
+
+def worker(**changes: int) -> Stats:
+    values = {"gaps": 0, "gap_sum_ns": 0, "gap_max_ns": 0, "gap_threshold_ns": 100_000, "busy_cycles": 0}
+    return {**values, **changes}
+
+
+def stats(*tasks: Stats, workers: tuple[Stats, ...] = (worker(),)) -> Stats:
+    return {"tsc_hz": 2_600_000_000, "tasks": list(tasks), "workers": list(workers)}
+
+
+def p2p(direction: Direction = "unidirectional") -> Any:
+    return flows(build("p2p"), direction)
+
+
+def test_one_direction() -> None:
+    came = stream(0, 980, duplicate_packets=1, reordered_packets=2, corrupt_packets=3)
+    got = tester_counts(stats(generator("n0"), generator("n1"), monitor("n0"), monitor("n1", came)), p2p())
+    (counts,) = got.directions
+    assert counts.name == "n0->n1"
+    assert (counts.intended_packets, counts.offered_packets, counts.forwarded_packets) == (1000, 990, 980)
+    assert (counts.duplicate_packets, counts.reordered_packets, counts.corrupt_packets) == (1, 2, 3)
+    assert (counts.unsent_late_packets, counts.unsent_ring_full_packets) == (4, 6)
+    assert (counts.attempted_packets, counts.refused_packets) == (1010, 20)
+    assert (counts.monitor_bursts, counts.monitor_full_bursts) == (50, 5)
+    assert counts.lost_packets == 10 and counts.unsent_packets == 10
+    assert counts.loss_ratio == pytest.approx(0.02)
+    assert got.duration_ns == 100_000_000
+    assert got.tsc_hz == 2_600_000_000
+    assert got.latency is None
+
+
+def test_flat_out_intends_what_it_offers() -> None:
+    sent = generator("n0", intended_packets=None, unsent_late_packets=0, unsent_ring_full_packets=0)
+    (counts,) = tester_counts(stats(sent, monitor("n1", stream(0, 495))), p2p()).directions
+    assert (counts.intended_packets, counts.offered_packets, counts.unsent_packets) == (990, 990, 0)
+    assert counts.loss_ratio == pytest.approx(0.5)
+
+
+def test_both_directions_are_kept_apart() -> None:
+    both = (generator("n0"), generator("n1", offered_packets=500, duration_ns=7))
+    monitors = (monitor("n0", stream(1, 400)), monitor("n1", stream(0, 980)))
+    there, back = tester_counts(stats(*both, *monitors), p2p("bidirectional")).directions
+    assert (there.name, there.offered_packets, there.forwarded_packets) == ("n0->n1", 990, 980)
+    assert (back.name, back.offered_packets, back.forwarded_packets) == ("n1->n0", 500, 400)
+
+
+def test_reversed_p2v_and_the_echo_of_v2v() -> None:
+    reverse = flows(build("p2v"), "reversed")
+    (counts,) = tester_counts(stats(generator("v0"), monitor("n0", stream(1, 7)), monitor("v0")), reverse).directions
+    assert (counts.name, counts.forwarded_packets) == ("v0->n0", 7)
+    echo = flows(build("v2v", echo=True), "unidirectional")
+    (counts,) = tester_counts(stats(generator("v0"), monitor("v0", stream(0, 8))), echo).directions
+    assert (counts.name, counts.forwarded_packets) == ("v0->v0", 8)
+
+
+def test_a_stream_that_never_came_is_zero() -> None:
+    (counts,) = tester_counts(stats(generator("n0"), monitor("n0"), monitor("n1")), p2p()).directions
+    assert (counts.forwarded_packets, counts.lost_packets) == (0, 990)
+
+
+def test_frames_at_the_wrong_port_are_misdirected() -> None:
+    own = stream(0, 5)  # came back to where it was sent
+    twice = stream(1, 3)  # of a generator that did not send
+    got = tester_counts(stats(generator("n0"), monitor("n0", own), monitor("n1", stream(0, 900), twice)), p2p())
+    assert got.misdirected_packets == 8
+    assert got.directions[0].forwarded_packets == 900
+
+
+def test_foreign_and_stale_frames_of_all_monitors() -> None:
+    monitors = (
+        monitor("n0", foreign_packets=1, stale_packets=10, received_packets=5),
+        monitor("n1", foreign_packets=2, stale_packets=20, received_packets=7),
+    )
+    got = tester_counts(stats(generator("n0"), *monitors), p2p())
+    assert (got.foreign_packets, got.stale_packets) == (3, 30)
+    assert received_total(stats(generator("n0"), *monitors)) == 12
+
+
+def test_gaps_are_counted_together_and_timed_by_the_worst_worker() -> None:
+    workers = (
+        worker(gaps=2, gap_sum_ns=300, gap_max_ns=200, busy_cycles=10),
+        worker(gaps=3, gap_sum_ns=900, gap_max_ns=100, busy_cycles=30),
+    )
+    got = tester_counts(stats(generator("n0"), monitor("n1"), workers=workers), p2p())
+    assert (got.poll_gaps, got.poll_gap_sum_ns, got.poll_gap_max_ns) == (5, 900, 200)
+    assert (got.poll_gap_threshold_ns, got.busy_cycles) == (100_000, 30)
+
+
+def test_drops_of_vnfs_alone() -> None:
+    vnfs = [{"name": f"vnf{n}", "kind": "l2fwd", "drops": {"tx_full": n, "runt": 10 * n}} for n in (1, 2)]
+    got = tester_counts(stats(generator("n0"), monitor("n1"), *vnfs), p2p())
+    assert got.vnf_drops == 33
+
+
+def test_probes_of_both_directions_go_into_one_histogram() -> None:
+    there = stream(0, 990, probes_received=3, latency={"overflow": 1, "counts": [[1000, 2]]})
+    back = stream(1, 990, probes_received=2, latency={"overflow": 0, "counts": [[3000, 2]]})
+    sent = (generator("n0", probes_sent=4), generator("n1", probes_sent=2))
+    got = tester_counts(stats(*sent, monitor("n0", back), monitor("n1", there)), p2p("bidirectional"))
+    assert got.latency is not None
+    assert (got.latency.probes_sent, got.latency.probes_received, got.latency.overflow) == (6, 5, 1)
+    summary = summarise(merge([got.latency.histogram]))
+    assert summary is not None
+    assert summary.p50 <= 3.001 and summary.max >= 3.0
+
+
+def test_probes_that_all_got_lost_are_a_record_without_samples() -> None:
+    got = tester_counts(stats(generator("n0", probes_sent=4), monitor("n1")), p2p())
+    assert got.latency is not None
+    assert (got.latency.probes_sent, got.latency.probes_received) == (4, 0)
+    assert summarise(merge([got.latency.histogram])) is None

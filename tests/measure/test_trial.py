@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One trial on a topology that is not real: what is read when, and what becomes of a death."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from builders import make_point
+
+from planebench.measure import distance
+from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance
+from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, unmeasured
+from planebench.model.errors import DiedError, StartError
+from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
+
+NEAR, FAR = CoreDistance(60.0, "near"), CoreDistance(300.0, "far")
+FLAT_OUT = Load("saturating")
+
+
+class FakeLive:
+    """Stands in for LiveTopology: writes down what it is asked, and answers as a saturated switch would."""
+
+    def __init__(self, *, misdirected: int = 0, dies_in: str = "", forwarded: int = 900) -> None:
+        self.asked: list[Any] = []
+        self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
+        self.placement = SimpleNamespace(switch_cpu=0, tester_cpus=(0,), shared=False)
+        self.switch = SimpleNamespace(counters=self._counters)
+        self._busy = 0
+
+    def _note(self, what: str, *more: Any) -> None:
+        self.asked.append((what, *more))
+        if what == self.dies_in:
+            raise DiedError("switch (pid 7) was killed by SIGKILL; its last log lines:\nout of luck")
+
+    def _counters(self) -> SwitchCycles:
+        self._note("counters")
+        self._busy += 260_000_000
+        return SwitchCycles(busy_cycles=self._busy, idle_cycles=0, packets=self._busy // 100, drops={"full": 3})
+
+    def resume(self) -> None:
+        self._note("resume")
+
+    def pause(self) -> None:
+        self._note("pause")
+
+    def check(self) -> None:
+        self._note("check")
+
+    def threads(self) -> tuple[Any, ...]:
+        return ()
+
+    def set_echo(self, echo: bool) -> None:
+        self._note("echo", echo)
+
+    def send(self, flows: Any, size: int, duration_s: float, pps: float | None, probe_rate_pps: int = 0) -> Any:
+        self._note("send", [flow.name for flow in flows], size, duration_s, pps, probe_rate_pps)
+        sent = {"intended_packets": None, "offered_packets": 1000, "duration_ns": int(duration_s * 1e9)}
+        zero = dict.fromkeys(("unsent_late_packets", "unsent_ring_full_packets", "probes_sent"), 0)
+        attempts = {"attempted_packets": 2000, "refused_packets": 1000}
+        nothing = dict.fromkeys(("duplicate_packets", "reordered_packets", "corrupt_packets", "probes_received"), 0)
+        come = [{"stream": 0, "forwarded_packets": self.forwarded, **nothing}]
+        come += [{"stream": 1, "forwarded_packets": self.misdirected, **nothing}] if self.misdirected else []
+        seen = {"foreign_packets": 0, "stale_packets": 0, "bursts": 9, "full_bursts": 0, "streams": come}
+        gaps = dict.fromkeys(("gaps", "gap_sum_ns", "gap_max_ns", "busy_cycles"), 0) | {"gap_threshold_ns": 100_000}
+        tasks = [
+            {"name": f"gen-{flow.sender_port}", "kind": "generator", "drops": {}, "generator": sent | zero | attempts}
+            for flow in flows
+        ]
+        tasks += [
+            {"name": f"mon-{flow.receiver_port}", "kind": "monitor", "drops": {}, "monitor": seen} for flow in flows
+        ]
+        return {"tsc_hz": 2_600_000_000, "tasks": tasks, "workers": [gaps]}
+
+
+def request(point: Point | None = None, **changes: Any) -> TrialRequest:
+    values = {"point": point or make_point(), "role": "r_plus", "load": FLAT_OUT, "duration_s": 0.1}
+    return TrialRequest(**{**values, **changes})
+
+
+def near() -> CoreDistance | None:
+    return NEAR
+
+
+def test_a_trial_is_resumed_sent_read_checked_and_paused() -> None:
+    live = FakeLive()
+    trial = run_trial(live, request(), near)  # type: ignore[arg-type]
+    assert [asked[0] for asked in live.asked] == ["resume", "echo", "counters", "send", "counters", "check", "pause"]
+    assert live.asked[3] == ("send", ["n0->n1"], 64, 0.1, None, 0)
+    assert trial.verdict == Verdict(VerdictKind.VALID)
+    assert (trial.intended_duration_ns, trial.offered_duration_ns) == (100_000_000, 100_000_000)
+    assert trial.throughput_pps == pytest.approx(9000)
+    assert (trial.evidence.distance_before, trial.evidence.distance_after) == (NEAR, NEAR)
+    assert (trial.switch.busy_cycles, trial.switch.idle_cycles) == (260_000_000, 0)
+    assert trial.started_at.endswith("Z")
+
+
+def test_a_warm_up_of_the_same_load_goes_before_and_is_not_counted() -> None:
+    live = FakeLive()
+    wanted = request(load=Load("0.50", 5000.0), role="latency", warmup_s=0.05, probe_rate_pps=77)
+    trial = run_trial(live, wanted, near)  # type: ignore[arg-type]
+    sends = [asked[3:] for asked in live.asked if asked[0] == "send"]
+    assert sends == [(0.05, 5000.0, 0), (0.1, 5000.0, 77)]
+    assert [asked[0] for asked in live.asked].index("counters") > [asked[0] for asked in live.asked].index("send")
+    assert trial.offered_duration_ns == 100_000_000
+
+
+def test_v2v_latency_is_echoed() -> None:
+    live = FakeLive()
+    trial = run_trial(live, request(make_point("planed", "v2v"), echo=True), near)  # type: ignore[arg-type]
+    assert ("echo", True) in live.asked
+    assert [d.name for d in trial.directions] == ["v0->v0"]
+
+
+def test_frames_at_the_wrong_port_make_it_invalid() -> None:
+    trial = run_trial(FakeLive(misdirected=5), request(), near)  # type: ignore[arg-type]
+    reason = "5 frames came out at a port where they do not belong"
+    assert trial.verdict == Verdict(VerdictKind.INVALID, (reason,))
+
+
+def test_a_change_of_band_is_seen() -> None:
+    distances = iter((NEAR, FAR))
+    trial = run_trial(FakeLive(), request(), lambda: next(distances))  # type: ignore[arg-type]
+    assert trial.verdict.kind is VerdictKind.DISTURBED
+    assert trial.band is None
+
+
+@pytest.mark.parametrize("moment", ["resume", "echo", "send", "counters", "check", "pause"])
+def test_a_death_at_any_moment_is_an_invalid_trial_with_its_log(moment: str) -> None:
+    trial = run_trial(FakeLive(dies_in=moment), request(), near)  # type: ignore[arg-type]
+    assert trial.verdict.kind is VerdictKind.INVALID
+    assert trial.verdict.reasons[0].endswith("its last log lines:\nout of luck")
+    assert trial.offered_duration_ns == 0
+    assert trial.throughput_pps == 0
+
+
+def test_unmeasured_keeps_what_was_asked_and_counts_nothing() -> None:
+    wanted = request(make_point("ovs-dpdk", "p2p", direction="bidirectional"), repetition=2, role="latency")
+    trial = unmeasured(wanted, Verdict(VerdictKind.INVALID, ("it died",)))
+    assert (trial.point, trial.role, trial.load, trial.repetition) == (wanted.point, "latency", FLAT_OUT, 2)
+    assert [d.name for d in trial.directions] == ["n0->n1", "n1->n0"]
+    assert (trial.forwarded_packets, trial.loss_ratio, trial.intended_duration_ns) == (0, 0.0, 100_000_000)
+
+
+def test_cycles_are_those_of_the_trial_alone() -> None:
+    before = SwitchCycles(busy_cycles=1000, idle_cycles=500, packets=50, drops={"full": 3, "runt": 1})
+    after = SwitchCycles(busy_cycles=1800, idle_cycles=9999, packets=90, drops={"full": 5, "runt": 1, "new": 2})
+    cycles = cycles_of_trial(before, after, 1000)
+    assert cycles == SwitchCycles(800, 200, 40, {"full": 2, "new": 2})
+    assert cycles.busy_share == pytest.approx(0.8)
+    assert cycles.cycles_per_packet == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (SwitchCycles(), SwitchCycles(), SwitchCycles()),
+        (SwitchCycles(busy_cycles=5), SwitchCycles(), SwitchCycles()),
+        (SwitchCycles(), SwitchCycles(busy_cycles=5, packets=1), SwitchCycles()),
+        (SwitchCycles(busy_cycles=0), SwitchCycles(busy_cycles=2000), SwitchCycles(2000, 0)),
+        (SwitchCycles(packets=1), SwitchCycles(packets=4), SwitchCycles(packets=3)),
+    ],
+    ids=["nothing-known", "gone", "new", "busier-than-the-trial", "packets-alone"],
+)
+def test_unknown_cycles_stay_unknown(before: SwitchCycles, after: SwitchCycles, expected: SwitchCycles) -> None:
+    assert cycles_of_trial(before, after, 1000) == expected
+
+
+def test_bands() -> None:
+    assert band_of(40.0).band == band_of(NEAR_LIMIT_NS - 0.1).band == "near"
+    assert band_of(NEAR_LIMIT_NS).band == band_of(390.0).band == "far"
+
+
+def test_one_cpu_is_at_no_distance_from_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distance.subprocess, "run", lambda *_, **__: pytest.fail("nothing to measure"))
+    assert measure_distance("planed", 1, 1) == CoreDistance(0.0, "same")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ('echo "{\\"median_ns\\": 61.5}"', CoreDistance(61.5, "near")),
+        ('test "$1 $2" = "--core-distance 0,1" && echo "{\\"median_ns\\": 261.5}"', CoreDistance(261.5, "far")),
+        ("echo nothing", None),
+        ('echo "{}"', None),
+        ("exit 1", None),
+    ],
+)
+def test_distance_comes_from_planed_or_is_unknown(tmp_path: Any, script: str, expected: CoreDistance | None) -> None:
+    planed = tmp_path / "planed"
+    planed.write_text(f"#!/bin/sh\n{script}\n")
+    planed.chmod(0o755)
+    assert measure_distance(planed, 0, 1) == expected
+    assert measure_distance(tmp_path / "absent", 0, 1) is None
+
+
+def test_errors_of_a_start_are_deaths_too() -> None:
+    class Refuses(FakeLive):
+        def send(self, *_: Any, **__: Any) -> Any:
+            raise StartError("planed refused traffic.start")
+
+    trial = run_trial(Refuses(), request(), near)  # type: ignore[arg-type]
+    assert trial.verdict == Verdict(VerdictKind.INVALID, ("planed refused traffic.start",))

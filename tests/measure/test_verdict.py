@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every kind of verdict and every reason for it, at the limit and one step over it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planebench.measure.verdict import judge
+from planebench.model.records import (
+    CoreDistance,
+    DirectionCounts,
+    Evidence,
+    Role,
+    SwitchCycles,
+    ThreadEvidence,
+    Verdict,
+    VerdictKind,
+)
+
+SECOND_NS = 1_000_000_000
+NEAR, FAR = CoreDistance(62.0, "near"), CoreDistance(261.0, "far")
+BUSY = SwitchCycles(busy_cycles=95, idle_cycles=5)
+UNKNOWN = SwitchCycles()
+
+
+def counts(**changes: Any) -> DirectionCounts:
+    """A thousand frames, all arrived; the port refused a tenth of the attempts, as of a saturated switch."""
+    values = {"intended_packets": 1000, "offered_packets": 1000, "forwarded_packets": 1000}
+    bursts = {"attempted_packets": 1100, "refused_packets": 100, "monitor_bursts": 100}
+    return DirectionCounts("n0->n1", **{**values, **bursts, **changes})
+
+
+def thread(wait_ns: int, owner: str = "switch") -> ThreadEvidence:
+    return ThreadEvidence(owner, "pmd-c01", 1, SECOND_NS, wait_ns, 14)  # type: ignore[arg-type]
+
+
+def verdict(
+    *directions: DirectionCounts,
+    role: Role = "r_plus",
+    flat_out: bool = True,
+    duration_ns: int = SECOND_NS,
+    evidence: Evidence | None = None,
+    switch: SwitchCycles = BUSY,
+) -> Verdict:
+    return judge(role, flat_out, duration_ns, directions or (counts(),), evidence or Evidence(), switch)
+
+
+def test_a_saturated_switch_is_valid() -> None:
+    assert verdict() == Verdict(VerdictKind.VALID)
+    assert verdict(counts(), counts()) == Verdict(VerdictKind.VALID)
+
+
+INVALID = {
+    "negative-loss": (counts(forwarded_packets=1001), "n0->n1: 1001 frames came, only 1000 were sent"),
+    "sent-too-much": (counts(intended_packets=999), "n0->n1: 1000 frames were sent, only 999 were intended"),
+    "unexplained": (
+        counts(intended_packets=1010, unsent_late_packets=4, unsent_ring_full_packets=5),
+        "n0->n1: 10 frames were not sent, but the generator accounts for 9",
+    ),
+    "explained-too-much": (
+        counts(unsent_late_packets=1),
+        "n0->n1: 0 frames were not sent, but the generator accounts for 1",
+    ),
+    "nothing-sent": (
+        counts(intended_packets=0, offered_packets=0, forwarded_packets=0),
+        "n0->n1: the generator sent nothing",
+    ),
+    "nothing-came": (counts(forwarded_packets=0), "n0->n1: the switch forwarded nothing"),
+}
+
+
+@pytest.mark.parametrize(("direction", "reason"), INVALID.values(), ids=INVALID)
+def test_counts_that_do_not_add_up_are_invalid(direction: DirectionCounts, reason: str) -> None:
+    given = verdict(direction)
+    assert given.kind is VerdictKind.INVALID
+    assert reason in given.reasons
+    assert verdict(counts(), direction, counts()).reasons == given.reasons, "whichever direction it is"
+
+
+def test_unsent_frames_that_are_accounted_for_are_not_invalid() -> None:
+    explained = counts(intended_packets=1009, unsent_late_packets=4, unsent_ring_full_packets=5)
+    assert verdict(explained, flat_out=False).kind is VerdictKind.VALID
+
+
+DISTURBED = {
+    "switch-thread": (
+        {"threads": (thread(0, "tester"), thread(20_000_001))},
+        {"threads": (thread(20_000_000),)},
+        "switch thread pmd-c01 waited for its CPU 2.0% of the time (14 involuntary switches)",
+    ),
+    "tester-thread": (
+        {"threads": (thread(500_000_000, "tester"),)},
+        {"threads": (thread(20_000_000, "tester"),)},
+        "tester thread pmd-c01 waited for its CPU 50.0% of the time (14 involuntary switches)",
+    ),
+    "poll-gaps": (
+        {"poll_gap_sum_ns": 30_000_000, "poll_gap_threshold_ns": 100_000},
+        {"poll_gap_sum_ns": 20_000_000, "poll_gap_threshold_ns": 100_000},
+        "tester poll gaps over 100 us took 3.0% of the time",
+    ),
+    "steal": ({"steal_ns": 30_000_000}, {"steal_ns": 20_000_000}, "the hypervisor took 3.0% of the CPU time"),
+    "band": (
+        {"distance_before": NEAR, "distance_after": FAR},
+        {"distance_before": FAR, "distance_after": FAR},
+        "the core distance changed from near (62 ns) to far (261 ns)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("over", "at", "reason"), DISTURBED.values(), ids=DISTURBED)
+def test_a_poller_that_lost_its_core_is_disturbed(over: dict[str, Any], at: dict[str, Any], reason: str) -> None:
+    assert verdict(evidence=Evidence(**over)) == Verdict(VerdictKind.DISTURBED, (reason,))
+    assert verdict(evidence=Evidence(**at)).kind is VerdictKind.VALID
+
+
+def test_a_distance_that_is_not_known_disturbs_nothing() -> None:
+    assert verdict(evidence=Evidence(distance_before=NEAR)).kind is VerdictKind.VALID
+
+
+def test_one_cpu_for_all_never_counts() -> None:
+    given = verdict(evidence=Evidence(shared_cpu=True))
+    assert given == Verdict(VerdictKind.DISTURBED, ("switch and tester share one CPU: the numbers do not count",))
+
+
+@pytest.mark.parametrize(
+    ("limit_ns", "evidence"),
+    [(5_000_000, lambda ns: Evidence(threads=(thread(ns),))), (5_000_000, lambda ns: Evidence(poll_gap_sum_ns=ns))],
+    ids=["wait", "poll-gaps"],
+)
+def test_latency_trials_are_judged_four_times_as_hard(limit_ns: int, evidence: Any) -> None:
+    def kind(ns: int, role: Role) -> VerdictKind:
+        return verdict(role=role, flat_out=False, evidence=evidence(ns)).kind
+
+    assert kind(limit_ns, "latency") is VerdictKind.VALID
+    assert kind(limit_ns + 1, "latency") is VerdictKind.DISTURBED
+    assert kind(4 * limit_ns, "r_plus") is VerdictKind.VALID
+    assert kind(4 * limit_ns + 1, "r_plus") is VerdictKind.DISTURBED
+
+
+def test_the_clock_of_steal_is_too_coarse_for_less_than_one_tick() -> None:
+    tick = Evidence(steal_ns=10_000_000)
+    assert verdict(duration_ns=SECOND_NS // 10, evidence=tick).kind is VerdictKind.VALID
+    assert verdict(duration_ns=SECOND_NS // 10, evidence=Evidence(steal_ns=10_000_001)).kind is VerdictKind.DISTURBED
+
+
+FLAT_OUT_LIMITED = {
+    "idle-switch": (
+        counts(),
+        SwitchCycles(busy_cycles=94, idle_cycles=6),
+        "the switch was busy only 94% of the time",
+    ),
+    "no-loss-no-refusal": (
+        counts(refused_packets=11),  # of 1100: 1 %
+        UNKNOWN,
+        "the switch took every frame and lost none: it was not saturated",
+    ),
+    "loss-too-small": (
+        counts(refused_packets=0, forwarded_packets=999),
+        UNKNOWN,
+        "the switch took every frame and lost none: it was not saturated",
+    ),
+    "monitor-behind": (
+        counts(monitor_full_bursts=51, forwarded_packets=998),
+        BUSY,
+        "n0->n1: the monitor was behind (51.0% of its bursts were full), so frames were lost on the tester's side",
+    ),
+}
+
+
+@pytest.mark.parametrize(("direction", "switch", "reason"), FLAT_OUT_LIMITED.values(), ids=FLAT_OUT_LIMITED)
+def test_a_switch_that_was_not_saturated_is_tester_limited(
+    direction: DirectionCounts, switch: SwitchCycles, reason: str
+) -> None:
+    assert verdict(direction, switch=switch) == Verdict(VerdictKind.TESTER_LIMITED, (reason,))
+
+
+@pytest.mark.parametrize(
+    ("direction", "switch"),
+    [
+        (counts(refused_packets=12), UNKNOWN),
+        (counts(refused_packets=0, forwarded_packets=998), UNKNOWN),
+        (counts(refused_packets=0), BUSY),
+        (counts(monitor_full_bursts=50, forwarded_packets=998), BUSY),
+        (counts(monitor_full_bursts=51, forwarded_packets=999), BUSY),
+    ],
+    ids=["refusals", "loss", "busy", "monitor-keeps-up", "monitor-lost-next-to-nothing"],
+)
+def test_one_sign_of_saturation_is_enough(direction: DirectionCounts, switch: SwitchCycles) -> None:
+    assert verdict(direction, switch=switch).kind is VerdictKind.VALID
+
+
+def test_one_saturated_direction_saturates_a_switch_that_tells_nothing() -> None:
+    idle = counts(refused_packets=0)
+    assert verdict(idle, idle, switch=UNKNOWN).kind is VerdictKind.TESTER_LIMITED
+    assert verdict(idle, counts(), switch=UNKNOWN).kind is VerdictKind.VALID
+
+
+def test_a_late_generator_is_tester_limited_when_paced() -> None:
+    late = counts(intended_packets=1011, unsent_late_packets=11)
+    reason = "n0->n1: the generator was late for 1.1% of its frames"
+    assert verdict(late, flat_out=False) == Verdict(VerdictKind.TESTER_LIMITED, (reason,))
+    punctual = counts(offered_packets=990, forwarded_packets=990, unsent_late_packets=10)
+    assert verdict(punctual, flat_out=False).kind is VerdictKind.VALID
+
+
+def test_a_paced_trial_needs_no_saturation() -> None:
+    idle = SwitchCycles(busy_cycles=1, idle_cycles=99)
+    assert verdict(counts(refused_packets=0), flat_out=False, switch=idle).kind is VerdictKind.VALID
+
+
+def test_ring_full_frames_of_a_paced_trial_are_the_switch_s_loss() -> None:
+    full = counts(intended_packets=2000, unsent_ring_full_packets=1000)
+    assert verdict(full, flat_out=False).kind is VerdictKind.VALID
+
+
+def test_the_worst_kind_speaks_alone() -> None:
+    broken, limited = counts(forwarded_packets=1001), SwitchCycles(busy_cycles=1, idle_cycles=99)
+    disturbed = Evidence(shared_cpu=True, steal_ns=SECOND_NS)
+    assert verdict(broken, evidence=disturbed, switch=limited).kind is VerdictKind.INVALID
+    both = verdict(evidence=disturbed, switch=limited)
+    assert (both.kind, len(both.reasons)) == (VerdictKind.DISTURBED, 2)
+    assert verdict(switch=limited).kind is VerdictKind.TESTER_LIMITED
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [("duplicate_packets", "duplicated"), ("reordered_packets", "reordered"), ("corrupt_packets", "damaged")],
+)
+def test_what_a_switch_does_to_frames_is_a_remark(key: str, word: str) -> None:
+    assert verdict(counts(**{key: 1})) == Verdict(VerdictKind.VALID, (f"n0->n1: {word} frames were received",))
+
+
+def test_a_trial_of_no_length_divides_nothing_by_zero() -> None:
+    assert verdict(duration_ns=0, evidence=Evidence(threads=(thread(1),))).kind is VerdictKind.DISTURBED
