@@ -17,11 +17,23 @@ from pathlib import Path
 from typing import Any
 
 PLANEBENCH = Path(sys.executable).parent / "planebench"
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """How long anything may take on a machine that is busy with something else."""
 SWITCHES = ("planed", "ovs-dpdk", "testpmd")
 
 Record = dict[str, Any]
+
+PLAN = """# SPDX-License-Identifier: BSD-3-Clause
+# Short trials, none of them repeated: it is their counts that matter here.
+version: 1
+name: short
+switches: [planed]
+scenarios: [p2p]
+directions: [unidirectional]
+frame_sizes_bytes: [64]
+throughput: {duration_s: 0.1, repetitions: 1, retries: 0}
+latency: {loads: [], duration_s: 0.1, probe_rate_pps: 2000, v2v_pps: 20000}
+"""
 
 
 @dataclass
@@ -34,6 +46,9 @@ class Bench:
     env: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.runs.mkdir()
+        self.plan = self.runs.with_name("plan.yaml")
+        self.plan.write_text(PLAN)
         self.interfaces = _interfaces()
         self.hugepage_files = _hugepage_files()
 
@@ -82,7 +97,7 @@ class Bench:
         return [pid for pid in _pids_with(str(self.base)) if all(word in command_line(pid) for word in words)]
 
     def wait_for(self, condition: Callable[[], object], what: str, process: subprocess.Popen[str]) -> None:
-        """Until the condition is true; fails when the command ends before, or after a minute."""
+        """Until the condition is true; fails when the command ends before that."""
         end = time.monotonic() + PATIENCE_S
         while not condition():
             assert process.poll() is None, f"it ended before {what}: {process.communicate()}"
@@ -99,7 +114,7 @@ class Bench:
     def _left(self) -> list[str]:
         return [
             *(f"process {pid}: {command_line(pid)}" for pid in self.processes()),
-            *(str(path) for path in self.base.rglob("*")),
+            *(str(path) for path in self.base.iterdir()),
             *sorted(_hugepage_files() - self.hugepage_files),
             *sorted(_interfaces() - self.interfaces),
         ]
@@ -127,6 +142,11 @@ def state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
+
+
+def one_line(text: str) -> str:
+    """As it was before the terminal's width broke it."""
+    return " ".join(text.split())
 
 
 def counts(trial: Record) -> list[Record]:

@@ -23,7 +23,6 @@ def needs_planed() -> None:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     it = Bench(tmp_path / "runs")
-    it.runs.mkdir()
     yield it
     it.close()
 

@@ -22,16 +22,6 @@ from planebench.switches.base import Found
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 
-PLAN = """# SPDX-License-Identifier: BSD-3-Clause
-version: 1
-name: all-scenarios
-switches: [planed]
-scenarios: [p2p, p2v, v2v, loopback]
-directions: [unidirectional, bidirectional, reversed]
-frame_sizes_bytes: [64]
-throughput: {duration_s: 0.1, repetitions: 1, retries: 0}
-latency: {loads: [0.5], duration_s: 0.1, probe_rate_pps: 2000, v2v_pps: 20000}
-"""
 WAYS = {"unidirectional": 1, "bidirectional": 2, "reversed": 1}
 DIRECTIONS = {
     "p2p": {"unidirectional", "bidirectional"},
@@ -46,7 +36,7 @@ class Measured:
     """A run of one switch: the trials, and what ``--json`` printed."""
 
     def __init__(self, bench: Bench, *arguments: object) -> None:
-        done = bench.run("run", *arguments, "--json")
+        done = bench.run("run", bench.plan, *arguments, "--json")
         self.err = done.stderr
         self.results: list[Record] = json.loads(done.stdout)["results"]
         self.trials = bench.trials()
@@ -59,11 +49,9 @@ class Measured:
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     if not isinstance(found := ADAPTERS[request.param].find(), Found):
         pytest.skip(f"{request.param} is not here: {found.remedy}")
-    folder = tmp_path_factory.mktemp(request.param)
-    (folder / "plan.yaml").write_text(PLAN)
-    bench = Bench(folder / "runs")
-    bench.runs.mkdir()
-    yield Measured(bench, folder / "plan.yaml", "--switch", request.param)
+    bench = Bench(tmp_path_factory.mktemp(request.param) / "runs")
+    all_of = {"switch": request.param, "scenario": ",".join(DIRECTIONS), "direction": ",".join(WAYS), "loads": "0.5"}
+    yield Measured(bench, *(f"--{option}={value}" for option, value in all_of.items()))
     bench.close()
 
 
@@ -105,13 +93,8 @@ def test_the_run_says_that_it_is_complete(measured: Measured) -> None:
     assert "[1/" in measured.err, "a line a trial where there is no terminal"
 
 
-def small(*more: object, switch: str = "planed", scenario: str = "p2p") -> tuple[object, ...]:
-    where = ("--switch", switch, "--scenario", scenario, "--direction", "unidirectional", "--frame-size", "64")
-    return (*where, "--duration", "0.1", "--repeat", "1", "--loads", "none", *more)
-
-
 def test_a_switch_named_twice_is_measured_twice(bench: Bench) -> None:
-    run = Measured(bench, *small(switch="planed,planed"))
+    run = Measured(bench, "--switch", "planed,planed")
     assert [switch["label"] for switch in run.header["switches"]] == ["planed", "planed#2"]
     assert [result["switch"] for result in run.results] == ["planed", "planed#2"]
     for trial in run.trials:
@@ -120,7 +103,7 @@ def test_a_switch_named_twice_is_measured_twice(bench: Bench) -> None:
 
 
 def test_a_chain_of_three(bench: Bench) -> None:
-    run = Measured(bench, *small("--chain-length", "3", scenario="loopback"))
+    run = Measured(bench, "--scenario", "loopback", "--chain-length", "3")
     assert {result["chain_length"] for result in run.results} == {3}
     for trial in run.trials:
         assert_exact(trial)
@@ -129,7 +112,7 @@ def test_a_chain_of_three(bench: Bench) -> None:
 
 def test_jumbo_frames(bench: Bench) -> None:
     here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
-    run = Measured(bench, *small(switch=",".join(here), scenario="p2p,v2v"), "--frame-size", "9000")
+    run = Measured(bench, "--switch", ",".join(here), "--scenario", "p2p,v2v", "--frame-size", "9000")
     assert {(result["switch"], result["scenario"]) for result in run.results} == {
         (name, scenario) for name in here for scenario in ("p2p", "v2v")
     }
@@ -144,7 +127,7 @@ def test_the_veth_wire(bench: Bench) -> None:
             VethWire.create(supervisor, ["n0"], cpus=frozenset({0})).close()
     except StartError as error:
         pytest.skip(f"no network namespaces here: {error}")
-    run = Measured(bench, *small("--wire", "veth"))
+    run = Measured(bench, "--wire", "veth")
     assert {result["wire"] for result in run.results} == {"veth"}
     for trial in run.trials:
         assert trial["verdict"]["kind"] != "invalid", trial["verdict"]

@@ -8,7 +8,7 @@ import os
 import shutil
 
 import pytest
-from e2e_rig import SWITCHES, Bench, assert_exact
+from e2e_rig import PATIENCE_S, SWITCHES, Bench, assert_exact
 
 from planebench.switches import ADAPTERS
 from planebench.switches.base import Found
@@ -18,15 +18,10 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 NOBODY = 65534
 
 
-def tiny(*more: object, switch: str = "planed", scenario: str = "p2p") -> tuple[object, ...]:
-    where = ("--switch", switch, "--scenario", scenario, "--direction", "unidirectional", "--frame-size", "64")
-    return ("run", *where, "--duration", "0.1", "--repeat", "1", "--loads", "none", "--json", *more)
-
-
 def test_one_cpu_runs_and_says_that_the_numbers_do_not_count(bench: Bench) -> None:
     cpu = min(os.sched_getaffinity(0))
     bench.prefix = ("taskset", "-c", str(cpu))
-    done = bench.run(*tiny())
+    done = bench.run("run", bench.plan, "--json")
     (result,) = json.loads(done.stdout)["results"]
     assert (result["verdict"], result["throughput_pps"]) == ("disturbed", None)
     assert "switch and tester share one CPU: the numbers do not count" in result["verdict_reasons"]
@@ -49,8 +44,8 @@ def test_without_root(bench: Bench) -> None:
     bench.prefix = (setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
     bench.env = {"HOME": str(home), "TMPDIR": str(home)}
     here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
-    process = bench.start(*tiny(switch=",".join(here), scenario="p2p,v2v"))
-    out, err = process.communicate(timeout=120)
+    process = bench.start("run", bench.plan, "--json", "--switch", ",".join(here), "--scenario", "p2p,v2v")
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     results = json.loads(out)["results"]
     assert {(result["switch"], result["scenario"]) for result in results} == {
