@@ -47,7 +47,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.runs.mkdir()
-        self.plan = self.runs.with_name("plan.yaml")
+        self.plan = self.base / "plan.yaml"
         self.plan.write_text(PLAN)
         self.interfaces = _interfaces()
         self.hugepage_files = _hugepage_files()
@@ -114,7 +114,7 @@ class Bench:
     def _left(self) -> list[str]:
         return [
             *(f"process {pid}: {command_line(pid)}" for pid in self.processes()),
-            *(str(path) for path in self.base.iterdir()),
+            *(str(path) for path in self.base.iterdir() if path != self.plan),
             *sorted(_hugepage_files() - self.hugepage_files),
             *sorted(_interfaces() - self.interfaces),
         ]

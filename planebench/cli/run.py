@@ -98,9 +98,13 @@ def run_plan(options: RunOptions) -> int:
     sweep_stale()
     header = _header(prepared, facts, settings)
     writer = RunWriter.create(options.runs or default_runs_dir(), header)
-    _announce(writer, prepared, options)
-    code = _measure(prepared, facts, settings, writer, options)
-    _show(writer.path, options)
+    try:
+        with _terminable():
+            _announce(writer, prepared, options)
+            code = _measure(prepared, facts, settings, writer, options)
+            _show(writer.path, options)
+    except KeyboardInterrupt:  # in the report of a run that was complete
+        return INTERRUPTED
     return code
 
 
@@ -219,7 +223,6 @@ def _measure(
     steps = planned_trials(prepared.plan, prepared.points)
     try:
         with (
-            _terminable(),
             _out_of_the_way(place(_cpus(facts)).control_cpus),
             high_priority(),
             Supervisor() as supervisor,
@@ -247,19 +250,21 @@ def _measure(
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does; while it is being cleaned up, a second one is ignored."""
+    """SIGTERM and SIGHUP end a run as Ctrl-C does; after the first, all are ignored until the process ends in order."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for caught in signals:
             signal.signal(caught, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    old = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    old = {number: signal.signal(number, interrupt) for number in signals}
     try:
         yield
     finally:
         for number, handler in old.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -104,12 +104,25 @@ def test_a_signal_keeps_what_was_measured_and_leaves_nothing(
 def test_a_second_ctrl_c_does_not_stop_the_clean_up(bench: Bench) -> None:
     process = start(bench)
     bench.wait_for(bench.trials, "a trial is stored", process)
-    for _ in range(5):
+    for _ in range(20):
         os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.02)
-    process.communicate(timeout=PATIENCE_S)
-    bench.assert_nothing_left()
+        time.sleep(0.05)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
+    assert "interrupted" in out and "Traceback" not in err
+    bench.assert_nothing_left()
+
+
+def test_ctrl_c_while_the_report_is_made(bench: Bench) -> None:
+    process = start(bench, switch="planed", repeat=1)
+    bench.wait_for(lambda: list(bench.runs.glob("*/finished.json")), "everything is measured", process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    bench.assert_nothing_left()
+    finished = bench.finished()
+    assert finished is not None and finished["status"] == "complete"
 
 
 def test_ctrl_c_before_the_first_trial(bench: Bench) -> None:
@@ -166,7 +179,7 @@ def test_what_a_killed_run_left_is_swept_by_the_next(bench: Bench) -> None:
     for pid in (*bench.processes("reaper.py"), process.pid):
         os.kill(pid, signal.SIGKILL)
     process.communicate(timeout=PATIENCE_S)
-    assert list(bench.base.iterdir()), "nobody was there to remove it"
+    assert list(bench.base.glob("pb-*")), "nobody was there to remove it"
     next_run = start(bench, switch="planed", duration=0.05, repeat=1)
     next_run.communicate(timeout=PATIENCE_S)
     assert next_run.returncode == 0

@@ -54,8 +54,14 @@ class FakeLive:
     def set_echo(self, echo: bool) -> None:
         self._note("echo", echo)
 
-    def send(self, flows: Any, size: int, duration_s: float, pps: float | None, probe_rate_pps: int = 0) -> Any:
+    def send(
+        self, flows: Any, size: int, duration_s: float, pps: float | None, probe_rate_pps: int = 0, watch: Any = None
+    ) -> Any:
+        if watch:
+            watch()
         self._note("send", [flow.name for flow in flows], size, duration_s, pps, probe_rate_pps)
+        if watch:
+            watch()
         sent = {"intended_packets": None, "offered_packets": 1000, "duration_ns": int(duration_s * 1e9)}
         zero = dict.fromkeys(("unsent_late_packets", "unsent_ring_full_packets", "probes_sent"), 0)
         attempts = {"attempted_packets": 2000, "refused_packets": 1000}
