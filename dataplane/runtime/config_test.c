@@ -93,81 +93,76 @@ static void a_small_document_gets_the_defaults(void **state)
 	free(c);
 }
 
+static const struct {
+	const char *description, *old, *new, *words;
+} refusals[] = {
+        {"a later version", "'version': 1", "'version': 2", "document.version: 2 is not supported"},
+        {"no version", "'version': 1,", "", "document: key \"version\" is missing"},
+        {"no name", "'name': 'tester',", "", "document: key \"name\" is missing"},
+        {"unknown key", "'nice': -5", "'nicer': -5",
+         "document: unknown key \"nicer\"; valid keys: version name"},
+        {"nice", "-5", "-21", "document.nice: -21 is not valid: expected a whole number from -20 to 19"},
+        {"unknown memory key", "'hugepages'", "'huge'",
+         "memory: unknown key \"huge\"; valid keys: hugepages"},
+        {"too little memory", "'size_mb': 512", "'size_mb': 31", "memory.size_mb: 31 is not valid"},
+        {"a port of another type", "'ports': [{", "'ports': [7, {", "ports[0]: expected an object"},
+        {"unknown port key", "'ring_size': 512", "'queue': 512",
+         "ports[0]: unknown key \"queue\"; valid keys: name"},
+        {"port kind", "'virtio-user'", "'virtio'", "expected one of vhost-user virtio-user ethdev"},
+        {"two ports of a name", "'name': 'v0'", "'name': 'n0'",
+         "two ports are called \"n0\"; names must differ"},
+        {"no path", "'path': '/run/v0.sock'", "'ring_size': 64",
+         "port v0: kind virtio-user needs the key \"path\""},
+        {"a path where a device belongs", "'device': 'net_null0,size=64'", "'path': '/x'",
+         "port e0: kind ethdev needs the key \"device\" and not \"path\""},
+        {"path and device", "'/run/v0.sock'", "'/run/v0.sock', 'device': 'net_null1'", "and not \"device\""},
+        {"ring size", "'ring_size': 512", "'ring_size': 500", "port n0: ring_size 500 is not a power of two"},
+        {"ring size range", "'ring_size': 512", "'ring_size': 8", "from 16 to 32768"},
+        {"task kind", "'kind': 'l2fwd'", "'kind': 'l3fwd'",
+         "task vnf: unknown kind \"l3fwd\"; valid kinds: generator monitor l2fwd patch"},
+        {"unknown port", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e1']",
+         "there is no port \"e1\" in ports"},
+        {"too many ports", "'ports': ['n0'], 'stream'", "'ports': ['n0', 'v0'], 'stream'",
+         "task gen: kind generator takes 1 to 1 ports, not 2"},
+        {"no ports", "'ports': ['v0', 'e0']", "'ports': []", "expected an array of 1 to 2 names"},
+        {"three ports", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e0', 'n0']", "an array of 1 to 2 names"},
+        {"two receivers", "'ports': ['v0', 'e0']", "'ports': ['n0', 'e0']",
+         "tasks mon and vnf both receive on port n0"},
+        {"two senders", "'kind': 'monitor', 'ports': ['n0']", "'kind': 'generator', 'ports': ['n0']",
+         "tasks gen and mon both send on port n0"},
+        {"two tasks of a name", "'name': 'mon'", "'name': 'gen'", "two tasks are called \"gen\""},
+        {"stream", "'stream': 7", "'stream': 8",
+         "tasks[0].stream: 8 is not valid: expected a whole number from 0 to 7"},
+        {"burst", "'burst': 64", "'burst': 65", "from 1 to 64"},
+        {"burst of nothing", "'burst': 64", "'burst': 0", "from 1 to 64"},
+        {"peer_macs", "['02:00:00:00:00:01', '02:00:00:00:00:02']", "['02:00:00:00:00:01']",
+         "one for each port"},
+        {"a task nobody polls", "'tasks': ['vnf']", "'tasks': []", "task vnf: 0 workers poll it"},
+        {"a task polled twice", "'tasks': ['vnf']", "'tasks': ['vnf', 'gen']", "task gen: 2 workers poll it"},
+        {"a worker without its task", "'tasks': ['vnf']", "'tasks': ['vnf', 'x']",
+         "worker w1: there is no task \"x\""},
+        {"two workers of a name", "'name': 'w1'", "'name': 'w0'", "two workers are called \"w0\""},
+        {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},
+        {"worker key", "'cpu': 0", "'core': 0",
+         "workers[0]: unknown key \"core\"; valid keys: name cpu tasks"},
+};
+
 static void what_is_refused(void **state)
 {
-	static const struct {
-		const char *description, *old, *new, *words;
-	} cases[] = {
-	        {"a later version", "'version': 1", "'version': 2", "document.version: 2 is not supported"},
-	        {"no version", "'version': 1,", "", "document: key \"version\" is missing"},
-	        {"no name", "'name': 'tester',", "", "document: key \"name\" is missing"},
-	        {"unknown key", "'nice': -5", "'nicer': -5",
-	         "document: unknown key \"nicer\"; valid keys: version name"},
-	        {"nice", "-5", "-21",
-	         "document.nice: -21 is not valid: expected a whole number from -20 to 19"},
-	        {"unknown memory key", "'hugepages'", "'huge'",
-	         "memory: unknown key \"huge\"; valid keys: hugepages"},
-	        {"too little memory", "'size_mb': 512", "'size_mb': 31", "memory.size_mb: 31 is not valid"},
-	        {"a port of another type", "'ports': [{", "'ports': [7, {", "ports[0]: expected an object"},
-	        {"unknown port key", "'ring_size': 512", "'queue': 512",
-	         "ports[0]: unknown key \"queue\"; valid keys: name"},
-	        {"port kind", "'virtio-user'", "'virtio'", "expected one of vhost-user virtio-user ethdev"},
-	        {"two ports of a name", "'name': 'v0'", "'name': 'n0'",
-	         "two ports are called \"n0\"; names must differ"},
-	        {"no path", "'path': '/run/v0.sock'", "'ring_size': 64",
-	         "port v0: kind virtio-user needs the key \"path\""},
-	        {"a path where a device belongs", "'device': 'net_null0,size=64'", "'path': '/x'",
-	         "port e0: kind ethdev needs the key \"device\" and not \"path\""},
-	        {"path and device", "'/run/v0.sock'", "'/run/v0.sock', 'device': 'net_null1'",
-	         "and not \"device\""},
-	        {"ring size", "'ring_size': 512", "'ring_size': 500",
-	         "port n0: ring_size 500 is not a power of two"},
-	        {"ring size range", "'ring_size': 512", "'ring_size': 8", "from 16 to 32768"},
-	        {"task kind", "'kind': 'l2fwd'", "'kind': 'l3fwd'",
-	         "task vnf: unknown kind \"l3fwd\"; valid kinds: generator monitor l2fwd patch"},
-	        {"unknown port", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e1']",
-	         "there is no port \"e1\" in ports"},
-	        {"too many ports", "'ports': ['n0'], 'stream'", "'ports': ['n0', 'v0'], 'stream'",
-	         "task gen: kind generator takes 1 to 1 ports, not 2"},
-	        {"no ports", "'ports': ['v0', 'e0']", "'ports': []", "expected an array of 1 to 2 names"},
-	        {"three ports", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e0', 'n0']",
-	         "an array of 1 to 2 names"},
-	        {"two receivers", "'ports': ['v0', 'e0']", "'ports': ['n0', 'e0']",
-	         "tasks mon and vnf both receive on port n0"},
-	        {"two senders", "'kind': 'monitor', 'ports': ['n0']", "'kind': 'generator', 'ports': ['n0']",
-	         "tasks gen and mon both send on port n0"},
-	        {"two tasks of a name", "'name': 'mon'", "'name': 'gen'", "two tasks are called \"gen\""},
-	        {"stream", "'stream': 7", "'stream': 8",
-	         "tasks[0].stream: 8 is not valid: expected a whole number from 0 to 7"},
-	        {"burst", "'burst': 64", "'burst': 65", "from 1 to 64"},
-	        {"burst of nothing", "'burst': 64", "'burst': 0", "from 1 to 64"},
-	        {"peer_macs", "['02:00:00:00:00:01', '02:00:00:00:00:02']", "['02:00:00:00:00:01']",
-	         "one for each port"},
-	        {"a task nobody polls", "'tasks': ['vnf']", "'tasks': []", "task vnf: 0 workers poll it"},
-	        {"a task polled twice", "'tasks': ['vnf']", "'tasks': ['vnf', 'gen']",
-	         "task gen: 2 workers poll it"},
-	        {"a worker without its task", "'tasks': ['vnf']", "'tasks': ['vnf', 'x']",
-	         "worker w1: there is no task \"x\""},
-	        {"two workers of a name", "'name': 'w1'", "'name': 'w0'", "two workers are called \"w0\""},
-	        {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},
-	        {"worker key", "'cpu': 0", "'core': 0",
-	         "workers[0]: unknown key \"core\"; valid keys: name cpu tasks"},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		char error[CONFIG_ERROR_MAX];
-		json_t *json = document(cases[i].old, cases[i].new);
+		json_t *json = document(refusals[i].old, refusals[i].new);
 		struct config *config;
 
 		memset(error, 'x', sizeof(error));
 		config = config_decode(json, error);
 		json_decref(json);
 		if (config)
-			fail_msg("accepted: %s", cases[i].description);
+			fail_msg("accepted: %s", refusals[i].description);
 		assert_non_null(memchr(error, '\0', sizeof(error)));
-		if (strstr(error, cases[i].words) == NULL)
-			fail_msg("%s\n  gave:    %s\n  without: %s", cases[i].description, error,
-			         cases[i].words);
+		if (strstr(error, refusals[i].words) == NULL)
+			fail_msg("%s\n  gave:    %s\n  without: %s", refusals[i].description, error,
+			         refusals[i].words);
 	}
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A bench for every test; skips with a reason where planed or a switch is missing."""
+"""A bench for every test; skips with a reason where planed is missing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 from e2e_rig import Bench
 
 from planebench.planed import REMEDY, find_planed
-from planebench.switches import ADAPTERS
-from planebench.switches.base import NotFound
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +23,3 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     it = Bench(tmp_path / "runs")
     yield it
     it.close()
-
-
-def skip_without(*switches: str) -> None:
-    for name in switches:
-        found = ADAPTERS[name].find()
-        if isinstance(found, NotFound):
-            pytest.skip(f"{name} is not here: {found.remedy}")

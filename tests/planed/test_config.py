@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from planed_rig import CPUS, MEMORY, Document, Planed, document, ethdev, load, ring, stream, task
+from planed_rig import CPUS, MEMORY, Document, Planed, document, ethdev, load, ring, stream, task, vhost
 
 from planebench.planed import RpcError
 
@@ -76,11 +77,11 @@ REFUSALS: list[tuple[str, Change, int, str]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def looping(running: Planed) -> Planed:
+@pytest.fixture
+def looping(planed: Planed) -> Planed:
     """Generator and monitor on a port that gives back what it is sent."""
-    running.apply([RING], LOOP)
-    return running
+    planed.apply([RING], LOOP)
+    return planed
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,18 @@ def test_what_is_refused_is_refused_whole(looping: Planed, change: Change, code:
     assert looping.call("ports.get") == ports
     tasks = looping.send(load("gen"))
     assert stream(tasks["mon"])["forwarded_packets"] == tasks["gen"]["generator"]["offered_packets"] > 0
+
+
+def test_what_a_refused_document_opened_is_closed_again(planed: Planed) -> None:
+    """Its vhost-user socket was there for a moment; a good document can have the same port afterwards."""
+    wire = vhost("n0", planed.workdir / "refused.sock")
+    with pytest.raises(RpcError, match="cannot run on cpu 1023"):
+        planed.apply([wire], [task("mon", "monitor", "n0")], cpu=1023)
+    assert not Path(wire["path"]).exists()
+    planed.apply([wire], [task("mon", "monitor", "n0")])
+    assert Path(wire["path"]).is_socket()
+    planed.apply()
+    assert not Path(wire["path"]).exists()
 
 
 def test_traffic_runs_on_through_a_refusal(looping: Planed) -> None:
