@@ -25,7 +25,6 @@ setup: .stamps/installed ## Debian packages, .venv, build: leaves the command in
 
 bench: setup ## the quick suite: table in the terminal, HTML report
 	$(BIN)/planebench run quick
-	$(BIN)/planebench report latest
 
 test: setup ## unit tests of planed, then pytest against the installed package
 	test -f build/build.ninja || meson setup build

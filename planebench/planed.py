@@ -22,7 +22,7 @@ from planebench.model.errors import PlanebenchError, StartError
 
 PROTOCOL_VERSION = 1
 PLANED_ENV = "PLANEBENCH_PLANED"
-REMEDY = f"build it with `make`, or set {PLANED_ENV} to the path of the planed program"
+REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of the planed program"
 
 
 class RpcError(PlanebenchError):

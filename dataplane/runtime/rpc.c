@@ -128,7 +128,7 @@ static json_t *answer(struct planed *planed, const char *line, size_t length)
 	} else {
 		result = methods_call(planed, method, json_object_get(request, "params"), &code, error);
 	}
-	if (id || result == NULL) {
+	if (id || code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST) {
 		reply = json_pack("{s:s, s:o}", "jsonrpc", "2.0", "id", id ? json_incref(id) : json_null());
 		if (result)
 			json_object_set(reply, "result", result);

@@ -114,11 +114,13 @@ class PlanModel(_Closed):
 def plan_from_document(document: object, source: str) -> Plan:
     """A Plan from parsed YAML. UsageError: ``source``, the key, its value, and what is valid."""
     if not isinstance(document, dict):
-        raise UsageError(f"{source}: a plan is a mapping of keys; `planebench plan show quick` shows one")
+        raise UsageError(f"{source}: a plan is a mapping of keys: version, name, switches, ...")
     try:
         return PlanModel.model_validate(document).record()
     except ValidationError as error:
-        raise _usage_error(error.errors()[0], source) from None
+        # An unknown key first: where one is misspelt, the right one is missing too, and that is the lesser news.
+        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+        raise _usage_error(details[0], source) from None
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
 

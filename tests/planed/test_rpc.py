@@ -125,8 +125,9 @@ def test_the_id_comes_back_as_it_was(raw: Raw, number: object) -> None:
 
 
 def test_a_notification_gets_no_answer(raw: Raw) -> None:
-    raw.send(b'{"jsonrpc": "2.0", "method": "stats.clear"}\n' + VERSION)
-    assert raw.answer()["id"] == 7
+    for method in (b"stats.clear", b"there.is.none"):
+        raw.send(b'{"jsonrpc": "2.0", "method": "' + method + b'"}\n' + VERSION)
+        assert raw.answer()["id"] == 7
 
 
 def test_several_requests_in_one_piece_are_answered_in_order(raw: Raw) -> None:
