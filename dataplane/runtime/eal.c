@@ -2,10 +2,12 @@
 #include "eal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <regex.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -85,7 +87,11 @@ int eal_start(const struct config *config)
 
 void eal_stop(void)
 {
+	char directory[PATH_MAX];
+
+	snprintf(directory, sizeof(directory), "%s", rte_eal_get_runtime_dir());
 	rte_eal_cleanup();
+	rmdir(directory); // made even with --no-shconf; if somebody put something there, it stays
 }
 
 struct rte_mempool *eal_pool_create(const struct config_memory *memory)

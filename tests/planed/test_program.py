@@ -106,9 +106,11 @@ def test_a_signal_ends_it_in_order(supervisor: Supervisor, number: signal.Signal
     planed = Planed(supervisor, f"ends-{number.name.lower()}")
     planed.apply([ring("r0")], [task("gen", "generator", "r0"), task("mon", "monitor", "r0")])
     planed.start_traffic({"task": "gen", "frame_size_bytes": 64, "flat_out": True}, duration_s=60)
+    name = planed.call("config.get")["name"]
+    assert (runtime := supervisor.root / "dpdk" / name).is_dir()
     planed.process._signal(number)
     assert planed.process.wait(PATIENCE_S) == 0
-    assert not planed.rpc.exists()
+    assert not planed.rpc.exists() and not runtime.exists()
 
 
 def test_shutdown_is_answered_and_ends_it(supervisor: Supervisor) -> None:
