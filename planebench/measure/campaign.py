@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -85,15 +85,10 @@ class Campaign:
                 bench = benches[label] = _Bench(label, self.adapters[label])
                 stack.callback(self._stop, bench)
                 self._start(group, bench)
-            for step in interleave(group, self.plan.throughput.repetitions, self.plan.seed):
+            for step in _saturating_steps(self.plan, group):
                 self._measure(group, benches[step.point.switch], self._saturating(step))
-            for step in self._latency_steps(group):
+            for step in _latency_steps(self.plan, group):
                 self._measure_latency(group, benches[step.point.switch], step)
-
-    def _latency_steps(self, group: Group) -> tuple[Step, ...]:
-        plan = self.plan.latency
-        labels = latency_labels(group.scenario, plan.loads, plan.v2v_pps)
-        return interleave(group, plan.repetitions, self.plan.seed, labels) if labels else ()
 
     def _saturating(self, step: Step) -> TrialRequest:
         plan = self.plan.throughput
@@ -211,12 +206,14 @@ class Campaign:
 
 def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
     """How many steps a run has, repetitions of disturbed trials not counted: the length of the progress bar."""
-    return sum(1 for _ in _steps(plan, points))
+    groups = group_points(points)
+    return sum(len(_saturating_steps(plan, group)) + len(_latency_steps(plan, group)) for group in groups)
 
 
-def _steps(plan: Plan, points: Sequence[Point]) -> Iterator[Step]:
-    for group in group_points(points):
-        yield from interleave(group, plan.throughput.repetitions, plan.seed)
-        labels = latency_labels(group.scenario, plan.latency.loads, plan.latency.v2v_pps)
-        if labels:
-            yield from interleave(group, plan.latency.repetitions, plan.seed, labels)
+def _saturating_steps(plan: Plan, group: Group) -> tuple[Step, ...]:
+    return interleave(group, plan.throughput.repetitions, plan.seed)
+
+
+def _latency_steps(plan: Plan, group: Group) -> tuple[Step, ...]:
+    labels = latency_labels(group.scenario, plan.latency.loads, plan.latency.v2v_pps)
+    return interleave(group, plan.latency.repetitions, plan.seed, labels) if labels else ()

@@ -12,7 +12,7 @@ from planebench.host.evidence import Sample, ThreadSampler, steal_ns
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.verdict import judge
-from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.errors import PlanebenchError
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
@@ -64,14 +64,14 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance) -> 
     A process that dies makes an invalid trial with the reason, and its last log lines, in the verdict; this never
     raises for what a switch does.
     """
-    started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    started_at = _now()
     before = distance()
     try:
         live.resume()
         trial = _measure(live, request, started_at)
         live.pause()
-    except (DiedError, PlanebenchError) as error:
-        return _died(request, started_at, str(error))
+    except PlanebenchError as error:
+        return unmeasured(request, Verdict(VerdictKind.INVALID, (str(error),)), started_at)
     return _with_distance(trial, request, before, distance())
 
 
@@ -180,8 +180,9 @@ def _with_distance(
     return dataclasses.replace(trial, evidence=evidence, verdict=verdict)
 
 
-def _died(request: TrialRequest, started_at: str, reason: str) -> Trial:
-    return unmeasured(request, Verdict(VerdictKind.INVALID, (reason,)), started_at)
+def _now() -> str:
+    """RFC 3339 UTC, in milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:
@@ -194,7 +195,7 @@ def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") ->
         load=request.load,
         intended_duration_ns=int(request.duration_s * 1e9),
         offered_duration_ns=0,
-        started_at=started_at or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        started_at=started_at or _now(),
         directions=tuple(directions),
         verdict=verdict,
         repetition=request.repetition,
