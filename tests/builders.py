@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from planebench.model.header import RunHeader, Skipped, SwitchInfo
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
@@ -15,10 +16,7 @@ from planebench.model.records import (
     LatencyRecord,
     Load,
     Point,
-    RunHeader,
-    Skipped,
     SwitchCycles,
-    SwitchInfo,
     Trial,
     Verdict,
     VerdictKind,

@@ -27,7 +27,8 @@ from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import NotInstalledError, PlanebenchError
-from planebench.model.records import Point, RunHeader, Skipped, SwitchInfo
+from planebench.model.header import RunHeader, Skipped, SwitchInfo
+from planebench.model.records import Point
 from planebench.placement import Cpus, LinkSettings, place, switch_request
 from planebench.planed import REMEDY, find_planed
 from planebench.plans import (

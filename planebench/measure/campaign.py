@@ -16,7 +16,8 @@ from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial, unmeasured
 from planebench.model.errors import PlanebenchError
-from planebench.model.records import CoreDistance, Load, Point, Skipped, Trial, Verdict, VerdictKind
+from planebench.model.header import Skipped
+from planebench.model.records import CoreDistance, Load, Point, Trial, Verdict, VerdictKind
 from planebench.placement import Cpus, place
 from planebench.plans import Group, Plan, Step, estimate, group_points, interleave
 from planebench.scenarios import build

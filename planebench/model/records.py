@@ -11,14 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-SCHEMA_VERSION = 1
-"""Version of run.json and trials.jsonl. History: 1 = first."""
-
 ScenarioName = Literal["p2p", "p2v", "v2v", "loopback"]
 Direction = Literal["unidirectional", "bidirectional", "reversed"]
 WireName = Literal["virtio", "veth"]
 Hosting = Literal["process"]
-Role = Literal["warmup", "r_plus", "latency"]
+Role = Literal["warmup", "r_plus", "search", "latency"]
 
 L1_OVERHEAD_BYTES = 20
 """Preamble, start delimiter and inter-frame gap: 20 bytes a frame (METHODOLOGY section 1)."""
@@ -145,6 +142,13 @@ class LatencyRecord:
     probes_received: int
     histogram: str
     overflow: int = 0
+    probes_stamped: int = 0
+    """Probes that went out with a time stamp. Stamped but not received: lost, or late by more than the trial."""
+    clock: Literal["software", "hardware"] = "software"
+    ipdv: str = ""
+    """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
+    burst_jitter: str = ""
+    """Histogram of the size of the difference in mean delay of successive receive bursts (ic16); empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,10 @@ class CoreDistance:
 
 @dataclass(frozen=True, slots=True)
 class SwitchCycles:
-    """The switch's own account of the trial, where it has one; None is "unknown", never zero."""
+    """The switch's own account of the trial, where it has one; None is "unknown", never zero.
+
+    Keys of ``drops`` are ``PORT:REASON`` (``v0:tx_full``: the ring of port v0 did not take it) or a bare reason.
+    """
 
     busy_cycles: int | None = None
     idle_cycles: int | None = None
@@ -227,6 +234,12 @@ class Trial:
     switch: SwitchCycles = field(default_factory=SwitchCycles)
     latency: LatencyRecord | None = None
     repetition: int = 0
+    start: int = 0
+    """How often the switch had been started again before this trial: R+ is taken over several starts."""
+    search: str = ""
+    """The search that asked for this trial (role ``search``): ``ndr``, ``b2b``, ... Others may use it too."""
+    tester_drops: dict[str, int] = field(default_factory=dict)
+    """Frames that tester and VNFs dropped, by ``task or port:reason``, as ``vnf0:tx_full``, ``n1:rx_missed``."""
 
     @property
     def forwarded_packets(self) -> int:
@@ -258,88 +271,3 @@ class Trial:
         if before is None or after is None or before.band != after.band:
             return None
         return before.band
-
-
-@dataclass(frozen=True, slots=True)
-class LatencySummary:
-    """Latency at one load, all valid trials' histograms merged. Microseconds."""
-
-    load: str
-    intended_pps: float
-    achieved_fraction: float
-    """Forwarded / intended during the latency trials."""
-    mean: float
-    stddev: float
-    p50: float
-    p90: float
-    p99: float
-    p99_9: float
-    max: float
-    samples: int
-    probes_sent: int
-    verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a point came to: derived from its trials, never stored."""
-
-    point: Point
-    version: str
-    verdict: Verdict
-    throughput_pps: float | None
-    """R+: mean of the saturating trials that count; a lower bound if tester-limited; None if none counts."""
-    throughput_stddev_pps: float | None
-    throughput_trials_pps: tuple[float, ...]
-    loss_ratio: float | None
-    band: str | None
-    latency: tuple[LatencySummary, ...]
-    switch_cycles_per_packet: float | None
-    switch_busy_share: float | None
-    trials: tuple[int, ...]
-    """Indices of the trials the result rests on."""
-    rejected: int = 0
-    """Trials of this point that did not count."""
-
-    @property
-    def throughput_l1_gbps(self) -> float | None:
-        """Layer-1 rate, as in the papers: (frame + 20) x 8 bits."""
-        if self.throughput_pps is None:
-            return None
-        return self.throughput_pps * (self.point.frame_size_bytes + L1_OVERHEAD_BYTES) * 8 / 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchInfo:
-    """A switch of a run: its label, the adapter behind it, what it is."""
-
-    label: str
-    adapter: str
-    version: str
-    settings: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A switch or point that did not run, and why."""
-
-    what: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunHeader:
-    """run.json: written first, whole, before any trial."""
-
-    run_id: str
-    name: str
-    started_at: str
-    command: tuple[str, ...]
-    seed: int
-    planebench_version: str
-    host: dict[str, str | int | float | bool | None]
-    settings: dict[str, str | int | float | bool | None]
-    switches: tuple[SwitchInfo, ...]
-    skipped: tuple[Skipped, ...] = ()
-    warnings: tuple[str, ...] = ()
-    schema_version: int = SCHEMA_VERSION

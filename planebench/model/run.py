@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planebench.model.records import RunHeader, Skipped, Trial
+from planebench.model.header import RunHeader, Skipped
+from planebench.model.records import Trial
 
 RunStatus = Literal["complete", "interrupted"]
 

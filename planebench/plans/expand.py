@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from planebench.model.errors import UsageError
-from planebench.model.records import Direction, Point, ScenarioName, Skipped
+from planebench.model.header import Skipped
+from planebench.model.records import Direction, Point, ScenarioName
 from planebench.plans.plan import Plan
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES

@@ -12,7 +12,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.records import Direction, LatencySummary, Result, VerdictKind
+from planebench.model.records import Direction, VerdictKind
+from planebench.model.results import LatencySummary, Result
 from planebench.report.glyphs import Glyphs
 from planebench.report.wording import NOTHING, frame_size, latency_counts, load_words, reasons, throughput, us
 from planebench.stats.ranking import counts

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planebench.model.records import LatencySummary, Point, Result, Trial
+from planebench.model.records import Point, Trial
+from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
 from planebench.report.wording import (
     NOTHING,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from planebench.model.records import LatencySummary, Result
+from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
 from planebench.stats.results import derive_results
 

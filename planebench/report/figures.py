@@ -11,7 +11,8 @@ from typing import Literal
 
 import altair as alt
 
-from planebench.model.records import Point, Result, ScenarioName
+from planebench.model.records import Point, ScenarioName
+from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import charts
 from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row

@@ -10,7 +10,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from planebench.model.records import Result, ScenarioName, VerdictKind
+from planebench.model.records import ScenarioName, VerdictKind
+from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import page_data
 from planebench.report.figures import Figure, make_figures

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planebench.model.records import LatencySummary, Result, Trial, VerdictKind
+from planebench.model.records import Trial, VerdictKind
+from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
 from planebench.report.wording import (
     ARROWS,

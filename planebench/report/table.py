@@ -12,7 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from planebench.model.records import Point, Result, VerdictKind
+from planebench.model.records import Point, VerdictKind
+from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.cells import Notes, latency_tables, throughput_tables
 from planebench.report.glyphs import Glyphs

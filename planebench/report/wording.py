@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 import unicodedata
 
-from planebench.model.records import Direction, LatencySummary, Point, Result, ScenarioName, VerdictKind
+from planebench.model.records import Direction, Point, ScenarioName, VerdictKind
+from planebench.model.results import LatencySummary, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""

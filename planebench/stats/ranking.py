@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from planebench.model.records import Point, Result, VerdictKind
+from planebench.model.records import Point, VerdictKind
+from planebench.model.results import Result
 
 COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.UNSTABLE)
 

@@ -7,7 +7,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from planebench.model.records import LatencySummary, Point, Result, Trial, Verdict, VerdictKind
+from planebench.model.records import Point, Trial, Verdict, VerdictKind
+from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
 from planebench.stats.choose import LIMITED, VALID, Choice, choose, run_band
 from planebench.stats.histogram import merge, summarise

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from planebench.model import records
+from planebench.model import header, records
 from planebench.model import run as run_records
 from planebench.model.errors import StoreError
-from planebench.model.records import SCHEMA_VERSION, RunHeader
+from planebench.model.header import READABLE_VERSIONS, RunHeader
 
 R = TypeVar("R")
 
@@ -26,7 +26,7 @@ CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 def _close_schemas() -> None:
     """Tell pydantic, which reads this attribute of any dataclass, to refuse what a record does not declare."""
-    for module in (records, run_records):
+    for module in (header, records, run_records):
         for value in vars(module).values():
             if isinstance(value, type) and dataclasses.is_dataclass(value):
                 setattr(value, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
@@ -68,9 +68,10 @@ def header_from_json(data: bytes, where: str) -> RunHeader:
         version = json.loads(data).get("schema_version")
     except (ValueError, AttributeError) as error:
         raise StoreError(f"{where}: not a JSON object: {error}") from error
-    if version != SCHEMA_VERSION or isinstance(version, bool):
+    if version not in READABLE_VERSIONS or isinstance(version, bool):
         raise StoreError(
-            f"{where}: schema_version is {version!r}, this planebench reads {SCHEMA_VERSION}. "
+            f"{where}: schema_version is {version!r}, this planebench reads {READABLE_VERSIONS[0]} to "
+            f"{READABLE_VERSIONS[-1]}. "
             "Read the run with the planebench that wrote it (planebench_version in the same file)"
         )
     return from_json(RunHeader, data, where)

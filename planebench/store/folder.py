@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from planebench.model.errors import StoreError, UsageError
-from planebench.model.records import RunHeader
+from planebench.model.header import RunHeader
 from planebench.model.run import Finished
 from planebench.store.codec import from_json, header_from_json
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from planebench.model.errors import StoreError
-from planebench.model.records import Skipped, Trial
+from planebench.model.header import Skipped
+from planebench.model.records import Trial
 from planebench.model.run import Run
 from planebench.store.codec import from_json
 from planebench.store.folder import SKIPPED_FILE, TRIALS_FILE, read_finished, read_header

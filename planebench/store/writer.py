@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 
 from planebench.model.errors import StoreError
-from planebench.model.records import RunHeader, Skipped, Trial
+from planebench.model.header import RunHeader, Skipped
+from planebench.model.records import Trial
 from planebench.model.run import Finished, RunStatus
 from planebench.store.codec import to_json
 from planebench.store.files import LineFile, sync_folder, write_atomically

@@ -9,7 +9,8 @@ import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
 
 from planebench.model.errors import UsageError
-from planebench.model.records import Skipped, SwitchInfo, VerdictKind
+from planebench.model.header import Skipped, SwitchInfo
+from planebench.model.records import VerdictKind
 from planebench.model.run import Finished, Run
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from planebench.model.records import Skipped
+from planebench.model.header import Skipped
 from planebench.model.run import Finished, Run
 from planebench.report.glyphs import Glyphs
 from planebench.report.table import print_table, table_text

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
 
-from planebench.model.records import DirectionCounts, Result, SwitchCycles, Trial, VerdictKind
+from planebench.model.records import DirectionCounts, SwitchCycles, Trial, VerdictKind
+from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.stats import derive_results, run_band
 

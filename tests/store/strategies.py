@@ -6,6 +6,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from planebench.model import records as r
+from planebench.model.header import SCHEMA_VERSION, RunHeader, Skipped, SwitchInfo
 from planebench.model.run import Finished
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -74,7 +75,7 @@ trials = st.builds(
 )
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | real | text
 headers = st.builds(
-    r.RunHeader,
+    RunHeader,
     run_id=st.just("20261121-123356-quick"),
     name=text,
     started_at=text,
@@ -83,11 +84,11 @@ headers = st.builds(
     planebench_version=text,
     host=st.dictionaries(text, scalars, max_size=4),
     settings=st.dictionaries(text, scalars, max_size=4),
-    switches=st.lists(
-        st.builds(r.SwitchInfo, text, text, text, st.dictionaries(text, text, max_size=2)), max_size=3
-    ).map(tuple),
-    skipped=st.lists(st.builds(r.Skipped, text, text), max_size=2).map(tuple),
+    switches=st.lists(st.builds(SwitchInfo, text, text, text, st.dictionaries(text, text, max_size=2)), max_size=3).map(
+        tuple
+    ),
+    skipped=st.lists(st.builds(Skipped, text, text), max_size=2).map(tuple),
     warnings=st.lists(text, max_size=2).map(tuple),
-    schema_version=st.just(r.SCHEMA_VERSION),
+    schema_version=st.just(SCHEMA_VERSION),
 )
 endings = st.builds(Finished, st.sampled_from(["complete", "interrupted"]), text, text)

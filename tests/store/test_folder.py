@@ -11,7 +11,7 @@ import pytest
 from builders import make_header, make_run, make_trial
 
 from planebench.model.errors import StoreError, UsageError
-from planebench.model.records import Skipped
+from planebench.model.header import Skipped
 from planebench.store import RunWriter, default_runs_dir, find_run, list_runs, new_run_id, read_run
 
 NOW = datetime(2026, 11, 21, 12, 40, tzinfo=UTC)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The header of a run: what is measured with what, on what, what the tester can do. Written first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+SCHEMA_VERSION = 2
+"""Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key
+that is new has a default, so version 1 is read too."""
+
+READABLE_VERSIONS = (1, 2)
+
+End = Literal["wire", "vnf"]
+"""Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchInfo:
+    """A switch of a run: its label, the adapter behind it, what it is."""
+
+    label: str
+    adapter: str
+    version: str
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A switch or point that did not run, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The highest rate of the tester with no switch in between: generator and monitor together, all directions.
+
+    ``measured``: over a wire between two of its own ports; else composed of the cycles of both halves.
+    """
+
+    frame_size_bytes: int
+    sender: End
+    receiver: End
+    pps: float
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetPoint:
+    """One paced load over the tester's own wire: what was asked for, what was sent, what came."""
+
+    frame_size_bytes: int
+    intended_pps: float
+    offered_pps: float
+    forwarded_pps: float
+
+    @property
+    def rate_error(self) -> float:
+        """(offered - intended) / intended."""
+        return self.offered_pps / self.intended_pps - 1 if self.intended_pps else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFloor:
+    """What the tester measures where there is nothing to measure: the least any latency here can be.
+
+    ``histogram`` as in LatencyRecord (HDR V2, base64, ns).
+    """
+
+    frame_size_bytes: int
+    background_pps: float
+    probes_sent: int
+    probes_received: int
+    p50_ns: float
+    p99_ns: float
+    histogram: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The tester measured against itself (``planebench calibrate``): its date, its conditions and its figures.
+
+    It holds for runs with the same planed, CPU, kernel, wire, ring size, memory and number of tester CPUs.
+    """
+
+    measured_at: str
+    planed_version: str
+    cpu_model: str
+    kernel: str
+    wire: str
+    ring_size: int
+    hugepages: bool
+    tester_cpus: int
+    duration_s: float
+    ceilings: tuple[Ceiling, ...]
+    set_points: tuple[SetPoint, ...]
+    floors: tuple[LatencyFloor, ...]
+
+    def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
+        """The tester's highest rate between these ends; None where it was not measured at this frame size."""
+        key = (frame_size_bytes, sender, receiver)
+        return next((c.pps for c in self.ceilings if (c.frame_size_bytes, c.sender, c.receiver) == key), None)
+
+    def floor(self, frame_size_bytes: int) -> LatencyFloor | None:
+        """The latency floor at this frame size; None where it was not measured."""
+        return next((f for f in self.floors if f.frame_size_bytes == frame_size_bytes), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """run.json: written first, whole, before any trial."""
+
+    run_id: str
+    name: str
+    started_at: str
+    command: tuple[str, ...]
+    seed: int
+    planebench_version: str
+    host: dict[str, str | int | float | bool | None]
+    settings: dict[str, str | int | float | bool | None]
+    switches: tuple[SwitchInfo, ...]
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    calibration: Calibration | None = None
+    """What the tester can do on its own; None if it was not measured."""
+    schema_version: int = SCHEMA_VERSION

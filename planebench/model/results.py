@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is derived from trials: results, searches, ledgers, comparisons. Never stored, always derived again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.records import L1_OVERHEAD_BYTES, Point, Verdict
+
+LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
+"""Where a frame was lost: a ring to the emulated NIC or to a VNF that was full, or inside switch, VNF or tester."""
+
+Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """So many frames lost at one place for one cause, by the counter that says so."""
+
+    place: LossPlace
+    cause: str
+    packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """sent = forwarded + losses + unexplained, exactly. ``unexplained`` is negative where counters claim too much."""
+
+    offered_packets: int
+    forwarded_packets: int
+    losses: tuple[Loss, ...]
+    counted: bool = True
+    """Whether the switch counts its drops at all; if not, what is unexplained may just be uncounted."""
+
+    @property
+    def unexplained_packets(self) -> int:
+        """Lost, and no counter says where."""
+        return self.offered_packets - self.forwarded_packets - sum(loss.packets for loss in self.losses)
+
+
+@dataclass(frozen=True, slots=True)
+class JitterSummary:
+    """One definition of jitter, in microseconds, of ``samples`` values."""
+
+    mean: float
+    p50: float
+    p99: float
+    max: float
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One load of a loss-rate curve (RFC 2544 section 26.3). Rates are aggregates of all directions."""
+
+    intended_pps: float
+    forwarded_pps: float
+    loss_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class BurstSummary:
+    """Back-to-back frames (RFC 9004): the longest burst without loss, and the buffer it implies."""
+
+    rate_pps: float
+    """Rate within a burst, all directions: the highest the tester keeps over this wire."""
+    mean_packets: float
+    min_packets: int
+    max_packets: int
+    stddev_packets: float
+    repetitions: int
+    buffer_ns: float
+    """RFC 9004 section 6.6: implied buffer time, corrected for what was forwarded while the burst came in."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What one search found on one point, from trials of one band. Rates are aggregates of all directions.
+
+    ``lower_pps`` is the highest load that met the goal, ``upper_pps`` the lowest that did not; either may be unknown.
+    ``complete`` is False for a search that was interrupted or could not go on: the bounds are those so far.
+    """
+
+    point: Point
+    method: str
+    band: str | None
+    verdict: Verdict
+    complete: bool
+    lower_pps: float | None = None
+    upper_pps: float | None = None
+    conditional_pps: float | None = None
+    """Forwarding rate at the lower bound."""
+    trials: tuple[int, ...] = ()
+    deviations: tuple[str, ...] = ()
+    """In what the search departs from its standard, one sentence each."""
+    curve: tuple[CurvePoint, ...] = ()
+    burst: BurstSummary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BandFigure:
+    """Throughput in a band other than the one of the result, of trials that count."""
+
+    band: str
+    throughput_pps: float
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFinding:
+    """What latency does with load: loads are labels as in LatencySummary, in order of rising load.
+
+    ``inversion``: (low load, higher load) where the low load is slower: frames wait for a batch. ``knee``: the highest
+    load before latency leaves its plateau; None where fewer than three loads count, or it never leaves it.
+    """
+
+    inversion: tuple[str, str] | None = None
+    inversion_ratio: float | None = None
+    knee: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """Latency at one load, all valid trials' histograms merged. Microseconds."""
+
+    load: str
+    intended_pps: float
+    achieved_fraction: float
+    """Forwarded / intended during the latency trials."""
+    mean: float
+    stddev: float
+    p50: float
+    p90: float
+    p99: float
+    p99_9: float
+    max: float
+    samples: int
+    probes_sent: int
+    verdict: Verdict
+    probes_stamped: int = 0
+    """Of those sent, how many carried a time stamp; those that went missing bias the rest."""
+    clock: str = "software"
+    ipdv: JitterSummary | None = None
+    """RFC 3393: size of the difference of the delays of successive probes."""
+    pdv: JitterSummary | None = None
+    """Delay minus the least delay (RFC 5481 section 4.2)."""
+    burst_jitter: JitterSummary | None = None
+    """ic16: size of the difference of the mean delays of successive receive bursts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a point came to: derived from its trials, never stored."""
+
+    point: Point
+    version: str
+    verdict: Verdict
+    throughput_pps: float | None
+    """R+: mean of the saturating trials that count; a lower bound if tester-limited; None if none counts."""
+    throughput_stddev_pps: float | None
+    throughput_trials_pps: tuple[float, ...]
+    loss_ratio: float | None
+    band: str | None
+    latency: tuple[LatencySummary, ...]
+    switch_cycles_per_packet: float | None
+    switch_busy_share: float | None
+    trials: tuple[int, ...]
+    """Indices of the trials the result rests on."""
+    rejected: int = 0
+    """Trials of this point that did not count."""
+    throughput_median_pps: float | None = None
+    other_bands: tuple[BandFigure, ...] = ()
+    capacity_estimate_pps: float | None = None
+    """Where the tester limits: throughput / busy share of the switch. An estimate: its idle time may not be free."""
+    searches: tuple[SearchResult, ...] = ()
+    load_finding: LoadFinding | None = None
+    ledger: Ledger | None = None
+    """Of the saturating trials that count, added up."""
+
+    @property
+    def throughput_l1_gbps(self) -> float | None:
+        """Layer-1 rate, as in the papers: (frame + 20) x 8 bits."""
+        if self.throughput_pps is None:
+            return None
+        return self.throughput_pps * (self.point.frame_size_bytes + L1_OVERHEAD_BYTES) * 8 / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """b against a at one point: ``ratio`` = b / a with an interval of 95 %; 1.0 inside it means nothing can be told.
+
+    ``point`` is the point without its switch. ``low`` and ``high``: None with too few trials.
+    ``note`` says what a reader must know: lower bounds, two bands, few trials.
+    """
+
+    a: str
+    b: str
+    point: str
+    metric: Metric
+    ratio: float
+    low: float | None
+    high: float | None
+    distinguishable: bool
+    trials_a: int
+    trials_b: int
+    load: str = ""
+    """Load label of a latency metric."""
+    band: str | None = None
+    note: str = ""

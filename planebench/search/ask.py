@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The seam of a search: what it asks for, and how it is answered. No I/O, no clock, nothing of planebench.measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from planebench.model.records import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A trial that a search wants. ``load_pps`` is the aggregate of all directions; None is flat out.
+
+    ``restart``: the switch is to be started anew before it. ``repetition`` tells repetitions of R+ apart, from 0.
+    """
+
+    load_pps: float | None
+    duration_s: float
+    restart: bool = False
+    repetition: int = 0
+
+
+class Measure(Protocol):
+    """How a search gets a trial. The trial it gets has been accepted; raises to end the search (see replay.py)."""
+
+    def __call__(self, ask: Ask) -> Trial:
+        """Measure, or look up."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How every search of a run is done. None: what the method's standard says (60 s trials of rfc2544, ...)."""
+
+    trial_duration_s: float | None = None
+    duration_sum_s: float | None = None
+    """NDR and PDR: trial seconds at a load before it is decided (CSIT: 21)."""
+    relative_width: float | None = None
+    """Upper and lower bound may differ by this share of the upper (CSIT: 0.005)."""
+    pdr_loss_ratio: float = 0.005
+    max_r: int = 2
+    """BSwLV (ETSI GS NFV-TST 009): a load fails only when this many trials at it lost frames."""
+    repetitions: int = 3
+    """Of saturating trials for R+, and of bursts for b2b (RFC 2544 asks for 50)."""
+    restarts: int = 0
+    """R+: how often the switch is started anew between repetitions, spread evenly."""
+    r_plus_duration_s: float = 1.0
+    """Of a saturating trial; also of the one a search starts with."""
+    max_load_pps: float | None = None
+    """Aggregate; None: a quarter above what the switch forwarded flat out."""
+    min_load_pps: float = 1000.0
