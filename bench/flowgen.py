@@ -27,8 +27,9 @@ from planebench.model.records import CoreDistance
 from planebench.placement import Cpus, LinkSettings, Placement, place, switch_request
 from planebench.planed import find_planed
 from planebench.scenarios import build, flows
-from planebench.switches import common, get_adapter
+from planebench.switches import common
 from planebench.switches.base import RunningSwitch
+from planebench.switches.registry import get_adapter
 
 RING = 256
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")

@@ -16,7 +16,8 @@ settings.load_profile("planebench")
 
 @pytest.fixture(autouse=True)
 def own_run_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """No test writes to the runs of the user."""
+    """No test writes to the runs of the user, or to what is kept of the tester; tests share one calibration."""
     folder = tmp_path_factory.mktemp("runs")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("PLANEBENCH_RUNS", str(folder))
     yield folder

@@ -112,7 +112,7 @@ static inline uint16_t side_poll(struct l2fwd *l, const struct side *side)
 	dropped = port_send_drop(task->ports[side->out], pkts, kept);
 	task->counters.rx_packets += n;
 	task->counters.tx_packets += kept - dropped;
-	task->counters.drop_tx_full += dropped;
+	task->counters.drop_tx_full[side->out] += dropped;
 	return n;
 }
 

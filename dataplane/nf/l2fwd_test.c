@@ -15,10 +15,10 @@ static struct task *create(void **state, unsigned port_count)
 	return task;
 }
 
-static json_int_t runts(const struct task *task)
+static json_int_t reported(const struct task *task, const char *path)
 {
 	json_t *report = fixture_report(task);
-	json_int_t n = fixture_number(report, "drops.runt");
+	json_int_t n = fixture_number(report, path);
 
 	json_decref(report);
 	return n;
@@ -26,8 +26,8 @@ static json_int_t runts(const struct task *task)
 
 static void assert_conserves(const struct task *task)
 {
-	assert_int_equal(task->counters.rx_packets,
-	                 task->counters.tx_packets + task->counters.drop_tx_full + (uint64_t)runts(task));
+	assert_int_equal(task->counters.rx_packets, task->counters.tx_packets + task_drop_tx_full(task) +
+	                                                    (uint64_t)reported(task, "drops.runt"));
 }
 
 static void every_burst_goes_both_ways(void **state)
@@ -108,7 +108,7 @@ static void runts_are_dropped_and_counted(void **state)
 	for (size_t i = 0; i < RTE_DIM(lengths); i++)
 		assert_int_equal(fixture_inject(f, 0, 1, lengths[i]), 1);
 	assert_int_equal(task->ops->poll(task, 0), RTE_DIM(lengths));
-	assert_int_equal(runts(task), 4);
+	assert_int_equal(reported(task, "drops.runt"), 4);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 3);
 	assert_conserves(task);
 	assert_int_equal(fixture_inject(f, 0, 1, 5), 1); // nothing left to send
@@ -116,7 +116,7 @@ static void runts_are_dropped_and_counted(void **state)
 	assert_conserves(task);
 	memset(&task->counters, 0, sizeof(task->counters));
 	task->ops->clear(task);
-	assert_int_equal(runts(task), 0);
+	assert_int_equal(reported(task, "drops.runt"), 0);
 	task->ops->destroy(task);
 }
 
@@ -150,10 +150,28 @@ static void full_ring_drops_are_counted(void **state)
 	assert_int_equal(task->ops->poll(task, 0), 10);
 	assert_int_equal(fixture_inject(f, 0, 15, 60), 15);
 	assert_int_equal(task->ops->poll(task, 0), 15);
-	assert_int_equal(task->counters.drop_tx_full, 10);
+	assert_int_equal(reported(task, "drops_by_port.p1.tx_full"), 10);
+	assert_int_equal(reported(task, "drops_by_port.p0.tx_full"), 0);
+	assert_int_equal(reported(task, "drops.tx_full"), 10);
 	assert_int_equal(task->counters.tx_packets, 15);
 	assert_conserves(task);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 15);
+	task->ops->destroy(task);
+}
+
+static void an_echo_drops_on_its_one_port(void **state)
+{
+	struct fixture *f = *state;
+	struct task *task = create(state, 1);
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(fixture_inject(f, 0, 10, 60), 10);
+		assert_int_equal(task->ops->poll(task, 0), 10);
+	}
+	assert_int_equal(reported(task, "drops_by_port.p0.tx_full"), 5);
+	assert_int_equal(reported(task, "drops_by_port.p1.tx_full"), -1);
+	assert_conserves(task);
+	assert_int_equal(ring_port_drain(&f->ports[0]), 15);
 	task->ops->destroy(task);
 }
 
@@ -187,6 +205,8 @@ int main(void)
 	        TEST(runts_are_dropped_and_counted),
 	        TEST(order_is_kept),
 	        cmocka_unit_test_setup_teardown(full_ring_drops_are_counted, fixture_setup_small,
+	                                        fixture_teardown),
+	        cmocka_unit_test_setup_teardown(an_echo_drops_on_its_one_port, fixture_setup_small,
 	                                        fixture_teardown),
 	        TEST(empty_pool_is_survived),
 	};

@@ -58,6 +58,15 @@ static const struct field port_fields[] = {
         {0},
 };
 
+static const struct field fault_fields[] = {
+        {.key = "drop_one_in",
+         FIELD(FIELD_UINT, struct config_fault, drop_one_in),
+         .required = true,
+         .min = 1,
+         .max = UINT32_MAX},
+        {0},
+};
+
 static const struct field task_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_task, name), .required = true},
         {.key = "kind", FIELD(FIELD_NAME, struct config_task, kind), .required = true},
@@ -74,6 +83,7 @@ static const struct field task_fields[] = {
         {.key = "src_ip", FIELD(FIELD_IPV4, struct config_task, src_ip)},
         {.key = "dst_ip", FIELD(FIELD_IPV4, struct config_task, dst_ip)},
         {.key = "peer_macs", FIELD(FIELD_MACS, struct config_task, peer_macs), .max = 2},
+        {.key = "fault", FIELD(FIELD_OBJECT, struct config_task, fault), .fields = fault_fields},
         {0},
 };
 
@@ -175,6 +185,18 @@ static int claim(const char **user, const struct config_task *task, const char *
 	return 0;
 }
 
+// A fault that is asked for and never comes would be believed.
+static int check_fault(const struct config *config, const struct config_task *task,
+                       const struct task_ops *ops, char *error)
+{
+	if (task->fault.drop_one_in == 0 || ops->faults)
+		return 0;
+	snprintf(error, CONFIG_ERROR_MAX,
+	         "tasks[%td].fault: kind %s takes no fault; leave it out, or use kind patch",
+	         task - config->tasks, task->kind);
+	return -EINVAL;
+}
+
 static int check_task(const struct config *config, const struct config_task *task, struct port_users *users,
                       char *error)
 {
@@ -191,6 +213,8 @@ static int check_task(const struct config *config, const struct config_task *tas
 		         task->kind, ops->ports_min, ops->ports_max, task->port_count);
 		return -EINVAL;
 	}
+	if (check_fault(config, task, ops, error))
+		return -EINVAL;
 	for (unsigned i = 0; i < task->port_count; i++) {
 		int port = find_port(config, task->ports[i]);
 

@@ -33,6 +33,10 @@ struct config_port {
 	uint64_t line_rate_bps;
 };
 
+struct config_fault {
+	uint32_t drop_one_in; // every how manieth frame is dropped; 0 = none
+};
+
 struct config_task {
 	char name[CONFIG_NAME_MAX];
 	char kind[CONFIG_NAME_MAX];
@@ -43,6 +47,7 @@ struct config_task {
 	uint8_t src_mac[6], dst_mac[6]; // all zero = the kind's default
 	uint32_t src_ip, dst_ip;        // host byte order; 0 = the kind's default
 	uint8_t peer_macs[2][6];        // all zero = the kind's default
+	struct config_fault fault;      // patch only
 };
 
 struct config_worker {

@@ -13,14 +13,17 @@ static const char good[] =
         " 'ports': [{'name': 'n0', 'kind': 'vhost-user', 'path': '/run/n0.sock', 'ring_size': 512},"
         "           {'name': 'v0', 'kind': 'virtio-user', 'path': '/run/v0.sock'},"
         "           {'name': 'e0', 'kind': 'ethdev', 'device': 'net_null0,size=64',"
-        "            'line_rate_bps': 25000000000}],"
+        "            'line_rate_bps': 25000000000},"
+        "           {'name': 'f1', 'kind': 'ethdev', 'device': 'net_null1'},"
+        "           {'name': 'f2', 'kind': 'ethdev', 'device': 'net_null2'}],"
         " 'tasks': [{'name': 'gen', 'kind': 'generator', 'ports': ['n0'], 'stream': 7, 'burst': 64,"
         "            'src_mac': '02:00:00:00:00:09', 'dst_ip': '198.19.0.1'},"
         "           {'name': 'mon', 'kind': 'monitor', 'ports': ['n0']},"
         "           {'name': 'vnf', 'kind': 'l2fwd', 'ports': ['v0', 'e0'],"
-        "            'peer_macs': ['02:00:00:00:00:01', '02:00:00:00:00:02']}],"
+        "            'peer_macs': ['02:00:00:00:00:01', '02:00:00:00:00:02']},"
+        "           {'name': 'sw', 'kind': 'patch', 'ports': ['f1', 'f2'], 'fault': {'drop_one_in': 1000}}],"
         " 'workers': [{'name': 'w0', 'cpu': 0, 'tasks': ['mon', 'gen']},"
-        "             {'name': 'w1', 'cpu': 1023, 'tasks': ['vnf']}]}";
+        "             {'name': 'w1', 'cpu': 1023, 'tasks': ['vnf', 'sw']}]}";
 
 // The good document with old replaced by new, in place of every ' a ".
 static json_t *document(const char *old, const char *new)
@@ -57,7 +60,7 @@ static void a_whole_document_decodes(void **state)
 	assert_string_equal(c->name, "tester");
 	assert_int_equal(c->nice, -5);
 	assert_true(c->memory.hugepages && c->memory.size_mb == 512 && c->memory.mbuf_count == 4095);
-	assert_true(c->port_count == 3 && c->task_count == 3 && c->worker_count == 2);
+	assert_true(c->port_count == 5 && c->task_count == 4 && c->worker_count == 2);
 	assert_int_equal(c->ports[0].kind, PORT_VHOST_USER);
 	assert_int_equal(c->ports[0].ring_size, 512);
 	assert_string_equal(c->ports[1].path, "/run/v0.sock");
@@ -69,6 +72,8 @@ static void a_whole_document_decodes(void **state)
 	assert_int_equal(c->tasks[0].dst_ip, 0xc6130001);
 	assert_int_equal(c->tasks[2].port_count, 2);
 	assert_int_equal(c->tasks[2].peer_macs[1][5], 2);
+	assert_int_equal(c->tasks[2].fault.drop_one_in, 0);
+	assert_int_equal(c->tasks[3].fault.drop_one_in, 1000);
 	assert_int_equal(c->workers[1].cpu, 1023);
 	assert_string_equal(c->workers[0].tasks[0], "mon");
 	free(c);
@@ -137,9 +142,26 @@ static const struct {
         {"burst of nothing", "'burst': 64", "'burst': 0", "from 1 to 64"},
         {"peer_macs", "['02:00:00:00:00:01', '02:00:00:00:00:02']", "['02:00:00:00:00:01']",
          "one for each port"},
-        {"a task nobody polls", "'tasks': ['vnf']", "'tasks': []", "task vnf: 0 workers poll it"},
-        {"a task polled twice", "'tasks': ['vnf']", "'tasks': ['vnf', 'gen']", "task gen: 2 workers poll it"},
-        {"a worker without its task", "'tasks': ['vnf']", "'tasks': ['vnf', 'x']",
+        {"a fault of another type", "{'drop_one_in': 1000}", "1000", "tasks[3].fault: expected an object"},
+        {"no fault", "{'drop_one_in': 1000}", "null", "tasks[3].fault: expected an object"},
+        {"an empty fault", "{'drop_one_in': 1000}", "{}", "tasks[3].fault: key \"drop_one_in\" is missing"},
+        {"unknown fault", "'drop_one_in'", "'drop_one_of'",
+         "tasks[3].fault: unknown key \"drop_one_of\"; valid keys: drop_one_in"},
+        {"a fault in no frame", "'drop_one_in': 1000", "'drop_one_in': 0",
+         "tasks[3].fault.drop_one_in: 0 is not valid: expected a whole number from 1 to 4294967295"},
+        {"a fault beyond counting", "'drop_one_in': 1000", "'drop_one_in': 4294967296",
+         "from 1 to 4294967295"},
+        {"a fault before the first frame", "'drop_one_in': 1000", "'drop_one_in': -1",
+         "tasks[3].fault.drop_one_in: -1"},
+        {"half a fault", "'drop_one_in': 1000", "'drop_one_in': 0.5", "tasks[3].fault.drop_one_in: 0.5"},
+        {"a fault in words", "'drop_one_in': 1000", "'drop_one_in': '1000'",
+         "tasks[3].fault.drop_one_in: \"1000\""},
+        {"a fault where none can be", "'stream': 7", "'fault': {'drop_one_in': 5}",
+         "tasks[0].fault: kind generator takes no fault; leave it out, or use kind patch"},
+        {"a task nobody polls", "'tasks': ['vnf', 'sw']", "'tasks': ['sw']", "task vnf: 0 workers poll it"},
+        {"a task polled twice", "'tasks': ['vnf', 'sw']", "'tasks': ['vnf', 'sw', 'gen']",
+         "task gen: 2 workers poll it"},
+        {"a worker without its task", "'tasks': ['vnf', 'sw']", "'tasks': ['vnf', 'sw', 'x']",
          "worker w1: there is no task \"x\""},
         {"two workers of a name", "'name': 'w1'", "'name': 'w0'", "two workers are called \"w0\""},
         {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},

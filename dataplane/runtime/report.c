@@ -75,13 +75,14 @@ static json_t *worker_stats(const struct worker *worker)
 static json_t *task_stats(const struct task *task)
 {
 	const struct task_counters *counters = &task->counters;
-	json_t *object = json_pack(
-	        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o}}", "name", task->name, "kind",
-	        task->ops->kind, "worker", task->worker ? task->worker : "", "polls", count(counters->polls),
-	        "busy_polls", count(counters->busy_polls), "busy_cycles", count(counters->busy_cycles),
-	        "idle_cycles", count(counters->idle_cycles), "rx_packets", count(counters->rx_packets),
-	        "tx_packets", count(counters->tx_packets), "drops", "tx_full", count(counters->drop_tx_full));
+	json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", task->name,
+	                           "kind", task->ops->kind, "worker", task->worker ? task->worker : "",
+	                           "polls", count(counters->polls), "busy_polls", count(counters->busy_polls),
+	                           "busy_cycles", count(counters->busy_cycles), "idle_cycles",
+	                           count(counters->idle_cycles), "rx_packets", count(counters->rx_packets),
+	                           "tx_packets", count(counters->tx_packets));
 
+	task_report_drops(task, object);
 	if (task->ops->report)
 		task->ops->report(task, object);
 	return object;

@@ -160,6 +160,15 @@ static int store_macs(const struct context *context, const struct field *field, 
 	return 0;
 }
 
+static int store_object(const struct context *context, const struct field *field, const json_t *value,
+                        void *out)
+{
+	char where[64];
+
+	snprintf(where, sizeof(where), "%s.%s", context->where, field->key);
+	return schema_decode(value, field->fields, out, where, context->error);
+}
+
 static int store(const struct context *context, const struct field *field, const json_t *value, char *base)
 {
 	void *out = base + field->offset;
@@ -189,6 +198,8 @@ static int store(const struct context *context, const struct field *field, const
 		return store_names(context, field, value, base);
 	case FIELD_MACS:
 		return store_macs(context, field, value, out);
+	case FIELD_OBJECT:
+		return store_object(context, field, value, out);
 	case FIELD_ANY:
 		return 0;
 	}

@@ -22,6 +22,7 @@ enum field_type {
 	FIELD_IPV4,   // uint32_t, host byte order
 	FIELD_NAMES,  // array of names: char[max][size], count at count_offset
 	FIELD_MACS,   // array of MAC addresses: uint8_t[max][6], exactly max of them
+	FIELD_OBJECT, // struct with a table of its own: fields
 	FIELD_ANY,    // left to the caller
 };
 
@@ -33,12 +34,14 @@ struct field {
 	double min, max; // numbers: valid range; arrays: number of items
 	size_t count_offset;
 	const char *const *choices; // NULL-terminated
+	const struct field *fields; // offsets in the inner struct
 };
 
 #define FIELD(type_, struct_, member_)                                                                       \
 	.type = (type_), .offset = offsetof(struct_, member_), .size = sizeof(((struct_ *)0)->member_)
 
 // Decode object by fields[] (ends with a NULL key) into out; keys that are absent leave out as it is. where
-// names the object in messages ("ports[2]"). Returns 0, or -EINVAL with a sentence in error.
+// names the object in messages ("ports[2]", 47 characters at most). Returns 0, or -EINVAL with a sentence in
+// error.
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
                   char error[static SCHEMA_ERROR_MAX]);

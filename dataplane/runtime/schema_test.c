@@ -22,6 +22,14 @@ struct sample {
 	uint32_t ip;
 	unsigned name_count;
 	char names[3][5];
+	struct inner {
+		uint16_t few;
+	} inner;
+};
+
+static const struct field inner_fields[] = {
+        {.key = "few", FIELD(FIELD_UINT, struct inner, few), .required = true, .min = 1, .max = 3},
+        {0},
 };
 
 static const struct field fields[] = {
@@ -42,6 +50,7 @@ static const struct field fields[] = {
          .min = 1,
          .max = 3,
          .count_offset = offsetof(struct sample, name_count)},
+        {.key = "inner", FIELD(FIELD_OBJECT, struct sample, inner), .fields = inner_fields},
         {.key = "any", .type = FIELD_ANY},
         {0},
 };
@@ -80,7 +89,7 @@ static void every_type_takes_its_edges(void **state)
 	        " \"number\": -20, \"real\": 2, \"flag\": true, \"colour\": \"green\","
 	        " \"mac\": \"02:00:00:00:aB:Ff\", \"ip\": \"198.18.0.1\","
 	        " \"macs\": [\"02:00:00:00:00:01\", \"02:00:00:00:00:02\"], \"names\": [\"a\", \"bcde\"],"
-	        " \"any\": [null]}";
+	        " \"inner\": {\"few\": 3}, \"any\": [null]}";
 	static const uint8_t mac[6] = {2, 0, 0, 0, 0xab, 0xff};
 	char error[SCHEMA_ERROR_MAX];
 	struct sample s = {0};
@@ -100,6 +109,7 @@ static void every_type_takes_its_edges(void **state)
 	assert_int_equal(s.macs[1][5], 2);
 	assert_int_equal(s.name_count, 2);
 	assert_string_equal(s.names[1], "bcde");
+	assert_int_equal(s.inner.few, 3);
 }
 
 static void absent_keys_leave_the_default(void **state)
@@ -171,6 +181,16 @@ static void every_type_refuses_what_it_is_not(void **state)
 		assert_refused(cases[i].text, fields, cases[i].words);
 }
 
+static void an_object_within_is_named_with_its_path(void **state)
+{
+	assert_refused("{\"inner\": 1}", fields, "place.inner: expected an object");
+	assert_refused("{\"inner\": {}}", fields, "place.inner: key \"few\" is missing");
+	assert_refused("{\"inner\": {\"few\": 4}}", fields,
+	               "place.inner.few: 4 is not valid: expected a whole number from 1 to 3");
+	assert_refused("{\"inner\": {\"few\": 1, \"x\": 1}}", fields,
+	               "place.inner: unknown key \"x\"; valid keys: few");
+}
+
 static void a_nul_inside_a_string_is_refused(void **state)
 {
 	char error[SCHEMA_ERROR_MAX];
@@ -214,6 +234,7 @@ int main(void)
 	        cmocka_unit_test(every_type_takes_its_edges),
 	        cmocka_unit_test(absent_keys_leave_the_default),
 	        cmocka_unit_test(every_type_refuses_what_it_is_not),
+	        cmocka_unit_test(an_object_within_is_named_with_its_path),
 	        cmocka_unit_test(a_nul_inside_a_string_is_refused),
 	        cmocka_unit_test(a_required_key_must_be_there),
 	        cmocka_unit_test(the_longest_message_still_ends),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "port.h"
 #include "task.h"
 #include "task_alloc.h"
 
@@ -20,6 +21,32 @@ const struct task_ops *task_ops_find(const char *kind)
 		if (strcmp(kinds[i]->kind, kind) == 0)
 			return kinds[i];
 	return NULL;
+}
+
+uint64_t task_drop_tx_full(const struct task *task)
+{
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < CONFIG_TASK_PORTS_MAX; i++)
+		total += task->counters.drop_tx_full[i];
+	return total;
+}
+
+void task_report_drops(const struct task *task, json_t *object)
+{
+	json_t *by_port = json_object();
+
+	for (unsigned i = 0; i < task->port_count; i++) {
+		const char *name = task->ports[i]->config.name;
+		json_int_t n = (json_int_t)task->counters.drop_tx_full[i];
+
+		// An echo names its port twice.
+		n += json_integer_value(json_object_get(json_object_get(by_port, name), "tx_full"));
+		json_object_set_new(by_port, name, json_pack("{sI}", "tx_full", n));
+	}
+	json_object_set_new(object, "drops",
+	                    json_pack("{sI}", "tx_full", (json_int_t)task_drop_tx_full(task)));
+	json_object_set_new(object, "drops_by_port", by_port);
 }
 
 void *task_alloc(size_t size, const struct task_ops *ops, const struct config_task *config,

@@ -21,10 +21,9 @@ struct task_counters {
 	uint64_t busy_polls;  // poll() returned > 0
 	uint64_t busy_cycles; // TSC cycles spent in those
 	uint64_t idle_cycles;
-	uint64_t rx_packets;   // taken from a port
-	uint64_t tx_packets;   // accepted by a port
-	uint64_t drop_tx_full; // freed because the port did not accept them
-	uint64_t reserved;
+	uint64_t rx_packets;                          // taken from a port
+	uint64_t tx_packets;                          // accepted by a port
+	uint64_t drop_tx_full[CONFIG_TASK_PORTS_MAX]; // freed because ports[i] did not accept them
 } __attribute__((aligned(64)));
 
 // One kind of task.
@@ -32,6 +31,7 @@ struct task_ops {
 	const char *kind;
 	unsigned ports_min, ports_max;
 	bool receives, sends; // on each of its ports; two tasks must not do the same on one port
+	bool faults;          // takes the key "fault"
 
 	// Allocate and set up from an already validated config; ports[] outlive the task.
 	// Returns 0 and *out, or -errno after logging one line.
@@ -58,6 +58,13 @@ struct task {
 };
 
 extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops;
+
+// What all ports of a task together did not accept.
+uint64_t task_drop_tx_full(const struct task *task);
+
+// What every kind drops, into its stats object: "drops", to which a kind adds its own reasons, and
+// "drops_by_port".
+void task_report_drops(const struct task *task, json_t *object);
 
 // The ops of a kind, or NULL.
 const struct task_ops *task_ops_find(const char *kind);

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patch: the least a switch can do, a cross-connect of two ports. Frames are not looked at.
-// rx_packets == tx_packets + drop_tx_full, always.
+//
+// With a fault it drops every n-th of the frames that it receives on either port, counted from the task's
+// start, for tests of what finds losses. Clearing counters leaves that count alone: over any number of trials
+// floor(frames / n) are dropped. A patch without a fault is polled by a function that knows nothing of it.
+//
+// rx_packets == tx_packets + drop_tx_full + fault, always.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,15 +18,22 @@ enum { BURST_DEFAULT = 32 };
 struct patch {
 	struct task task;
 	uint16_t burst;
+	uint32_t fault_interval; // frames; 0 = no fault
+	uint32_t fault_passed;   // frames since the last one that was dropped
+	uint64_t faults;
 };
+
+static const struct task_ops patch_faulty_ops;
 
 static int patch_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
-	struct patch *p = task_alloc(sizeof(*p), &patch_ops, config, ports);
+	const struct task_ops *ops = config->fault.drop_one_in ? &patch_faulty_ops : &patch_ops;
+	struct patch *p = task_alloc(sizeof(*p), ops, config, ports);
 
 	if (!p)
 		return -ENOMEM;
 	p->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	p->fault_interval = config->fault.drop_one_in;
 	*out = &p->task;
 	return 0;
 }
@@ -31,27 +43,63 @@ static void patch_destroy(struct task *task)
 	free(task);
 }
 
-static inline uint16_t forward(struct task *task, const struct port *in, const struct port *out,
-                               uint16_t burst)
+// Free the frames that are due and close the gaps. Returns how many remain.
+static uint16_t fault_apply(struct patch *p, struct rte_mbuf **pkts, uint16_t n)
 {
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (++p->fault_passed == p->fault_interval) {
+			p->fault_passed = 0;
+			p->faults++;
+			rte_pktmbuf_free(pkts[i]);
+			continue;
+		}
+		pkts[kept++] = pkts[i];
+	}
+	return kept;
+}
+
+static inline uint16_t forward(struct patch *p, unsigned in, unsigned out, bool faulty)
+{
+	struct task *task = &p->task;
 	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(in, pkts, burst), dropped;
+	uint16_t n = port_receive(task->ports[in], pkts, p->burst), kept, dropped;
 
 	if (n == 0)
 		return 0;
-	dropped = port_send_drop(out, pkts, n);
+	kept = faulty ? fault_apply(p, pkts, n) : n;
+	dropped = port_send_drop(task->ports[out], pkts, kept);
 	task->counters.rx_packets += n;
-	task->counters.tx_packets += n - dropped;
-	task->counters.drop_tx_full += dropped;
+	task->counters.tx_packets += kept - dropped;
+	task->counters.drop_tx_full[out] += dropped;
 	return n;
 }
 
 static unsigned patch_poll(struct task *task, uint64_t now_tsc)
 {
-	uint16_t burst = ((struct patch *)task)->burst;
+	struct patch *p = (struct patch *)task;
 
-	return forward(task, task->ports[0], task->ports[1], burst) +
-	       forward(task, task->ports[1], task->ports[0], burst);
+	return forward(p, 0, 1, false) + forward(p, 1, 0, false);
+}
+
+static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+
+	return forward(p, 0, 1, true) + forward(p, 1, 0, true);
+}
+
+static void patch_faulty_clear(struct task *task)
+{
+	((struct patch *)task)->faults = 0;
+}
+
+static void patch_faulty_report(const struct task *task, json_t *object)
+{
+	const struct patch *p = (const struct patch *)task;
+
+	json_object_set_new(json_object_get(object, "drops"), "fault", json_integer((json_int_t)p->faults));
 }
 
 const struct task_ops patch_ops = {
@@ -60,7 +108,22 @@ const struct task_ops patch_ops = {
         .ports_max = 2,
         .receives = true,
         .sends = true,
+        .faults = true,
         .create = patch_create,
         .destroy = patch_destroy,
         .poll = patch_poll,
+};
+
+static const struct task_ops patch_faulty_ops = {
+        .kind = "patch",
+        .ports_min = 2,
+        .ports_max = 2,
+        .receives = true,
+        .sends = true,
+        .faults = true,
+        .create = patch_create,
+        .destroy = patch_destroy,
+        .poll = patch_faulty_poll,
+        .clear = patch_faulty_clear,
+        .report = patch_faulty_report,
 };

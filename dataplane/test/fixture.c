@@ -191,8 +191,9 @@ struct task *fixture_task(struct fixture *f, const struct config_task *config)
 
 json_t *fixture_report(const struct task *task)
 {
-	json_t *object = json_pack("{s{sI}}", "drops", "tx_full", (json_int_t)task->counters.drop_tx_full);
+	json_t *object = json_object();
 
+	task_report_drops(task, object);
 	if (task->ops->report)
 		task->ops->report(task, object);
 	return object;

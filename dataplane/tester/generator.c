@@ -354,7 +354,7 @@ static void generator_report(const struct task *task, json_t *object)
 	json_t *intended = p->flat_out ? json_null() : json_integer((json_int_t)p->intended);
 
 	json_object_set_new(object, "generator",
-	                    json_pack("{si ss si si so sI sI sI sI sI sI sI sI}", "stream", g->flow.stream,
+	                    json_pack("{si ss si si so sI sI sI sI sI sI sI sI sI}", "stream", g->flow.stream,
 	                              "state", state_names[g->state], "epoch", g->flow.epoch,
 	                              "frame_size_bytes", g->flow.frame_size_bytes, "intended_packets",
 	                              intended, "offered_packets", (json_int_t)g->offered,
@@ -362,6 +362,7 @@ static void generator_report(const struct task *task, json_t *object)
 	                              (json_int_t)(p->flat_out ? 0 : g->ring_full), "attempted_packets",
 	                              (json_int_t)g->attempted, "refused_packets", (json_int_t)g->refused,
 	                              "no_mbuf", (json_int_t)g->no_mbuf, "probes_sent", (json_int_t)g->probes,
+	                              "probes_stamped", (json_int_t)g->probes, // by software: each
 	                              "duration_ns", (json_int_t)g->duration_ns));
 }
 

@@ -65,6 +65,7 @@ static void assert_conserves(const struct task *task)
 	assert_int_equal(number(task, "attempted_packets"),
 	                 number(task, "offered_packets") + number(task, "refused_packets"));
 	assert_int_equal(number(task, "offered_packets"), task->counters.tx_packets);
+	assert_int_equal(number(task, "probes_stamped"), number(task, "probes_sent"));
 }
 
 // Collect all, check that they are intact frames numbered from first, free them; returns how many, and the

@@ -9,6 +9,7 @@
 
 #include "frame.h"
 #include "histogram.h"
+#include "jitter.h"
 #include "log.h"
 #include "monitor.h"
 #include "port.h"
@@ -27,6 +28,7 @@ struct stream {
 	struct histogram *latency;
 	uint64_t forwarded_bytes, corrupt, probes;
 	struct sequence sequence;
+	struct jitter jitter; // last: the cache line of the others is that of every frame
 };
 
 struct monitor {
@@ -35,14 +37,17 @@ struct monitor {
 	uint16_t epoch;
 	uint64_t ns_per_tick; // times 2^NS_SHIFT: one multiplication for a latency, no division
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
+	uint32_t probed;        // bit n: this burst holds a probe of stream n
 	struct stream *streams; // CONFIG_STREAMS of them
 	struct frame_checker checker;
 };
 
 static void streams_free(struct stream *streams)
 {
-	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++)
+	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
 		free(streams[i].latency);
+		jitter_release(&streams[i].jitter);
+	}
 	free(streams);
 }
 
@@ -53,7 +58,7 @@ static struct stream *streams_create(void)
 	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
 		sequence_reset(&streams[i].sequence, 0);
 		streams[i].latency = histogram_create();
-		if (!streams[i].latency) {
+		if (jitter_init(&streams[i].jitter) != 0 || !streams[i].latency) {
 			streams_free(streams);
 			return NULL;
 		}
@@ -87,10 +92,25 @@ static void monitor_destroy(struct task *task)
 	free(m);
 }
 
-static inline void probe_record(struct monitor *m, struct stream *s, uint64_t latency_tsc)
+static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
+                                                   uint64_t now_tsc)
 {
+	struct stream *s = &m->streams[fields->stream];
+	uint64_t latency_tsc = now_tsc - fields->tsc;
+	uint64_t latency_ns = (uint64_t)((unsigned __int128)latency_tsc * m->ns_per_tick >> NS_SHIFT);
+
 	s->probes++;
-	histogram_record(s->latency, (uint64_t)((unsigned __int128)latency_tsc * m->ns_per_tick >> NS_SHIFT));
+	histogram_record(s->latency, latency_ns);
+	jitter_probe(&s->jitter, fields->sequence, latency_ns);
+	m->probed |= UINT32_C(1) << fields->stream;
+}
+
+static __attribute__((noinline, cold)) void probed_burst_end(struct monitor *m)
+{
+	for (unsigned i = 0; i < CONFIG_STREAMS; i++)
+		if (m->probed & UINT32_C(1) << i)
+			jitter_burst_end(&m->streams[i].jitter);
+	m->probed = 0;
 }
 
 static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uint8_t stream)
@@ -123,7 +143,7 @@ static inline void count(struct monitor *m, enum frame_class class, const struct
 		return;
 	s->forwarded_bytes += length + FRAME_FCS_BYTES;
 	if (unlikely(fields->flags & FRAME_FLAG_PROBE))
-		probe_record(m, s, now_tsc - fields->tsc);
+		probe_record(m, fields, now_tsc);
 }
 
 // Every line of the frame: leaving the later ones to the hardware's prefetcher costs a seventh at 1024 B.
@@ -164,6 +184,8 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 			prefetch(pkts[i + PREFETCH_AHEAD]);
 		monitor_packet(m, pkts[i]);
 	}
+	if (unlikely(m->probed)) // once a burst: frames that are no probes cost nothing
+		probed_burst_end(m);
 	rte_pktmbuf_free_bulk(pkts, n);
 	task->counters.rx_packets += n;
 	m->received += n;
@@ -183,6 +205,7 @@ static void monitor_clear(struct task *task)
 		s->forwarded_bytes = s->corrupt = s->probes = 0;
 		sequence_reset(&s->sequence, 0);
 		histogram_reset(s->latency);
+		jitter_reset(&s->jitter);
 	}
 }
 
@@ -192,7 +215,7 @@ void monitor_start(struct task *task, uint16_t epoch)
 	((struct monitor *)task)->epoch = epoch;
 }
 
-static json_t *latency_report(const struct histogram *h)
+static json_t *histogram_report(const struct histogram *h)
 {
 	json_t *counts = json_array();
 	uint64_t value_ns, n;
@@ -208,11 +231,13 @@ static json_t *stream_report(const struct stream *s, unsigned index)
 {
 	const struct sequence *q = &s->sequence;
 
-	return json_pack("{si sI sI sI sI sI sI so}", "stream", (int)index, "forwarded_packets",
+	return json_pack("{si sI sI sI sI sI sI so so so}", "stream", (int)index, "forwarded_packets",
 	                 (json_int_t)q->unique, "forwarded_bytes", (json_int_t)s->forwarded_bytes,
 	                 "duplicate_packets", (json_int_t)q->duplicate, "reordered_packets",
 	                 (json_int_t)q->reordered, "corrupt_packets", (json_int_t)s->corrupt,
-	                 "probes_received", (json_int_t)s->probes, "latency", latency_report(s->latency));
+	                 "probes_received", (json_int_t)s->probes, "latency", histogram_report(s->latency),
+	                 "ipdv", histogram_report(s->jitter.ipdv), "burst_jitter",
+	                 histogram_report(s->jitter.burst));
 }
 
 static void monitor_report(const struct task *task, json_t *object)

@@ -68,6 +68,20 @@ static json_int_t number(struct bench *b, const char *path)
 	return value;
 }
 
+// How many values a histogram of the report holds.
+static json_int_t samples(struct bench *b, const char *path)
+{
+	json_int_t sum = 0, n;
+	char at[96];
+
+	for (unsigned i = 0;; i++, sum += n) {
+		snprintf(at, sizeof(at), "monitor.%s.counts.%u.1", path, i);
+		n = number(b, at);
+		if (n < 0)
+			return sum;
+	}
+}
+
 // received == foreign + stale + corrupt + forwarded + duplicate, and equals what the worker counts.
 static void assert_conserves(struct bench *b)
 {
@@ -237,6 +251,42 @@ static void probes_are_recorded_once(void **state)
 	close_bench(&b);
 }
 
+// In bursts of 32: two probes and a plain frame, then none, then two probes of which one is reordered and
+// one comes twice. The clock is real, so only how many differences there are is known.
+static void jitter_is_counted_per_pair_and_per_burst(void **state)
+{
+	struct bench b = open_bench(state, 32);
+	uint64_t ago = rte_rdtsc() - 1000;
+
+	put(&b, make(b.f, STREAM, EPOCH, 0, ago));
+	put(&b, make(b.f, STREAM, EPOCH, 1, 0));
+	put(&b, make(b.f, STREAM, EPOCH, 8, ago));
+	put(&b, make(b.f, 5, EPOCH, 0, ago)); // alone in its stream
+	poll_all(&b);
+	put(&b, make(b.f, STREAM, EPOCH, 2, 0));
+	poll_all(&b);
+	put(&b, make(b.f, STREAM, EPOCH, 4, ago)); // after 8
+	put(&b, make(b.f, STREAM, EPOCH, 9, ago));
+	put(&b, make(b.f, STREAM, EPOCH, 9, ago));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 4);
+	assert_int_equal(samples(&b, "streams.0.latency"), 4);
+	assert_int_equal(samples(&b, "streams.0.ipdv"), 2); // 0-8, 8-9
+	assert_int_equal(samples(&b, "streams.0.burst_jitter"), 1);
+	assert_int_equal(samples(&b, "streams.1.ipdv"), 0);
+	assert_int_equal(samples(&b, "streams.1.burst_jitter"), 0);
+	assert_int_equal(number(&b, "monitor.streams.0.ipdv.overflow"), 0);
+	assert_int_equal(number(&b, "monitor.streams.0.burst_jitter.highest_ns"), 10000000000);
+	monitor_start(b.task, EPOCH);
+	b.task->counters.rx_packets = 0;
+	put(&b, make(b.f, STREAM, EPOCH, 0, ago));
+	poll_all(&b);
+	assert_int_equal(samples(&b, "streams.0.latency"), 1);
+	assert_int_equal(samples(&b, "streams.0.ipdv"), 0);
+	assert_int_equal(samples(&b, "streams.0.burst_jitter"), 0);
+	close_bench(&b);
+}
+
 // More packets than the pool has: the port hands over what there is, and nothing is lost.
 static void empty_pool_is_survived(void **state)
 {
@@ -265,6 +315,7 @@ int main(void)
 	        TEST(other_lengths_are_corrupt),
 	        TEST(streams_epochs_and_strangers_are_told_apart),
 	        TEST(probes_are_recorded_once),
+	        TEST(jitter_is_counted_per_pair_and_per_burst),
 	        TEST(empty_pool_is_survived),
 	};
 

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from planebench import __version__
+from planebench.cli import calibrate as calibrating
+from planebench.cli import compare as comparing
+from planebench.cli import doctor as examining
 from planebench.cli import inspect, output
+from planebench.cli.options import HugepagesOption, JsonOption, RunArgument, RunsOption, with_plan_options
 from planebench.cli.run import RunOptions, run_plan
 
 app = typer.Typer(
@@ -21,31 +25,6 @@ app = typer.Typer(
 )
 plan_app = typer.Typer(help="What a plan would measure.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
-
-Text = str | None
-SwitchOption = Annotated[
-    Text, typer.Option("--switch", metavar="A,B", help="Switches; one named twice is measured twice.")
-]
-ScenarioOption = Annotated[Text, typer.Option("--scenario", metavar="A,B", help="p2p, p2v, v2v, loopback.")]
-SizeOption = Annotated[Text, typer.Option("--frame-size", metavar="N,M", help="Bytes with FCS: 64 to 1518, 9000.")]
-DirectionOption = Annotated[
-    Text, typer.Option("--direction", metavar="A,B", help="unidirectional, bidirectional, reversed (p2v).")
-]
-ChainOption = Annotated[Text, typer.Option("--chain-length", metavar="N,M", help="VNFs in a loopback chain: 1 to 5.")]
-DurationOption = Annotated[float | None, typer.Option(help="Seconds of each trial.")]
-RepeatOption = Annotated[int | None, typer.Option(help="Saturating trials of each point; R+ is their mean.")]
-LoadsOption = Annotated[Text, typer.Option(metavar="A,B", help="Shares of R+ for latency, e.g. 0.10,0.50; or none.")]
-WireOption = Annotated[Text, typer.Option(help="What stands in for a NIC: virtio, or veth (kernel interfaces).")]
-RingOption = Annotated[int | None, typer.Option(help="Entries of every ring of every port, a power of two.")]
-SeedOption = Annotated[int | None, typer.Option(help="Seed of the order of trials.")]
-NameOption = Annotated[Text, typer.Option(help="Name of the run.")]
-RunsOption = Annotated[
-    Path | None, typer.Option("--runs", help="Folder of the runs (default: $PLANEBENCH_RUNS, or runs)")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on standard output, for scripts.")]
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="latest, a run id or the start of one, a name, a path.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -64,47 +43,27 @@ def _options(
 
 
 @app.command()
+@with_plan_options
 def run(
     plan: Annotated[str, typer.Argument(metavar="[SUITE|PLAN]", help="A suite (quick) or a plan file.")] = "quick",
-    switch: SwitchOption = None,
-    scenario: ScenarioOption = None,
-    frame_size: SizeOption = None,
-    direction: DirectionOption = None,
-    chain_length: ChainOption = None,
-    duration: DurationOption = None,
-    repeat: RepeatOption = None,
-    loads: LoadsOption = None,
-    wire: WireOption = None,
-    ring_size: RingOption = None,
-    seed: SeedOption = None,
-    name: NameOption = None,
-    hugepages: Annotated[
-        bool | None, typer.Option("--hugepages/--no-hugepages", help="(default: if enough of them are free)")
-    ] = None,
+    hugepages: HugepagesOption = None,
+    calibrated: Annotated[
+        bool, typer.Option("--calibrate/--no-calibrate", help="Know what the tester can do (measured once a day).")
+    ] = True,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
+    ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    **overrides: Any,
 ) -> None:
     """Measure a suite or a plan; options replace what the plan says, and comma-separated lists make a matrix.
 
     Examples: planebench run quick;  planebench run --switch planed,ovs-dpdk --scenario p2p,v2v --frame-size 64,1024
     """
-    overrides = {
-        "switch": switch,
-        "scenario": scenario,
-        "frame_size": frame_size,
-        "direction": direction,
-        "chain_length": chain_length,
-        "duration": duration,
-        "repeat": repeat,
-        "loads": loads,
-        "wire": wire,
-        "ring_size": ring_size,
-        "seed": seed,
-        "name": name,
-    }
-    code = run_plan(RunOptions(plan, overrides, hugepages=hugepages, runs=runs, json=json, quiet=quiet))
-    raise typer.Exit(code)
+    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated)
+    raise typer.Exit(run_plan(options))
 
 
 @app.command("list")
@@ -152,33 +111,56 @@ def figures(
 
 
 @app.command()
-def doctor(json: JsonOption = False) -> None:
+def compare(
+    run_a: Annotated[str, typer.Argument(metavar="RUN", help="The run, or the one to compare with.")] = "latest",
+    run_b: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="The newer run; without it, the switches of RUN.")
+    ] = None,
+    fail_below: Annotated[
+        float | None, typer.Option("--fail-below", help="Exit code 1 if a rate is below this share of RUN, as 0.97.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Only this: throughput, ndr, pdr, cycles_per_packet, latency_p50, latency_p99.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Compare runs that differ in what must match.")] = False,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Two runs, or the switches of one: the ratio, its interval, and whether it can be told from chance.
+
+    Examples: planebench compare latest;  planebench compare baseline latest --fail-below 0.97
+    """
+    code = comparing.compare(run_a, run_b, runs, json=json, force=force, fail_below=fail_below, metric=metric)
+    raise typer.Exit(code)
+
+
+@app.command()
+def calibrate(
+    frame_size: Annotated[str, typer.Option("--frame-size", metavar="N,M", help="Bytes with FCS.")] = "64,1024",
+    wire: Annotated[str, typer.Option(help="virtio, or veth.")] = "virtio",
+    ring_size: Annotated[int, typer.Option("--ring-size", help="Entries of every ring, a power of two.")] = 256,
+    duration: Annotated[float, typer.Option(help="Seconds of each step.")] = 0.2,
+    hugepages: HugepagesOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure the tester against itself: highest rate, rate error, latency floor. Kept, and used by runs for a day."""
+    raise typer.Exit(calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, json))
+
+
+@app.command()
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Apply the remedies that are safe and can be taken back.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take back what --fix did.")] = False,
+    json: JsonOption = False,
+) -> None:
     """Is this machine fit to measure? Every finding carries its remedy. Exit code 1 if numbers would be worthless."""
-    raise typer.Exit(inspect.doctor(json))
+    raise typer.Exit(examining.doctor(json, fix, undo))
 
 
 @plan_app.command("show")
+@with_plan_options
 def plan_show(
-    plan: Annotated[str, typer.Argument(metavar="SUITE|PLAN")] = "quick",
-    switch: SwitchOption = None,
-    scenario: ScenarioOption = None,
-    frame_size: SizeOption = None,
-    direction: DirectionOption = None,
-    chain_length: ChainOption = None,
-    duration: DurationOption = None,
-    repeat: RepeatOption = None,
-    loads: LoadsOption = None,
-    json: JsonOption = False,
+    plan: Annotated[str, typer.Argument(metavar="SUITE|PLAN")] = "quick", json: JsonOption = False, **overrides: Any
 ) -> None:
     """Every point that would run, and how long it takes, before anything runs."""
-    overrides = {
-        "switch": switch,
-        "scenario": scenario,
-        "frame_size": frame_size,
-        "direction": direction,
-        "chain_length": chain_length,
-        "duration": duration,
-        "repeat": repeat,
-        "loads": loads,
-    }
     inspect.show_plan(plan, overrides, json)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``list``, ``doctor`` and ``plan show``: what there is, before anything is measured."""
+"""``list`` and ``plan show``: what there is, before anything is measured."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from planebench.host.doctor import diagnose
 from planebench.model.choices import unknown
 from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.store import list_runs
-from planebench.switches import ADAPTERS, get_adapter
 from planebench.switches.base import Found
+from planebench.switches.registry import ADAPTERS, get_adapter
 
 Row = dict[str, Any]
-
-_MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}
 
 
 def list_things(what: str, runs_dir: Path | None, json: bool) -> None:
@@ -37,21 +34,6 @@ def list_things(what: str, runs_dir: Path | None, json: bool) -> None:
     if what not in lists:
         raise unknown("list", what, tuple(lists))
     _print(what, lists[what](), json)
-
-
-def doctor(json: bool) -> int:
-    """Print what is fit and unfit about this machine. Returns 1 if there is a problem, else 0."""
-    findings = diagnose()
-    rows = [dataclasses.asdict(finding) for finding in findings]
-    if json:
-        print(json_module.dumps({"findings": rows}, indent=1))
-    else:
-        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-        for finding in findings:
-            remedy = f"\n[dim]-> {_escape(finding.remedy)}[/]" if finding.remedy else ""
-            table.add_row(_MARKS[finding.level], _escape(finding.text) + remedy)
-        Console().print(table)
-    return int(any(finding.level == "problem" for finding in findings))
 
 
 def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:

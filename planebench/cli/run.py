@@ -4,53 +4,40 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from rich.console import Console
 
-from planebench import __version__
+from planebench.cli.header import make_header
 from planebench.cli.output import REPORT_FILE, write_report
+from planebench.cli.prepare import (
+    Prepared,
+    cpus_of,
+    known_calibration,
+    live_settings,
+    make_calibration,
+    measuring,
+    prepare,
+)
 from planebench.cli.progress import ProgressListener
-from planebench.host import doctor
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
-from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
-from planebench.model.errors import NotInstalledError, PlanebenchError
-from planebench.model.header import RunHeader, Skipped, SwitchInfo
-from planebench.model.records import Point
-from planebench.placement import Cpus, LinkSettings, place, switch_request
-from planebench.planed import REMEDY, find_planed
-from planebench.plans import (
-    Plan,
-    SwitchLabel,
-    estimate,
-    expand,
-    load_plan,
-    max_frame_bytes,
-    override,
-    skipped,
-    switch_labels,
-)
+from planebench.model.errors import PlanebenchError, UsageError
+from planebench.model.header import Calibration
+from planebench.model.records import Trial
+from planebench.plans import estimate, load_plan, override
 from planebench.report.table import print_table
-from planebench.scenarios import build
-from planebench.store import RunWriter, default_runs_dir, new_run_id, read_run
-from planebench.switches import get_adapter
-from planebench.switches.base import Found, NotFound, SwitchAdapter
-
-HUGEPAGE_BYTES = 2 * 1024 * 1024
-HUGEPAGE_MB_PER_SWITCH = 2048
-"""What tester and switch of one comparison partner take at most; with fewer free pages everybody runs without."""
+from planebench.stats.compare import differing_facts
+from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 
 INTERRUPTED = 130
 
@@ -65,18 +52,8 @@ class RunOptions:
     runs: Path | None = None
     json: bool = False
     quiet: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A plan whose switches are all here."""
-
-    plan: Plan
-    points: tuple[Point, ...]
-    labels: tuple[SwitchLabel, ...]
-    adapters: dict[str, SwitchAdapter]
-    versions: dict[str, str]
-    skipped: tuple[Skipped, ...]
+    resume: bool = False
+    calibrate: bool = True
 
 
 def run_plan(options: RunOptions) -> int:
@@ -84,123 +61,69 @@ def run_plan(options: RunOptions) -> int:
 
     Raises UsageError and NotInstalledError before anything is started.
     """
-    prepared = _prepare(override(load_plan(options.plan), **options.overrides))
-    planed = find_planed()
-    if planed is None:
-        raise NotInstalledError(f"the program planed is not here: {REMEDY}")
+    prepared = prepare(override(load_plan(options.plan), **options.overrides))
     facts = host_facts.collect()
-    settings = LiveSettings(
-        planed=planed,
-        ring_size=prepared.plan.ring_size,
-        hugepages=_hugepages(options.hugepages, facts, len(prepared.labels)),
-        max_frame_bytes=max_frame_bytes(prepared.plan),
-        wire=prepared.plan.wire,
-    )
+    settings = live_settings(prepared, facts, options.hugepages)
     sweep_stale()
-    header = _header(prepared, facts, settings)
-    writer = RunWriter.create(options.runs or default_runs_dir(), header)
     try:
         with _terminable():
-            _announce(writer, prepared, options)
-            code = _measure(prepared, facts, settings, writer, options)
+            writer, trials, settings = _open(prepared, facts, settings, options)
+            _announce(writer, prepared, options, len(trials))
+            code = _measure(prepared, facts, settings, writer, options, trials)
             _show(writer.path, options)
-    except KeyboardInterrupt:  # in the report of a run that was complete
+    except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
         return INTERRUPTED
     return code
 
 
-def _prepare(plan: Plan) -> _Prepared:
-    """Find every switch. One that is not here is left out, or an error if it was asked for by name."""
-    labels = switch_labels(plan.switches)
-    adapters = {label.label: get_adapter(label.adapter) for label in labels}
-    found = {label: adapter.find() for label, adapter in adapters.items()}
-    missing = {label: what for label, what in found.items() if isinstance(what, NotFound)}
-    if missing and plan.missing_switches == "error":
-        label, what = next(iter(missing.items()))
-        raise NotInstalledError(f'switch "{label}" is not installed; get it with: {what.remedy}')
-    here = {label: what.version for label, what in found.items() if isinstance(what, Found)}
-    if not here:
-        remedies = "; ".join(f"{label}: {what.remedy}" for label, what in missing.items())
-        raise NotInstalledError(f"none of the switches of plan {plan.name} is installed ({remedies})")
-    left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
-    return _Prepared(
-        plan=plan,
-        points=tuple(point for point in expand(plan) if point.switch in here),
-        labels=tuple(label for label in labels if label.label in here),
-        adapters={label: adapters[label] for label in here},
-        versions=here,
-        skipped=(*skipped(plan), *left_out),
-    )
+def _open(
+    prepared: Prepared, facts: HostFacts, settings: LiveSettings, options: RunOptions
+) -> tuple[RunWriter, list[Trial], LiveSettings]:
+    """The run folder: a new one, or the one to go on with, and the trials that are in it."""
+    if options.resume:
+        return _reopen(prepared, facts, settings, options)
+    runs_dir = options.runs or default_runs_dir()
+    make_runs_dir(runs_dir)
+    if options.calibrate:
+        settings = replace(settings, calibration=_calibration(prepared, facts, settings, options))
+    writer = RunWriter.create(runs_dir, make_header(prepared, facts, settings))
+    write_plan(writer.path, prepared.plan)
+    return writer, [], settings
 
 
-def _hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bool:
-    """As the user says; else if enough 2 MB pages are free for every switch of the comparison."""
-    if wanted is not None:
-        return wanted
-    return facts.hugepages_2m_free * HUGEPAGE_BYTES >= switches * HUGEPAGE_MB_PER_SWITCH * 1024 * 1024
+def _reopen(
+    prepared: Prepared, facts: HostFacts, settings: LiveSettings, options: RunOptions
+) -> tuple[RunWriter, list[Trial], LiveSettings]:
+    runs_dir = options.runs or default_runs_dir()
+    info = find_unfinished(runs_dir, prepared.plan)
+    if info is None:
+        raise UsageError(
+            f"no unfinished run of this plan in {runs_dir}: give the options it was started with, or leave out --resume"
+        )
+    settings = replace(settings, calibration=info.header.calibration)
+    differing = differing_facts(info.header, make_header(prepared, facts, settings))
+    if differing:
+        raise UsageError(
+            f"run {info.run_id} cannot be taken up here, its trials would not compare: {'; '.join(differing)}. "
+            "Start a new one without --resume"
+        )
+    writer = RunWriter.reopen(info.path)
+    return writer, list(read_run(info.path).trials), settings
 
 
-def _cpus(facts: HostFacts) -> Cpus:
-    return Cpus(allowed=facts.cpus_allowed, siblings=facts.siblings, numa_node=facts.numa_node)
+def _calibration(
+    prepared: Prepared, facts: HostFacts, settings: LiveSettings, options: RunOptions
+) -> Calibration | None:
+    """What the tester can do: as measured within a day, or measured now (a few seconds)."""
+    known = known_calibration(prepared, facts, settings)
+    if known is not None or prepared.simulated:
+        return known
+    console = Console(stderr=True, quiet=options.quiet)
+    console.print("calibrating the tester against itself", style="dim", highlight=False)
+    return make_calibration(prepared, facts, settings)
 
 
-def _header(prepared: _Prepared, facts: HostFacts, settings: LiveSettings) -> RunHeader:
-    plan, now = prepared.plan, datetime.now(UTC)
-    findings = [finding for finding in doctor.examine(facts) if finding.level != "ok"]
-    placement = place(_cpus(facts), max((point.chain_length for point in prepared.points), default=0))
-    warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
-    return RunHeader(
-        run_id=new_run_id(plan.name, now),
-        name=plan.name,
-        started_at=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        command=("planebench", *sys.argv[1:]),
-        seed=plan.seed,
-        planebench_version=__version__,
-        host=facts.as_dict(),
-        settings=_settings(plan, settings, placement.switch_cpu, placement.tester_cpus),
-        switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
-        skipped=prepared.skipped,
-        warnings=tuple(dict.fromkeys((*warnings, *placement.warnings))),
-    )
-
-
-def _settings(
-    plan: Plan, settings: LiveSettings, switch_cpu: int, tester_cpus: Sequence[int]
-) -> dict[str, str | int | float | bool | None]:
-    return {
-        "trial_duration_s": plan.throughput.duration_s,
-        "warmup_s": plan.throughput.warmup_s,
-        "repetitions": plan.throughput.repetitions,
-        "retries": plan.throughput.retries,
-        "latency_loads": ",".join(f"{load:g}" for load in plan.latency.loads),
-        "latency_duration_s": plan.latency.duration_s,
-        "latency_repetitions": plan.latency.repetitions,
-        "probe_rate_pps": plan.latency.probe_rate_pps,
-        "v2v_latency_pps": plan.latency.v2v_pps,
-        "wire": plan.wire,
-        "hosting": plan.hosting,
-        "ring_size": plan.ring_size,
-        "hugepages": settings.hugepages,
-        "switch_cpu": switch_cpu,
-        "tester_cpus": ",".join(str(cpu) for cpu in tester_cpus),
-    }
-
-
-def _switch_info(label: SwitchLabel, prepared: _Prepared, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
-    adapter = prepared.adapters[label.label]
-    point = next(point for point in prepared.points if point.switch == label.label)
-    topology = build(point.scenario, point.chain_length)
-    links = LinkSettings(
-        workdir=Path("/"),
-        ring_size=settings.ring_size,
-        hugepages=settings.hugepages,
-        max_frame_bytes=settings.max_frame_bytes,
-    )
-    request = switch_request(topology, place(_cpus(facts), len(topology.vnfs)), links)
-    return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))
-
-
-def _announce(writer: RunWriter, prepared: _Prepared, options: RunOptions) -> None:
+def _announce(writer: RunWriter, prepared: Prepared, options: RunOptions, known: int) -> None:
     if options.quiet:
         return
     console = Console(stderr=True)
@@ -209,8 +132,9 @@ def _announce(writer: RunWriter, prepared: _Prepared, options: RunOptions) -> No
     for warning in writer.header.warnings:
         console.print(f"note: {warning}", markup=False, highlight=False, style="dim", soft_wrap=True)
     minutes = estimate(prepared.plan, prepared.points) / 60
+    taken_up = f", {known} trials are there" if known else ""
     console.print(
-        f"{len(prepared.points)} points, about {minutes:.1f} minutes; trials go to {writer.path}",
+        f"{len(prepared.points)} points, about {minutes:.1f} minutes{taken_up}; trials go to {writer.path}",
         markup=False,
         highlight=False,
         soft_wrap=True,
@@ -218,14 +142,18 @@ def _announce(writer: RunWriter, prepared: _Prepared, options: RunOptions) -> No
 
 
 def _measure(
-    prepared: _Prepared, facts: HostFacts, settings: LiveSettings, writer: RunWriter, options: RunOptions
+    prepared: Prepared,
+    facts: HostFacts,
+    settings: LiveSettings,
+    writer: RunWriter,
+    options: RunOptions,
+    trials: list[Trial],
 ) -> int:
     """Run the campaign; whatever happens, the folder is closed in order and nothing is left running."""
     steps = planned_trials(prepared.plan, prepared.points)
     try:
         with (
-            _out_of_the_way(place(_cpus(facts)).control_cpus),
-            high_priority(),
+            measuring(facts),
             Supervisor() as supervisor,
             ProgressListener(steps, prepared.plan.throughput.duration_s, options.quiet) as listener,
         ):
@@ -233,11 +161,12 @@ def _measure(
                 plan=prepared.plan,
                 points=prepared.points,
                 adapters=prepared.adapters,
-                cpus=_cpus(facts),
+                cpus=cpus_of(facts),
                 settings=settings,
                 writer=writer,
                 listener=listener,
                 supervisor=supervisor,
+                trials=trials,
             ).run()
     except KeyboardInterrupt:
         writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
@@ -266,17 +195,6 @@ def _terminable() -> Iterator[None]:
         for number, handler in old.items():
             if signal.getsignal(number) is interrupt:
                 signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _out_of_the_way(cpus: frozenset[int]) -> Iterator[None]:
-    """Keep this process off the switch's core while it measures."""
-    old = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, old)
 
 
 def _show(folder: Path, options: RunOptions) -> None:

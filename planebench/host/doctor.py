@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpu_text
-from planebench.switches import ADAPTERS
+from planebench.placement import Cpus, Placement, place
 from planebench.switches.base import Found, NotFound
+from planebench.switches.registry import ADAPTERS
 
 Level = Literal["ok", "warning", "problem"]
 BUSY_LOAD = 0.5
@@ -22,6 +23,8 @@ MIN_HUGEPAGES_2M = 256
 MIN_AVAILABLE_BYTES = 2 * 2**30
 MIN_MEMLOCK_BYTES = 64 * 2**20
 STEAL_SHARE = 0.01
+MAX_NAMED = 4
+"""Kernel threads named in one finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,9 @@ class Finding:
 
 
 def diagnose() -> tuple[Finding, ...]:
-    """Examine this machine and look for every switch. Starts nothing but ``--version``."""
-    return examine(host_facts.collect(), {name: adapter.find() for name, adapter in ADAPTERS.items()})
+    """Examine this machine and look for every switch: about half a second. Starts nothing but ``--version``."""
+    facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
+    return examine(facts, {name: adapter.find() for name, adapter in ADAPTERS.items()})
 
 
 def examine(facts: HostFacts, switches: Mapping[str, Found | NotFound] | None = None) -> tuple[Finding, ...]:
@@ -65,15 +69,43 @@ def _cores(facts: HostFacts) -> Finding:
 
 
 def _smt(facts: HostFacts) -> Finding:
-    groups = ["+".join(str(cpu) for cpu in group) for group in facts.shared_cores]
-    if groups:
+    """The siblings that matter are those of the CPUs that planebench would poll on, with one VNF."""
+    remedy = "`echo off | sudo tee /sys/devices/system/cpu/smt/control`"
+    pollers = _pollers(facts)
+    cores = {poller: tuple(sorted(facts.siblings.get(poller, frozenset()) | {poller})) for poller in pollers}
+    both = sorted({core for core in cores.values() if len(pollers & set(core)) > 1})
+    if both:
         return Finding(
             "smt",
             "warning",
-            f"CPUs {', '.join(groups)} share a core: a busy sibling costs a poller up to half its speed",
-            "`echo off > /sys/devices/system/cpu/smt/control` (as root); else siblings of pollers are left idle",
+            f"pollers run on both threads of a core (CPUs {_groups(both)}): each takes up to half the other's speed",
+            f"give planebench CPUs of more cores: `taskset -c ... planebench`; or {remedy}",
         )
-    return Finding("smt", "ok", "every CPU is a core of its own")
+    beside = sorted({core for core in cores.values() if set(core) & set(facts.cpus_online) - pollers})
+    if beside:
+        return Finding(
+            "smt",
+            "warning",
+            f"CPUs {_groups(beside)} share a core, with a poller on one of them: planebench leaves the other idle, "
+            "but any other program that runs there costs the poller up to half its speed",
+            remedy,
+        )
+    return Finding("smt", "ok", "every poller has a core for itself")
+
+
+def _pollers(facts: HostFacts) -> set[int]:
+    """The CPUs of switch, tester and one VNF."""
+    placement = _placement(facts)
+    return {placement.switch_cpu, *placement.tester_cpus, *placement.vnf_cpus}
+
+
+def _placement(facts: HostFacts) -> Placement:
+    return place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node), 1)
+
+
+def _groups(groups: Sequence[Sequence[int]]) -> str:
+    """``0+4, 1+5``."""
+    return ", ".join("+".join(str(cpu) for cpu in group) for group in groups)
 
 
 def _isolated(facts: HostFacts) -> Finding:
@@ -143,7 +175,7 @@ def _autogroup(facts: HostFacts) -> Finding:
             "warning",
             "kernel.sched_autogroup_enabled=1: nice values hold within a login session only, a build in another shell "
             f"takes half a poller's core{raised}",
-            "`sysctl kernel.sched_autogroup_enabled=0` (as root)",
+            "`sudo sysctl kernel.sched_autogroup_enabled=0`",
         )
     return Finding("autogroup", "ok", "no scheduling by login session")
 
@@ -166,7 +198,7 @@ def _governor(facts: HostFacts) -> Finding:
             "governor",
             "warning",
             f"frequency governor {facts.governor}: the CPU clocks down between trials and starts each one slowly",
-            "`cpupower frequency-set -g performance` (as root)",
+            "`sudo cpupower frequency-set -g performance`",
         )
     return Finding("governor", "ok", f"frequency governor {facts.governor or 'not visible (virtual machine)'}")
 
@@ -177,22 +209,100 @@ def _turbo(facts: HostFacts) -> Finding:
             "turbo",
             "warning",
             "turbo is on: the clock depends on temperature and on what the other cores do",
-            "`echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo`, or `echo 0 > .../cpu/cpufreq/boost` (as root)",
+            "`echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or "
+            "`echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
         )
     return Finding("turbo", "ok", "turbo is off" if facts.turbo is False else "turbo not visible")
 
 
-def _hugepages(facts: HostFacts) -> Finding:
-    if facts.hugepages_2m_free >= MIN_HUGEPAGES_2M or facts.hugepages_1g_free:
+def _c_states(facts: HostFacts) -> Finding:
+    if facts.deep_c_states:
         return Finding(
-            "hugepages", "ok", f"{facts.hugepages_2m_free} x 2 MiB and {facts.hugepages_1g_free} x 1 GiB hugepages free"
+            "c-states",
+            "warning",
+            f"idle states {', '.join(facts.deep_c_states)} are enabled: a core that slept wakes late and "
+            "changes the clock of the others",
+            f"`sudo cpupower idle-set -D {host_facts.C1_LATENCY_US + 1}` (enables them again: `cpupower idle-set -E`)",
         )
+    return Finding("c-states", "ok", "no idle state deeper than C1")
+
+
+def _hugepages(facts: HostFacts) -> Finding:
+    """2 MiB pages are those that planebench takes of its own accord; DPDK takes 1 GiB ones too."""
+    small = f"{facts.hugepages_2m_free} of {facts.hugepages_2m_total} x 2 MiB"
+    large = f"{facts.hugepages_1g_free} of {facts.hugepages_1g_total} x 1 GiB"
+    if facts.hugepages_2m_free >= MIN_HUGEPAGES_2M:
+        return Finding("hugepages", "ok", f"hugepages free: {small}, {large}")
+    if facts.hugepages_1g_free:
+        return Finding("hugepages", "ok", f"hugepages free: {small}, {large}; `--hugepages` makes planebench use these")
     return Finding(
         "hugepages",
         "warning",
-        f"{facts.hugepages_2m_free} free hugepages of 2 MiB: everything works on 4 KiB pages, but TLB misses slow "
-        "every switch down, those with large buffer pools most",
-        "`echo 1024 > /proc/sys/vm/nr_hugepages` (as root)",
+        f"hugepages free: {small}, {large}: everything works on 4 KiB pages, but TLB misses slow every switch down, "
+        "those with large buffer pools most",
+        "`echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`; pages of 1 GiB, for large "
+        "tables, at boot: `hugepagesz=1G hugepages=4`",
+    )
+
+
+def _iommu(facts: HostFacts) -> Finding:
+    """A matter of physical NICs only: no other wire does DMA."""
+    if not facts.nics:
+        return Finding("iommu", "ok", "no physical NIC, so no IOMMU is needed")
+    unsafe = [nic for nic in facts.nics if nic.driver in ("igb_uio", "uio_pci_generic")]
+    if unsafe:
+        return Finding(
+            "iommu",
+            "warning",
+            f"NIC {unsafe[0].address} is bound to {unsafe[0].driver}, which lets it write to any memory",
+            f"`sudo dpdk-devbind.py --bind=vfio-pci {unsafe[0].address}`",
+        )
+    bare = [nic for nic in facts.nics if nic.iommu_group is None]
+    if bare:
+        return Finding(
+            "iommu",
+            "warning",
+            f"NIC {bare[0].address} (driver {bare[0].driver or 'none'}) is in no IOMMU group: VFIO cannot hand it to a "
+            "switch safely",
+            "enable VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)",
+        )
+    return Finding("iommu", "ok", f"IOMMU with {facts.iommu_groups} groups, every NIC in one")
+
+
+def _nic_numa(facts: HostFacts) -> Finding:
+    nodes = {facts.numa_node.get(cpu, 0) for cpu in facts.cpus_allowed}
+    far = [nic for nic in facts.nics if nic.numa_node is not None and nic.numa_node not in nodes]
+    if far:
+        there = cpu_text(cpu for cpu in facts.cpus_online if facts.numa_node.get(cpu, 0) == far[0].numa_node)
+        return Finding(
+            "nic-numa",
+            "warning",
+            f"NIC {far[0].address} is on NUMA node {far[0].numa_node}, the allowed CPUs on "
+            f"{cpu_text(nodes)}: every packet crosses the sockets",
+            f"allow CPUs of its node: `taskset -c {there or '...'} planebench ...`",
+        )
+    return Finding("nic-numa", "ok", "no NIC on a NUMA node without allowed CPUs")
+
+
+def _kernel_threads(facts: HostFacts) -> Finding:
+    busy = facts.busy_kernel_threads
+    if not busy:
+        return Finding("kernel-threads", "ok", "no kernel thread takes CPU time")
+    named = ", ".join(f"{thread.name} {thread.cpu_share:.1%}" for thread in busy[:MAX_NAMED])
+    more = f" and {len(busy) - MAX_NAMED} more" if len(busy) > MAX_NAMED else ""
+    damon = [thread for thread in busy if thread.name.startswith("kdamond")]
+    if damon and facts.damon_switches:
+        remedy = "; ".join(f"`echo N | sudo tee {path}`" for path in facts.damon_switches)
+    else:
+        movable = [thread for thread in busy if thread.movable]
+        spare = min(set(facts.cpus_online) - {_placement(facts).switch_cpu}, default=0)
+        move = f"`sudo taskset -pc {spare} {movable[0].pid}` keeps it off the switch's core; " if movable else ""
+        remedy = f"{move}boot with `isolcpus={max(facts.cpus_online)}` to keep all that can move away"
+    return Finding(
+        "kernel-threads",
+        "warning",
+        f"kernel threads take CPU time from the pollers, in shares of one core: {named}{more}",
+        remedy,
     )
 
 
@@ -254,11 +364,15 @@ CHECKS: tuple[Callable[[HostFacts], Finding], ...] = (
     _load,
     _governor,
     _turbo,
+    _c_states,
     _hugepages,
     _memory,
     _root,
     _priority,
     _memlock,
+    _iommu,
+    _nic_numa,
+    _kernel_threads,
 )
 
 

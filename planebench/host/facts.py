@@ -9,11 +9,12 @@ import platform
 import re
 import resource
 import subprocess
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planebench.host.procfs import read_text
+from planebench.host.procfs import read_text, stat_fields
 from planebench.planed import planed_version
 
 CAP_SYS_NICE = 23
@@ -23,6 +24,41 @@ FULL_NICE_LIMIT = 40
 
 Plain = str | int | float | bool | None
 _CPU = Path("/sys/devices/system/cpu")
+_PCI = Path("/sys/bus/pci/devices")
+_LISTS = ("deep_c_states", "nics", "busy_kernel_threads", "damon_switches")
+"""Facts that run.json has in another form, or not at all."""
+NETWORK_CLASS = "0x02"
+VIRTIO_VENDOR = "0x1af4"
+USER_SPACE_DRIVERS = ("vfio-pci", "igb_uio", "uio_pci_generic")
+C1_LATENCY_US = 2
+"""C1 takes up to 2 us to leave (Linux, intel_idle.c; AMD's by ACPI: 1), C1E 10, deeper states 30 to 1000."""
+PF_KTHREAD = 0x00200000
+PF_NO_SETAFFINITY = 0x04000000
+"""Flags in /proc/PID/stat (Linux, include/linux/sched.h)."""
+DAMON_SWITCHES = (
+    "/sys/module/damon_reclaim/parameters/enabled",
+    "/sys/module/damon_lru_sort/parameters/enabled",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A PCI network device. ``numa_node`` is None where the firmware does not say; ``driver`` None is unbound."""
+
+    address: str
+    driver: str | None
+    numa_node: int | None
+    iommu_group: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelThread:
+    """A thread of the kernel and the share of one CPU that it takes, 0..1. ``movable``: taskset may move it."""
+
+    pid: int
+    name: str
+    cpu_share: float
+    movable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +97,15 @@ class HostFacts:
     transparent_hugepages: str | None = None
     memlock_limit_bytes: int | None = None
     """None is no limit: root, or RLIMIT_MEMLOCK unlimited."""
+    deep_c_states: tuple[str, ...] = ()
+    """Names of the enabled idle states of the allowed CPUs that take longer to leave than C1."""
+    iommu_groups: int = 0
+    nics: tuple[Nic, ...] = ()
+    """Physical NICs, and emulated ones that were given to user space."""
+    busy_kernel_threads: tuple[KernelThread, ...] = ()
+    """Only where somebody sampled them: :func:`sample_kernel_threads` takes its time."""
+    damon_switches: tuple[str, ...] = ()
+    """Files of the DAMON modules that are on and can be turned off."""
     is_root: bool = False
     can_raise_priority: bool = False
     dpdk_version: str | None = None
@@ -78,7 +123,7 @@ class HostFacts:
 
     def as_dict(self) -> dict[str, Plain]:
         """Plain values for run.json: CPU sets as ``0,1``, groups as ``0-1;2-3``."""
-        skip = ("siblings", "numa_node", "cpus_online", "cpus_allowed", "isolated_cpus")
+        skip = ("siblings", "numa_node", "cpus_online", "cpus_allowed", "isolated_cpus", *_LISTS)
         plain: dict[str, Plain] = {name: getattr(self, name) for name in self.__slots__ if name not in skip}
         return {
             **plain,
@@ -87,6 +132,8 @@ class HostFacts:
             "isolated_cpus": cpu_text(self.isolated_cpus),
             "cores_allowed": self.cores_allowed,
             "smt_siblings": ";".join("-".join(str(cpu) for cpu in group) for group in self.shared_cores),
+            "deep_c_states": ",".join(self.deep_c_states),
+            "nics": ",".join(f"{nic.address}={nic.driver or 'unbound'}" for nic in self.nics),
             "numa_nodes": len({self.numa_node.get(cpu, 0) for cpu in self.cpus_online}),
         }
 
@@ -124,11 +171,95 @@ def collect() -> HostFacts:
         transparent_hugepages=_first(r"\[(\w+)\]", read_text("/sys/kernel/mm/transparent_hugepage/enabled") or "", "")
         or None,
         memlock_limit_bytes=_memlock_limit(),
+        deep_c_states=deep_c_states(allowed),
+        iommu_groups=len(_folder(Path("/sys/kernel/iommu_groups"))),
+        nics=pci_nics(),
+        damon_switches=tuple(path for path in DAMON_SWITCHES if read_text(path) == "Y"),
         is_root=os.geteuid() == 0,
         can_raise_priority=_has_capability(CAP_SYS_NICE)
         or resource.getrlimit(resource.RLIMIT_NICE)[0] in (resource.RLIM_INFINITY, FULL_NICE_LIMIT),
         dpdk_version=_dpdk_version(),
     )
+
+
+def is_deep(state: Path) -> bool:
+    """Whether an idle state (a ``cpuidle/stateN`` folder) is deeper than C1, by the time that leaving it takes."""
+    latency = read_text(state / "latency") or ""
+    return latency.isdigit() and int(latency) > C1_LATENCY_US
+
+
+def deep_c_states(cpus: Iterable[int], cpu_folder: Path = _CPU) -> tuple[str, ...]:
+    """The names of the deep idle states that are enabled on any of these CPUs, shallow ones first."""
+    states = [state for cpu in cpus for state in _folder(cpu_folder / f"cpu{cpu}/cpuidle")]
+    enabled = [state for state in states if is_deep(state) and read_text(state / "disable") == "0"]
+    enabled.sort(key=lambda state: int(read_text(state / "latency") or 0))
+    return tuple(dict.fromkeys(read_text(state / "name") or state.name for state in enabled))
+
+
+def pci_nics(devices: Path = _PCI) -> tuple[Nic, ...]:
+    """Every PCI network device; an emulated one (virtio) only if a driver for user space has it."""
+    nics = []
+    for device in _folder(devices):
+        driver = _link(device / "driver")
+        emulated = read_text(device / "vendor") == VIRTIO_VENDOR and driver not in USER_SPACE_DRIVERS
+        if (read_text(device / "class") or "").startswith(NETWORK_CLASS) and not emulated:
+            node = int(read_text(device / "numa_node") or -1)
+            nics.append(Nic(device.name, driver, node if node >= 0 else None, _link(device / "iommu_group")))
+    return tuple(nics)
+
+
+def sample_kernel_threads(duration_s: float = 0.3, least_share: float = 0.002) -> tuple[KernelThread, ...]:
+    """Kernel threads that take more than ``least_share`` of a CPU, busiest first. Sleeps for ``duration_s``.
+
+    DAMON works for some ms about once a second, which a short sample may miss: for a thread of no CPU in particular
+    its average since it started counts as well. One that belongs to a CPU (ksoftirqd) worked for others then.
+    """
+    before, start = _kernel_threads(), time.monotonic_ns()
+    time.sleep(duration_s)
+    after, elapsed_ns = _kernel_threads(), time.monotonic_ns() - start
+    found = []
+    for pid, now in after.items():
+        share = (now.run_ns - before[pid].run_ns) / elapsed_ns if pid in before else 0.0
+        share = max(share, now.run_ns / now.age_ns) if now.movable else share
+        if share > least_share:
+            found.append(KernelThread(pid, read_text(f"/proc/{pid}/comm") or "?", share, now.movable))
+    return tuple(sorted(found, key=lambda thread: -thread.cpu_share))
+
+
+@dataclass(frozen=True, slots=True)
+class _KernelTime:
+    """``run_ns`` is time on a CPU, ``age_ns`` at least 1 s: the average of a newborn says nothing."""
+
+    run_ns: int
+    age_ns: int
+    movable: bool
+
+
+def _kernel_threads() -> dict[int, _KernelTime]:
+    found = {}
+    now_ns, tick_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    for pid in [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]:
+        fields, schedstat = stat_fields(pid), read_text(f"/proc/{pid}/schedstat")
+        if fields and schedstat and (flags := int(fields[6])) & PF_KTHREAD:
+            age_ns = max(now_ns - int(fields[19]) * tick_ns, 1_000_000_000)
+            found[pid] = _KernelTime(int(schedstat.split()[0]), age_ns, not flags & PF_NO_SETAFFINITY)
+    return found
+
+
+def _folder(path: Path) -> list[Path]:
+    """What is in a folder, by name; nothing if it is not there."""
+    try:
+        return sorted(path.iterdir())
+    except OSError:
+        return []
+
+
+def _link(path: Path) -> str | None:
+    """The last part of what a symbolic link of /sys points to; None if there is no link."""
+    try:
+        return path.readlink().name
+    except OSError:
+        return None
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:

@@ -6,28 +6,31 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property
 from typing import Protocol
 
 from planebench.host.process import Supervisor
-from planebench.measure.distance import measure_distance
-from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.measure.trial import TrialRequest, run_trial, unmeasured
-from planebench.model.errors import PlanebenchError
+from planebench.measure.bench import Bench
+from planebench.measure.live import LiveSettings
+from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.header import Skipped
-from planebench.model.records import CoreDistance, Load, Point, Trial, Verdict, VerdictKind
-from planebench.placement import Cpus, place
-from planebench.plans import Group, Plan, Step, estimate, group_points, interleave
-from planebench.scenarios import build
+from planebench.model.records import Load, Point, Trial, Verdict, VerdictKind
+from planebench.model.results import SearchResult
+from planebench.placement import Cpus
+from planebench.plans import Group, Plan, Rounds, Step, estimate, group_points, interleave
+from planebench.plans.estimate import expected_trials
+from planebench.scenarios import build, flows
+from planebench.search import Ask, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
 from planebench.switches.base import SwitchAdapter
-from planebench.traffic import SATURATING, latency_labels, latency_loads
+from planebench.traffic import SATURATING, latency_labels, latency_loads, rate_label
 
-RESTARTS_MAX = 2
-"""How often a switch that died is started again on one topology."""
+BAND_WAIT_S = 2.0
+BAND_LOOK_S = 0.1
+"""A search takes trials of one band: how long it waits for that band before it sends."""
 
 
 class Listener(Protocol):
@@ -47,19 +50,11 @@ class Listener(Protocol):
 
 
 @dataclass
-class _Bench:
-    """One switch on the current topology, and what became of it. ``live`` is None when it could not be started."""
-
-    label: str
-    adapter: SwitchAdapter
-    live: LiveTopology | None = None
-    reason: str = ""
-    restarts: int = 0
-
-
-@dataclass
 class Campaign:
-    """Runs the points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`."""
+    """Runs the points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`.
+
+    ``trials`` may hold those of an earlier session of the same run: what they answer is not measured again.
+    """
 
     plan: Plan
     points: Sequence[Point]
@@ -77,83 +72,173 @@ class Campaign:
     def run(self) -> None:
         """Measure everything. KeyboardInterrupt passes through; what was measured is on disk."""
         for group in group_points(self.points):
-            self._run_group(group)
+            if not self._finished(group):
+                self._run_group(group)
 
     def _run_group(self, group: Group) -> None:
-        benches: dict[str, _Bench] = {}
         with contextlib.ExitStack() as stack:
-            for label in group.switches:
-                bench = benches[label] = _Bench(label, self.adapters[label])
-                stack.callback(self._stop, bench)
-                self._start(group, bench)
-            for step in _saturating_steps(self.plan, group):
-                self._measure(group, benches[step.point.switch], self._saturating(step))
-            for step in _latency_steps(self.plan, group):
-                self._measure_latency(group, benches[step.point.switch], step)
+            benches = {label: self._bench(label, group) for label in group.switches}
+            for bench in benches.values():
+                stack.callback(bench.stop)
+                self.listener.working_on(f"starting {bench.label} for {bench.what}")
+                bench.start()
+            for method in ("r_plus", *self.plan.search.methods):
+                self._search(group, benches, method)
+            for latency_step in _latency_steps(self.plan, group):
+                self._measure_latency(benches[latency_step.point.switch], latency_step)
 
-    def _saturating(self, step: Step) -> TrialRequest:
-        plan = self.plan.throughput
-        return TrialRequest(
-            step.point, "r_plus", SATURATING, plan.duration_s, warmup_s=plan.warmup_s, repetition=step.repetition
+    def _bench(self, label: str, group: Group) -> Bench:
+        def fail(what: str, reason: str) -> None:
+            self.writer.skip(Skipped(what, reason))
+            self.listener.trouble(f"{what}: {reason}")
+
+        return Bench(
+            label,
+            self.adapters[label],
+            group,
+            self.cpus,
+            self.settings,
+            self.supervisor,
+            self.plan.seed,
+            past=lambda: self.trials,
+            fail=fail,
         )
 
-    def _measure_latency(self, group: Group, bench: _Bench, step: Step) -> None:
+    def _finished(self, group: Group) -> bool:
+        """Whether an earlier session of this run has measured everything of the group."""
+        methods = ("r_plus", *self.plan.search.methods)
+        band = self._band("ndr")
+        searched = all(isinstance(self._next(m, p, band), SearchResult) for m in methods for p in group.points)
+        if not (self.trials and searched and all(self._has(s) for s in _latency_steps(self.plan, group))):
+            return False
+        steps = sum(expected_trials(self.plan, m) for m in methods) * len(group.points)
+        self._advance(steps + len(_latency_steps(self.plan, group)))
+        return True
+
+    def _search(self, group: Group, benches: dict[str, Bench], method: str) -> None:
+        """One search on every point of the group, a trial of each in turn, until all have ended."""
+        band = self._band(method)
+        rounds = Rounds(group, self.plan.seed, (method,))
+        left = dict.fromkeys(group.points, expected_trials(self.plan, method))
+        while left:
+            for turn in rounds.next(tuple(left)):
+                ask = self._next(method, turn.point, band)
+                if isinstance(ask, Ask) and self._answer(ask, method, benches[turn.point.switch], turn.point, band):
+                    if left[turn.point] > 1:
+                        left[turn.point] -= 1
+                        self._advance(1)
+                else:
+                    self._advance(left.pop(turn.point))
+
+    def _band(self, method: str) -> str | None:
+        """The band whose trials a search uses. R+ takes every trial and leaves the choice to the statistics."""
+        return None if method == "r_plus" else self.plan.band or run_band(self.trials)
+
+    def _next(self, method: str, point: Point, band: str | None) -> Ask | SearchResult:
+        mine = [t for t in self.trials if t.point == point]
+        return step(method, self.plan.search_settings(_senders(point)), point, mine, band)
+
+    def _answer(self, ask: Ask, method: str, bench: Bench, point: Point, band: str | None) -> bool:
+        """Measure what a search asks for; False when there is no switch left to measure."""
+        if ask.restart:
+            bench.restart_before(ask.repetition)
+        if band is not None and bench.runner is not None:
+            self._await_band(bench, band)
+        plan, r_plus = self.plan.throughput, method == "r_plus"
+        self._measure(
+            bench,
+            lambda start: TrialRequest(
+                point,
+                "r_plus" if r_plus else "search",
+                _load(ask, point, plan.max_rate_pps),
+                ask.duration_s,
+                warmup_s=plan.warmup_s if ask.load_pps is None else 0.0,
+                repetition=ask.repetition,
+                start=start,
+                search="" if r_plus else method,
+            ),
+        )
+        return r_plus or bench.runner is not None
+
+    def _await_band(self, bench: Bench, band: str) -> None:
+        """Spare a search the trials it could not use: wait a while for the host to move the CPUs back."""
+        deadline = time.monotonic() + BAND_WAIT_S
+        while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
+            time.sleep(BAND_LOOK_S)
+
+    def _measure_latency(self, bench: Bench, step: Step) -> None:
         plan, point = self.plan.latency, step.point
         load = self._latency_load(step)
-        if load is None:
-            self.done += 1
-            self.listener.advance(1)
-            return
-        request = TrialRequest(
-            point,
-            "latency",
-            load,
-            plan.duration_s,
-            probe_rate_pps=plan.probe_rate_pps,
-            repetition=step.repetition,
-            echo=point.scenario == "v2v",
+        if load is not None and not self._has(step):
+            self._measure(
+                bench,
+                lambda start: TrialRequest(
+                    point,
+                    "latency",
+                    load,
+                    plan.duration_s,
+                    probe_rate_pps=plan.probe_rate_pps,
+                    repetition=step.repetition,
+                    echo=point.scenario == "v2v",
+                    start=start,
+                ),
+            )
+        self._advance(1)
+
+    def _has(self, step: Step) -> bool:
+        """Whether an earlier session has measured a latency step."""
+        return any(
+            (t.point, t.role, t.load.label, t.repetition) == (step.point, "latency", step.load, step.repetition)
+            and t.verdict.kind is not VerdictKind.DISTURBED
+            for t in self.trials
         )
-        self._measure(group, bench, request)
 
     def _latency_load(self, step: Step) -> Load | None:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
         point, plan = step.point, self.plan.latency
-        chosen = choose(
-            [t for t in self.trials if t.point == point and t.role == "r_plus"], run_band(self.trials)
-        ).trials
+        band = self.plan.band or run_band(self.trials)
+        chosen = choose([t for t in self.trials if t.point == point and t.role == "r_plus"], band).trials
         if not chosen:
             return None
         r_plus = sum(t.throughput_pps for t in chosen) / len(chosen)
-        senders = len(chosen[0].directions)
-        loads = latency_loads(point.scenario, plan.loads, r_plus, senders, plan.v2v_pps)
+        loads = latency_loads(point.scenario, plan.loads, r_plus, len(chosen[0].directions), plan.v2v_pps)
         return next(load for load in loads if load.label == step.load)
 
-    def _measure(self, group: Group, bench: _Bench, request: TrialRequest) -> None:
+    def _measure(self, bench: Bench, make_request: Callable[[int], TrialRequest]) -> None:
         """One planned trial, again as often as the plan allows while it is disturbed."""
-        point = request.point
-        self.listener.working_on(f"{point.switch} {point.scenario_label} {point.direction} {point.frame_size_bytes} B")
         for _attempt in range(1 + self.plan.throughput.retries):
-            live = bench.live
-            if live is None:
+            request = make_request(max(bench.start_number, 0))
+            point = request.point
+            text = f"{point.switch} {point.scenario_label} {point.direction} {point.frame_size_bytes} B"
+            self.listener.working_on(f"{text} {request.search}".strip())
+            if bench.runner is None:
                 self._record(unmeasured(request, Verdict(VerdictKind.INVALID, (bench.reason,))))
-                break
-            trial = run_trial(live, request, partial(self._distance, live))
+                return
+            trial = bench.runner.run(request)
             self._record(trial)
             if trial.offered_duration_ns == 0:
-                self._restart(group, bench, trial.verdict)
-                break
-            if trial.verdict.kind is not VerdictKind.DISTURBED or live.placement.shared or self._out_of_time():
-                break
-        self.done += 1
-        self.listener.advance(1)
+                reason = "; ".join(trial.verdict.reasons)
+                self.listener.trouble(f"{bench.label}: {reason}")
+                bench.revive(reason)
+                return
+            if trial.verdict.kind is not VerdictKind.DISTURBED or bench.runner.shared or self._out_of_time():
+                return
 
     def _out_of_time(self) -> bool:
         """Whether the rest of the plan needs what is left of its time budget: then nothing is repeated."""
         if self.plan.time_budget_s is None:
             return False
-        share_left = 1 - self.done / planned_trials(self.plan, self.points)
+        share_left = 1 - self.done / max(self._planned, 1)
         rest_s = estimate(self.plan, self.points) * share_left
         return time.monotonic() - self.begun_s + rest_s > self.plan.time_budget_s
+
+    @cached_property
+    def _planned(self) -> int:
+        return planned_trials(self.plan, self.points)
+
+    def _advance(self, steps: int) -> None:
+        self.done += steps
+        self.listener.advance(steps)
 
     def _record(self, trial: Trial) -> None:
         trial = dataclasses.replace(trial, index=len(self.trials))
@@ -161,60 +246,27 @@ class Campaign:
         self.trials.append(trial)
         self.listener.trial_done(trial)
 
-    def _distance(self, live: LiveTopology) -> CoreDistance | None:
-        return measure_distance(self.settings.planed, live.placement.switch_cpu, live.placement.tester_cpus[0])
-
-    def _start(self, group: Group, bench: _Bench) -> None:
-        """Bring a switch up on the topology; what fails is told, recorded, and the rest of the run goes on."""
-        topology = build(group.scenario, group.chain_length)
-        what = topology.scenario + (f"-{group.chain_length}" if group.chain_length else "")
-        self.listener.working_on(f"starting {bench.label} for {what}")
-        if group.wire not in bench.adapter.wires:
-            self._fail(
-                bench, what, f"{bench.label} has no {group.wire} wire; it has {', '.join(sorted(bench.adapter.wires))}"
-            )
-            return
-        placement = place(self.cpus, len(topology.vnfs))
-        try:
-            bench.live = LiveTopology.start(
-                bench.label, bench.adapter, topology, placement, self.settings, self.supervisor
-            )
-        except PlanebenchError as error:
-            self._fail(bench, what, str(error))
-
-    def _fail(self, bench: _Bench, what: str, reason: str) -> None:
-        bench.live, bench.reason = None, reason
-        self.writer.skip(Skipped(f"{bench.label} {what}", reason))
-        self.listener.trouble(f"{bench.label} on {what}: {reason}")
-
-    def _restart(self, group: Group, bench: _Bench, verdict: Verdict) -> None:
-        """A process died in the trial: start over, a limited number of times."""
-        reason = "; ".join(verdict.reasons)
-        self.listener.trouble(f"{bench.label}: {reason}")
-        self._stop(bench)
-        bench.restarts += 1
-        if bench.restarts > RESTARTS_MAX:
-            self._fail(bench, group.scenario, f"died {bench.restarts} times; the last time: {reason}")
-            return
-        self._start(group, bench)
-
-    @staticmethod
-    def _stop(bench: _Bench) -> None:
-        if bench.live is not None:
-            bench.live.stop()
-            bench.live = None
-
 
 def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
-    """How many steps a run has, repetitions of disturbed trials not counted: the length of the progress bar."""
-    groups = group_points(points)
-    return sum(len(_saturating_steps(plan, group)) + len(_latency_steps(plan, group)) for group in groups)
+    """How many steps a run has, repetitions of disturbed trials not counted: the length of the progress bar.
 
-
-def _saturating_steps(plan: Plan, group: Group) -> tuple[Step, ...]:
-    return interleave(group, plan.throughput.repetitions, plan.seed)
+    A search takes as many trials as it takes; what it is expected to take is counted.
+    """
+    per_point = sum(expected_trials(plan, method) for method in ("r_plus", *plan.search.methods))
+    return per_point * len(points) + sum(len(_latency_steps(plan, group)) for group in group_points(points))
 
 
 def _latency_steps(plan: Plan, group: Group) -> tuple[Step, ...]:
     labels = latency_labels(group.scenario, plan.latency.loads, plan.latency.v2v_pps)
     return interleave(group, plan.latency.repetitions, plan.seed, labels) if labels else ()
+
+
+def _senders(point: Point) -> int:
+    return len(flows(build(point.scenario, point.chain_length), point.direction))
+
+
+def _load(ask: Ask, point: Point, max_rate_pps: float | None) -> Load:
+    """Flat out, or at the rate that stands in for a line; else the load a search wants, split over the senders."""
+    if ask.load_pps is None:
+        return SATURATING if max_rate_pps is None else Load(SATURATING.label, max_rate_pps)
+    return Load(rate_label(ask.load_pps), ask.load_pps / _senders(point))

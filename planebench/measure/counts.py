@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,12 @@ from planebench.scenarios import Flow
 from planebench.stats.histogram import encode
 
 Stats = Mapping[str, Any]
+
+_PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors")
+"""What a port of the tester counts when a frame does not reach its task. What a generator's port does not take is
+counted as refused, not as dropped."""
+_ENDS = frozenset({"generator", "monitor"})
+"""Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,9 @@ class TesterCounts:
     stale_packets: int
     misdirected_packets: int
     """Intact frames of this trial that came out at a port where they do not belong."""
-    vnf_drops: int
+    tester_drops: dict[str, int]
+    """Frames that VNFs (``v1:tx_full``: the ring of port v1 was full; ``vnf0:runt``) and the tester's own ports
+    (``n1:rx_missed``) dropped. Only what is not zero; damaged and misplaced frames are not in it."""
     tsc_hz: int
 
 
@@ -52,7 +61,7 @@ def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
         foreign_packets=sum(monitor["foreign_packets"] for monitor in monitors),
         stale_packets=sum(monitor["stale_packets"] for monitor in monitors),
         misdirected_packets=_misdirected(tasks, expected),
-        vnf_drops=sum(sum(task["drops"].values()) for task in stats["tasks"] if task["kind"] == "l2fwd"),
+        tester_drops=_tester_drops(stats),
         tsc_hz=int(stats["tsc_hz"]),
     )
 
@@ -95,20 +104,53 @@ def _direction(flow: Flow, tasks: Mapping[str, Any]) -> DirectionCounts:
 
 
 def _latency(flows: Sequence[Flow], tasks: Mapping[str, Any]) -> LatencyRecord | None:
-    """The probes of all directions, in one histogram. None if none were sent."""
-    sent = sum(_generator(flow, tasks)["probes_sent"] for flow in flows)
+    """The probes of all directions, each kind of histogram added up over the flows. None if no probe was sent."""
+    generators = [_generator(flow, tasks) for flow in flows]
+    sent = sum(generator["probes_sent"] for generator in generators)
     if sent == 0:
         return None
     streams = [_stream(flow, tasks) for flow in flows]
-    histograms = [stream["latency"] for stream in streams if "latency" in stream]
-    overflow = sum(histogram.get("overflow", 0) for histogram in histograms)
-    counts = [pair for histogram in histograms for pair in histogram["counts"]]
     return LatencyRecord(
         probes_sent=sent,
         probes_received=sum(stream.get("probes_received", 0) for stream in streams),
-        histogram=encode(counts, overflow),
-        overflow=overflow,
+        histogram=_histogram(streams, "latency"),
+        overflow=sum(stream["latency"]["overflow"] for stream in streams if "latency" in stream),
+        probes_stamped=sum(generator["probes_stamped"] for generator in generators),
+        clock="software",
+        ipdv=_histogram(streams, "ipdv"),
+        burst_jitter=_histogram(streams, "burst_jitter"),
     )
+
+
+def _histogram(streams: Sequence[Mapping[str, Any]], kind: str) -> str:
+    """The histograms of one kind as one, encoded; a stream that nothing came of adds nothing."""
+    histograms = [stream[kind] for stream in streams if kind in stream]
+    counts = [pair for histogram in histograms for pair in histogram["counts"]]
+    return encode(counts, sum(histogram["overflow"] for histogram in histograms))
+
+
+def _tester_drops(stats: Stats) -> dict[str, int]:
+    drops = Counter(dict(_port_drops(stats)))
+    for task in stats["tasks"]:
+        if task["kind"] not in _ENDS:
+            drops.update(dict(_vnf_drops(task)))
+    return {key: count for key, count in drops.items() if count}
+
+
+def _port_drops(stats: Stats) -> Iterator[tuple[str, int]]:
+    for port in stats.get("ports", ()):
+        for reason in _PORT_DROPS:
+            yield f"{port['name']}:{reason}", int(port[reason])
+
+
+def _vnf_drops(task: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Full rings by port, other reasons by the name of the VNF."""
+    for port, reasons in task["drops_by_port"].items():
+        for reason, count in reasons.items():
+            yield f"{port}:{reason}", int(count)
+    for reason, count in task["drops"].items():
+        if reason != "tx_full":
+            yield f"{task['name']}:{reason}", int(count)
 
 
 def _misdirected(tasks: Mapping[str, Any], expected: set[tuple[str, int]]) -> int:

@@ -20,6 +20,7 @@ from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.counts import received_total
 from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.header import Calibration
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
@@ -46,6 +47,8 @@ class LiveSettings:
     hugepages: bool
     max_frame_bytes: int
     wire: str
+    calibration: Calibration | None = None
+    """What the tester can do alone, if it was measured."""
 
 
 class LiveTopology:

@@ -26,6 +26,7 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.scenarios import Flow, build, flows
+from planebench.stats.ledger import describe, ledger
 
 Distance = Callable[[], CoreDistance | None]
 
@@ -42,6 +43,10 @@ class TrialRequest:
     probe_rate_pps: int = 0
     repetition: int = 0
     echo: bool = False
+    start: int = 0
+    """How often the switch had been started again before."""
+    search: str = ""
+    """Which search asked for it."""
 
     def flows(self) -> tuple[Flow, ...]:
         """The directions that send."""
@@ -58,8 +63,10 @@ class _Scheduler:
     steal_ns: int
 
 
-def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance) -> Trial:
+def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, ceiling_pps: float | None = None) -> Trial:
     """Run one trial; the topology is paused before and after. Its index is 0: the campaign numbers trials.
+
+    ``ceiling_pps`` is the most the tester can do on this path, if known.
 
     A process that dies makes an invalid trial with the reason, and its last log lines, in the verdict; this never
     raises for what a switch does.
@@ -72,7 +79,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance) -> 
         live.pause()
     except PlanebenchError as error:
         return unmeasured(request, Verdict(VerdictKind.INVALID, (str(error),)), started_at)
-    return _with_distance(trial, request, before, distance())
+    return with_verdict(_with_distance(trial, before, distance()), ceiling_pps)
 
 
 def _measure(live: LiveTopology, request: TrialRequest, started_at: str) -> Trial:
@@ -137,6 +144,9 @@ def _trial(
         switch=switch,
         latency=counts.latency,
         repetition=request.repetition,
+        start=request.start,
+        search=request.search,
+        tester_drops=counts.tester_drops,
     )
 
 
@@ -168,16 +178,29 @@ def _misdirection(counts: TesterCounts) -> Verdict:
     return Verdict(VerdictKind.VALID)
 
 
-def _with_distance(
-    trial: Trial, request: TrialRequest, before: CoreDistance | None, after: CoreDistance | None
-) -> Trial:
+def _with_distance(trial: Trial, before: CoreDistance | None, after: CoreDistance | None) -> Trial:
     evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=after)
-    verdict = trial.verdict
-    if verdict.kind is VerdictKind.VALID:
-        flat_out = request.load.pps_per_direction is None
-        duration_ns = trial.offered_duration_ns
-        verdict = judge(request.role, flat_out, duration_ns, trial.directions, evidence, trial.switch)
-    return dataclasses.replace(trial, evidence=evidence, verdict=verdict)
+    return dataclasses.replace(trial, evidence=evidence)
+
+
+def with_verdict(trial: Trial, ceiling_pps: float | None = None) -> Trial:
+    """The trial with its verdict; one that is invalid already stays so. What its ledger leaves open is remarked."""
+    if trial.verdict.kind is not VerdictKind.VALID:
+        return trial
+    verdict = judge(
+        trial.role,
+        trial.load.pps_per_direction is None,
+        trial.offered_duration_ns,
+        trial.directions,
+        trial.evidence,
+        trial.switch,
+        intended_duration_ns=trial.intended_duration_ns,
+        ceiling_pps=ceiling_pps,
+    )
+    account = ledger(trial)
+    if account.unexplained_packets and account.counted:
+        verdict = Verdict(verdict.kind, (*verdict.reasons, f"suspect: {describe(account)}"))
+    return dataclasses.replace(trial, verdict=verdict)
 
 
 def _now() -> str:
@@ -199,4 +222,6 @@ def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") ->
         directions=tuple(directions),
         verdict=verdict,
         repetition=request.repetition,
+        start=request.start,
+        search=request.search,
     )

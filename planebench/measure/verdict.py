@@ -12,6 +12,9 @@ LOST_CPU_SHARE = 0.02
 LOST_CPU_SHARE_LATENCY = 0.01
 """The same for latency trials, where a gap is not averaged away: p99.9 and max still show gaps below this limit."""
 
+LOST_CPU_MIN_NS = 50_000
+"""Less is not told from the reading of the counters itself, which takes longer than a burst of back-to-back frames."""
+
 SWITCH_BUSY_SHARE = 0.95
 """A switch that is busy for less of a flat-out trial was not saturated."""
 RING_FULL_SHARE = 0.01
@@ -21,6 +24,11 @@ FULL_BURSTS_SHARE = 0.5
 """A monitor that finds more of its bursts full than this is behind: what is lost then is lost by the tester."""
 NOT_CARRIED_SHARE = 0.02
 """A paced trial that misses more of its intended frames measures full queues: said beside its latency."""
+STRETCH_SHARE = 0.01
+STRETCH_NS = 1_000_000
+"""A generator that takes longer than it was told by more than this sends slower than it says (trex-core #442)."""
+CEILING_SHARE = 0.10
+"""A result this close to what the tester does alone says something of the tester."""
 UNSENT_SHARE = 0.01
 """Share of the intended frames that a paced generator may miss for its own lateness."""
 
@@ -32,13 +40,23 @@ def judge(
     directions: Sequence[DirectionCounts],
     evidence: Evidence,
     switch: SwitchCycles,
+    *,
+    intended_duration_ns: int | None = None,
+    ceiling_pps: float | None = None,
 ) -> Verdict:
-    """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only."""
+    """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
+
+    ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
+    """
+    limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch)]
+    limited += _stretched(duration_ns, intended_duration_ns)
+    if role == "r_plus":
+        limited += _at_ceiling(directions, duration_ns, ceiling_pps)
     limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
     for kind, reasons in (
         (VerdictKind.INVALID, tuple(_invalid(directions))),
         (VerdictKind.DISTURBED, tuple(_disturbed(duration_ns, evidence, limit))),
-        (VerdictKind.TESTER_LIMITED, tuple(_tester_limited(flat_out, directions, switch))),
+        (VerdictKind.TESTER_LIMITED, tuple(limited)),
     ):
         if reasons:
             return Verdict(kind, reasons)
@@ -61,16 +79,17 @@ def _invalid(directions: Sequence[DirectionCounts]) -> Iterator[str]:
 
 
 def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[str]:
+    allowed_ns = max(limit * duration_ns, LOST_CPU_MIN_NS)
     if evidence.shared_cpu:
         yield "switch and tester share one CPU: the numbers do not count"
     for thread in evidence.threads:
-        if thread.wait_ns > limit * duration_ns:
+        if thread.wait_ns > allowed_ns:
             yield (
                 f"{thread.owner} thread {thread.thread} waited for its CPU "
                 f"{_percent(thread.wait_ns, duration_ns)} of the time "
                 f"({thread.involuntary_switches} involuntary switches)"
             )
-    if evidence.poll_gap_sum_ns > limit * duration_ns:
+    if evidence.poll_gap_sum_ns > allowed_ns:
         yield (
             f"tester poll gaps over {evidence.poll_gap_threshold_ns // 1000} us took "
             f"{_percent(evidence.poll_gap_sum_ns, duration_ns)} of the time"
@@ -85,12 +104,15 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[s
         )
 
 
-def _tester_limited(flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles) -> Iterator[str]:
-    if not flat_out:
-        for d in directions:
-            if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
-                late = _percent(d.unsent_late_packets, d.intended_packets)
-                yield f"{d.name}: the generator was late for {late} of its frames"
+def _tester_limited(
+    saturating: bool, flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles
+) -> Iterator[str]:
+    """A saturating trial has to show a saturated switch; a paced one, that the generator kept its pace."""
+    for d in directions:
+        if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
+            late = _percent(d.unsent_late_packets, d.intended_packets)
+            yield f"{d.name}: the generator was late for {late} of its frames"
+    if not saturating and not flat_out:
         return
     behind = [d for d in directions if d.monitor_full_bursts > FULL_BURSTS_SHARE * d.monitor_bursts]
     if switch.busy_share is not None:
@@ -104,6 +126,22 @@ def _tester_limited(flat_out: bool, directions: Sequence[DirectionCounts], switc
                 f"{d.name}: the monitor was behind ({_percent(d.monitor_full_bursts, d.monitor_bursts)} of its bursts "
                 "were full), so frames were lost on the tester's side"
             )
+
+
+def _stretched(duration_ns: int, intended_ns: int | None) -> Iterator[str]:
+    if intended_ns is not None and duration_ns > (1 + STRETCH_SHARE) * intended_ns + STRETCH_NS:
+        yield f"the generator took {duration_ns / 1e9:.3f} s for a trial of {intended_ns / 1e9:.3f} s"
+
+
+def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling_pps: float | None) -> Iterator[str]:
+    if ceiling_pps is None or duration_ns <= 0:
+        return
+    rate = sum(d.forwarded_packets for d in directions) * 1e9 / duration_ns
+    if rate >= (1 - CEILING_SHARE) * ceiling_pps:
+        yield (
+            f"{rate / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
+            f"({ceiling_pps / 1e6:.2f} Mpps by calibration)"
+        )
 
 
 def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[str]:

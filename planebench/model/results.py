@@ -71,7 +71,7 @@ class BurstSummary:
     stddev_packets: float
     repetitions: int
     buffer_ns: float
-    """RFC 9004 section 6.6: implied buffer time, corrected for what was forwarded while the burst came in."""
+    """RFC 9004 section 6.4: implied buffer time, corrected for what was forwarded while the burst came in."""
 
 
 @dataclass(frozen=True, slots=True)

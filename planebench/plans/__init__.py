@@ -4,14 +4,16 @@
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plans.load import list_suites, load_plan
-from planebench.plans.order import Group, Step, group_points, interleave
+from planebench.plans.order import Group, Rounds, Step, group_points, interleave
 from planebench.plans.override import override
-from planebench.plans.plan import LatencyPlan, Plan, ThroughputPlan
+from planebench.plans.plan import LatencyPlan, Plan, SearchPlan, ThroughputPlan
 
 __all__ = [
     "Group",
     "LatencyPlan",
     "Plan",
+    "Rounds",
+    "SearchPlan",
     "Step",
     "SwitchLabel",
     "ThroughputPlan",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.records import Direction, Point, ScenarioName
+from planebench.model.spec import parse_switch
 from planebench.plans.plan import Plan
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
@@ -16,19 +17,20 @@ from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 
 @dataclass(frozen=True, slots=True)
 class SwitchLabel:
-    """A switch of a run: its label in results, and the adapter behind it."""
+    """A switch of a run: its label in results, and the adapter behind it, with its options as the user wrote them."""
 
     label: str
     adapter: str
 
 
 def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
-    """``planed``, and ``planed#2`` for the second entry of the same name."""
+    """``planed``, and ``planed#2`` for the second entry of the same label; the option ``name`` is a label."""
     seen: Counter[str] = Counter()
     labels = []
-    for name in switches:
-        seen[name] += 1
-        labels.append(SwitchLabel(name if seen[name] == 1 else f"{name}#{seen[name]}", name))
+    for text in switches:
+        label = parse_switch(text).label
+        seen[label] += 1
+        labels.append(SwitchLabel(label if seen[label] == 1 else f"{label}#{seen[label]}", text))
     return tuple(labels)
 
 

@@ -52,14 +52,31 @@ def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] =
     do; so a switch never runs a cell twice in a row if there are two switches or more. The order follows from the
     seed and the group alone: other groups of a run do not change it.
     """
-    rng = Random(f"{seed}/{group.scenario}/{group.chain_length}/{group.wire}/{','.join(loads)}")
-    steps: list[Step] = []
-    for repetition in range(repetitions):
-        cells = _cells(group, loads)
-        rng.shuffle(cells)
+    rounds = Rounds(group, seed, loads)
+    return tuple(step for _ in range(repetitions) for step in rounds.next(group.points))
+
+
+class Rounds:
+    """One round after the other of :func:`interleave`, for as long as somebody wants one (a search)."""
+
+    def __init__(self, group: Group, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
+        self._group = group
+        self._loads = loads
+        self._rng = Random(f"{seed}/{group.scenario}/{group.chain_length}/{group.wire}/{','.join(loads)}")
+        self._last: Step | None = None
+        self._number = 0
+
+    def next(self, points: Sequence[Point]) -> tuple[Step, ...]:
+        """A step for each of ``points`` (of the group, those still wanted) and load; the repetition is the round."""
+        group = Group(self._group.scenario, self._group.chain_length, self._group.wire, tuple(points))
+        cells = _cells(group, self._loads)
+        self._rng.shuffle(cells)
+        steps: list[Step] = []
         for cell in cells:
-            steps.extend(_cell_steps(group, cell, repetition, rng, steps[-1] if steps else None))
-    return tuple(steps)
+            steps.extend(_cell_steps(group, cell, self._number, self._rng, steps[-1] if steps else self._last))
+        self._number += 1
+        self._last = steps[-1] if steps else None
+        return tuple(steps)
 
 
 def _cells(group: Group, loads: Sequence[str]) -> list[Cell]:

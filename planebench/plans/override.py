@@ -7,68 +7,50 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import WireName
-from planebench.plans.plan import Plan
-from planebench.plans.schema import NAME_PATTERN, check_ring_size
+from planebench.plans.plan import Band, Plan
+from planebench.plans.schema import NAME_PATTERN, check_restarts, check_ring_size, parse_search
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+from planebench.traffic.rates import parse_rate
 
 T = TypeVar("T")
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 REPEAT_MAX = 1000
+BANDS: tuple[Band, ...] = get_args(Band)
 DURATION_MAX_S = 3600.0
+MAX_R_MAX = 100
+LOAD_SETS: dict[str, tuple[float, ...]] = {
+    "none": (),
+    "curve": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99),
+}
+"""Names for sets of loads; the curve is dense where latency rises."""
 
 
-def override(
-    plan: Plan,
-    *,
-    switch: str | None = None,
-    scenario: str | None = None,
-    frame_size: str | None = None,
-    direction: str | None = None,
-    chain_length: str | None = None,
-    duration: float | None = None,
-    repeat: int | None = None,
-    wire: str | None = None,
-    ring_size: int | None = None,
-    loads: str | None = None,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Plan:
-    """The plan with the options that are not None put in. UsageError for what is not valid.
+def override(plan: Plan, **options: Any) -> Plan:
+    """The plan with the options that are not None put in. UsageError for a value that is not valid.
 
-    Text options are comma-separated lists; ``switch`` may repeat a name, and a switch asked for by name must be there.
-    ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
-    ``loads`` are shares of R+, or ``none`` for no latency. The time budget is that of the plan as it was written: an
-    option that changes what is measured drops it.
+    :data:`OPTIONS` has them all, beside ``seed`` and ``name``. Text options are comma-separated lists; ``switch`` may
+    repeat a name, and a switch asked for by name must be there. ``duration`` (seconds) and ``repeat`` are those of
+    throughput trials and, ``duration`` only, of latency trials. ``loads`` are shares of R+, ``curve`` for a whole curve
+    of them, or ``none`` for no latency. ``search`` are names of search methods and ``search_duration`` the length of
+    their trials. ``max_rate`` is a rate as 14.88M. The time budget is that of the plan as it was written: an option
+    that changes what is measured drops it.
     """
     new = plan
-    if switch is not None:
-        new = replace(new, switches=_items("switch", switch), missing_switches="error")
-    if scenario is not None:
-        new = replace(new, scenarios=_each("scenario", scenario, parse_scenario))
-    if frame_size is not None:
-        new = replace(new, frame_sizes_bytes=_each("frame size", frame_size, parse_frame_size))
-    if direction is not None:
-        new = replace(new, directions=_each("direction", direction, parse_direction))
-    if chain_length is not None:
-        new = _with_chain(new, chain_length)
-    if duration is not None:
-        new = _with_duration(new, duration)
-    if repeat is not None:
-        new = replace(new, throughput=replace(new.throughput, repetitions=_repeat(repeat)))
-    if wire is not None:
-        new = replace(new, wire=_wire(wire))
-    if ring_size is not None:
-        new = replace(new, ring_size=check_ring_size(ring_size))
-    if loads is not None:
-        new = replace(new, latency=replace(new.latency, loads=_loads(loads)))
+    for option, put in OPTIONS.items():
+        if options.get(option) is not None:
+            new = put(new, options[option])
+    if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM}:
+        raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
+    check_restarts(new.throughput.restarts, new.throughput.repetitions)
     if new != plan:
         new = replace(new, time_budget_s=None)
+    seed, name = options.get("seed"), options.get("name")
     return replace(
         new, seed=_seed(plan.seed if seed is None else seed), name=_name(plan.name if name is None else name)
     )
@@ -92,14 +74,46 @@ def _with_chain(plan: Plan, text: str) -> Plan:
     return replace(plan, chain_lengths=_each("chain length", text, parse_chain_length))
 
 
-def _with_duration(plan: Plan, seconds: float) -> Plan:
+def _with_switches(plan: Plan, text: str) -> Plan:
+    return replace(plan, switches=_items("switch", text), missing_switches="error")
+
+
+def _with_search(plan: Plan, text: str) -> Plan:
+    names = _each("search", text, parse_search)
+    return replace(plan, search=replace(plan.search, methods=tuple(name for name in names if name != "r_plus")))
+
+
+def _max_r(trials: int) -> int:
+    if not 1 <= trials <= MAX_R_MAX:
+        raise UsageError(f'max-r "{trials}" is not valid. Valid: 1..{MAX_R_MAX} trials')
+    return trials
+
+
+def _seconds(what: str, seconds: float) -> float:
     if not (isfinite(seconds) and 0 < seconds <= DURATION_MAX_S):
-        raise UsageError(f'duration "{seconds}" is not valid. Valid: more than 0, at most {DURATION_MAX_S:g} seconds')
+        raise UsageError(f'{what} "{seconds}" is not valid. Valid: more than 0, at most {DURATION_MAX_S:g} seconds')
+    return seconds
+
+
+def _band(text: str) -> Band:
+    if text not in BANDS:
+        raise unknown("band", text, BANDS)
+    return text
+
+
+def _with_duration(plan: Plan, seconds: float) -> Plan:
+    _seconds("duration", seconds)
     return replace(
         plan,
         throughput=replace(plan.throughput, duration_s=seconds),
         latency=replace(plan.latency, duration_s=seconds),
     )
+
+
+def _with_repeat(plan: Plan, count: int) -> Plan:
+    """Fewer repetitions have fewer gaps to restart in; who wants more restarts than that has to say so, and is told."""
+    restarts = min(plan.throughput.restarts, _repeat(count) - 1)
+    return replace(plan, throughput=replace(plan.throughput, repetitions=count, restarts=restarts))
 
 
 def _repeat(count: int) -> int:
@@ -127,7 +141,9 @@ def _wire(text: str) -> WireName:
 
 
 def _loads(text: str) -> tuple[float, ...]:
-    return () if text.strip() == "none" else _each("load", text, _share)
+    if text.strip() in LOAD_SETS:
+        return LOAD_SETS[text.strip()]
+    return _each("load", text, _share)
 
 
 def _share(text: str) -> float:
@@ -136,5 +152,38 @@ def _share(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        raise UsageError(f'load "{text}" is not valid. Valid: shares of R+ above 0, at most 1, as 0.10,0.50; or none')
+        raise UsageError(
+            f'load "{text}" is not valid. Valid: shares of R+ above 0, at most 1, as 0.10,0.50; curve; or none'
+        )
     return share
+
+
+def _throughput(**changes: Any) -> Callable[[Plan], Plan]:
+    return lambda plan: replace(plan, throughput=replace(plan.throughput, **changes))
+
+
+def _search(**changes: Any) -> Callable[[Plan], Plan]:
+    return lambda plan: replace(plan, search=replace(plan.search, **changes))
+
+
+OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
+    "switch": _with_switches,
+    "scenario": lambda plan, text: replace(plan, scenarios=_each("scenario", text, parse_scenario)),
+    "frame_size": lambda plan, text: replace(plan, frame_sizes_bytes=_each("frame size", text, parse_frame_size)),
+    "direction": lambda plan, text: replace(plan, directions=_each("direction", text, parse_direction)),
+    "chain_length": lambda plan, text: _with_chain(plan, text),
+    "duration": lambda plan, seconds: _with_duration(plan, seconds),
+    "repeat": lambda plan, count: _with_repeat(plan, count),
+    "restarts": lambda plan, count: _throughput(restarts=count)(plan),
+    "max_rate": lambda plan, text: _throughput(max_rate_pps=parse_rate(text))(plan),
+    "search": _with_search,
+    "search_duration": lambda plan, seconds: _search(duration_s=_seconds("search duration", seconds))(plan),
+    "max_r": lambda plan, trials: _search(max_r=_max_r(trials))(plan),
+    "band": lambda plan, text: replace(plan, band=_band(text)),
+    "wire": lambda plan, text: replace(plan, wire=_wire(text)),
+    "ring_size": lambda plan, size: replace(plan, ring_size=check_ring_size(size)),
+    "loads": lambda plan, text: replace(plan, latency=replace(plan.latency, loads=_loads(text))),
+}
+"""What changes the measurement: option -> how it changes the plan."""
+
+_MATTERS_OF_FORM = ("seed", "name")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
+from planebench.search.ask import SearchSettings
 
 PLAN_VERSION = 1
 """Version of the plan file. History: 1 = first."""
 
 MissingSwitches = Literal["skip", "error"]
+Band = Literal["near", "far"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,26 @@ class ThroughputPlan:
     warmup_s: float
     repetitions: int
     retries: int
+    restarts: int = 0
+    """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages."""
+    max_rate_pps: float | None = None
+    """Saturating trials send at this rate in each direction, not flat out: a line rate for a wire that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """Searches on every point, after R+. Names of :data:`planebench.search.METHODS`, without ``r_plus``.
+
+    ``duration_s`` of a trial, ``duration_sum_s`` and ``relative_width`` are those of the method's standard where None.
+    """
+
+    methods: tuple[str, ...] = ()
+    duration_s: float | None = None
+    duration_sum_s: float | None = None
+    relative_width: float | None = None
+    pdr_loss_ratio: float = 0.005
+    max_r: int = 2
+    burst_repetitions: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +83,22 @@ class Plan:
     ring_size: int = 256
     missing_switches: MissingSwitches = "error"
     time_budget_s: float | None = None
+    search: SearchPlan = SearchPlan()
+    band: Band | None = None
+    """The core-distance band that counts; None: the one with most trials."""
+
+    def search_settings(self, senders: int) -> SearchSettings:
+        """How searches are done on a point with so many sending directions."""
+        rate = self.throughput.max_rate_pps
+        return SearchSettings(
+            trial_duration_s=self.search.duration_s,
+            duration_sum_s=self.search.duration_sum_s,
+            relative_width=self.search.relative_width,
+            pdr_loss_ratio=self.search.pdr_loss_ratio,
+            max_r=self.search.max_r,
+            repetitions=self.throughput.repetitions,
+            burst_repetitions=self.search.burst_repetitions,
+            restarts=self.throughput.restarts,
+            r_plus_duration_s=self.throughput.duration_s,
+            max_load_pps=None if rate is None else rate * senders,
+        )

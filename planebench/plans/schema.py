@@ -11,8 +11,9 @@ from pydantic_core import ErrorDetails
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
-from planebench.plans.plan import LatencyPlan, MissingSwitches, Plan, ThroughputPlan
+from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+from planebench.search.ask import METHOD_NAMES
 
 T = TypeVar("T")
 OneOrMore = Annotated[tuple[T, ...], Field(min_length=1)]
@@ -33,6 +34,20 @@ def check_ring_size(value: Any) -> int:
     raise UsageError(f'ring_size "{value}" is not valid. Valid: {", ".join(map(str, RING_SIZES))}')
 
 
+def check_restarts(restarts: int, repetitions: int) -> int:
+    """Restarts happen between repetitions; UsageError where there are more of them than gaps."""
+    if 0 <= restarts < repetitions:
+        return restarts
+    raise UsageError(f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}')
+
+
+def parse_search(text: str) -> str:
+    """The name of a search method; UsageError for another."""
+    if text in METHOD_NAMES:
+        return text
+    raise unknown("search", text, METHOD_NAMES)
+
+
 class _Closed(BaseModel):
     """Unknown keys are errors, and so is a string where a number belongs."""
 
@@ -46,10 +61,32 @@ class ThroughputModel(_Closed):
     warmup_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0
     repetitions: Count
     retries: Annotated[int, Field(ge=0, le=100)] = 2
+    restarts: Annotated[int, Field(ge=0, le=999)] = 0
+    max_rate_pps: Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)] | None = None
 
     def record(self) -> ThroughputPlan:
-        """The frozen record."""
-        return ThroughputPlan(self.duration_s, self.warmup_s, self.repetitions, self.retries)
+        """The frozen record. UsageError for more restarts than there are gaps between repetitions."""
+        check_restarts(self.restarts, self.repetitions)
+        return ThroughputPlan(
+            self.duration_s, self.warmup_s, self.repetitions, self.retries, self.restarts, self.max_rate_pps
+        )
+
+
+class SearchModel(_Closed):
+    """``search:`` of a plan."""
+
+    methods: tuple[Annotated[str, BeforeValidator(lambda value: parse_search(str(value)))], ...] = ()
+    duration_s: Seconds | None = None
+    duration_sum_s: Seconds | None = None
+    relative_width: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+    pdr_loss_ratio: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.005
+    max_r: Annotated[int, Field(ge=1, le=100)] = 2
+    burst_repetitions: Count = 3
+
+    def record(self) -> SearchPlan:
+        """The frozen record. R+ is always taken and not listed."""
+        methods = tuple(method for method in _once(self.methods) if method != "r_plus")
+        return SearchPlan(**{**self.model_dump(), "methods": methods})
 
 
 class LatencyModel(_Closed):
@@ -87,6 +124,8 @@ class PlanModel(_Closed):
     missing_switches: MissingSwitches = "error"
     throughput: ThroughputModel
     latency: LatencyModel
+    search: SearchModel = SearchModel()
+    band: Band | None = None
     seed: Annotated[int, Field(ge=0)] = 1
     time_budget_s: Annotated[float, Field(gt=0)] | None = None
 
@@ -108,6 +147,8 @@ class PlanModel(_Closed):
             ring_size=self.ring_size,
             missing_switches=self.missing_switches,
             time_budget_s=self.time_budget_s,
+            search=self.search.record(),
+            band=self.band,
         )
 
 
@@ -140,6 +181,7 @@ def _model_at(location: tuple[int | str, ...]) -> type[_Closed]:
     sections: dict[tuple[int | str, ...], type[_Closed]] = {
         ("throughput",): ThroughputModel,
         ("latency",): LatencyModel,
+        ("search",): SearchModel,
     }
     return sections.get(location, PlanModel)
 

@@ -12,11 +12,14 @@ from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
 from planebench.report.wording import (
     NOTHING,
+    cycles,
+    estimate,
     frame_size,
     latency_counts,
     load_words,
     mark,
     mpps,
+    percent,
     printable,
     throughput,
     us,
@@ -76,9 +79,9 @@ def latency_row(result: Result, summary: LatencySummary) -> Row:
     }
 
 
-def latency_rows(results: Sequence[Result]) -> list[Row]:
-    """All latencies of a cell that have samples; loads in the order they come in."""
-    return [latency_row(r, s) for r in results for s in r.latency if s.samples]
+def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> list[Row]:
+    """All latencies of a cell that have samples; loads in the order they come in. ``floor_us``: of the tester."""
+    return [{**latency_row(r, s), "floor": floor_us} for r in results for s in r.latency if s.samples]
 
 
 def percentile_rows(run: Run, results: Sequence[Result], load: str) -> list[Row]:
@@ -177,5 +180,15 @@ def _throughput_words(result: Result) -> str:
     plural = "" if trials == 1 else "s"
     return (
         f"{at_least}{mpps(result.throughput_pps)} Mpps, {result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, "
-        f"mean of {trials} trial{plural}{unstable}"
+        f"mean of {trials} trial{plural}{unstable}{_limit_words(result)}"
     )
+
+
+def _limit_words(result: Result) -> str:
+    """What is known of a switch that the tester limits."""
+    if mark(result.verdict.kind) != "≥" or result.switch_busy_share is None:
+        return ""
+    words = (
+        f"; switch {percent(result.switch_busy_share)} busy, {cycles(result.switch_cycles_per_packet)} cycles a packet"
+    )
+    return words + (f", {estimate(result.capacity_estimate_pps)} Mpps" if result.capacity_estimate_pps else "")

@@ -37,16 +37,16 @@ def overview_bars(panels: Mapping[str, Sequence[Row]], colours: Colours, top: fl
     size = {"width": 330, "height": alt.Step(24)}
     titled = [_bars(rows, colours, top).properties(title=title, **size) for title, rows in panels.items()]
     columns = 2 if len(titled) > 1 else 1
-    return _plain(alt.concat(*titled, columns=columns, spacing={"row": 18, "column": 28}))
+    return plain(alt.concat(*titled, columns=columns, spacing={"row": 18, "column": 28}))
 
 
 def _bars(rows: Sequence[Row], colours: Colours, top: float) -> Any:
-    base = alt.Chart(_data(rows)).encode(y=_switch_axis(rows, colours))
+    base = alt.Chart(table(rows)).encode(y=_switch_axis(rows, colours))
     x = alt.X("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
     bars = base.mark_bar(height={"band": 0.74}, strokeWidth=1.2).encode(
         x=x,
-        color=_colour(colours),
-        stroke=_colour(colours),
+        color=colour(colours),
+        stroke=colour(colours),
         fillOpacity=_when("limited", 0.28, 1.0),
         strokeDash=alt.condition("datum.limited", alt.value([3, 2]), alt.value([1, 0])),
         description="tip:N",
@@ -68,22 +68,26 @@ def chain_curves(rows: Sequence[Row], colours: Colours, top: float) -> alt.TopLe
     shown = [row for row in rows if row["counts"]]
     x = alt.X("chain:O", title="VNFs in the chain", scale=alt.Scale(domain=chains), axis=alt.Axis(labelAngle=0))
     y = alt.Y("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
-    base = alt.Chart(_data(shown)).encode(x=x, y=y, color=_colour(colours))
+    base = alt.Chart(table(shown)).encode(x=x, y=y, color=colour(colours))
     lines = base.mark_line(strokeWidth=2)
     whiskers = base.mark_rule(strokeWidth=1.2).encode(y="low:Q", y2="high:Q")
     points = base.mark_point(size=42, strokeWidth=1.8, opacity=1).encode(
-        fill=alt.condition("datum.limited", alt.value("transparent"), _colour(colours)), description="tip:N"
+        fill=alt.condition("datum.limited", alt.value("transparent"), colour(colours)), description="tip:N"
     )
-    labels = _end_labels(end_labels(shown, "chain", "mpps", top * 0.075), x, "label_y:Q", colours)
-    return _plain(alt.layer(lines, whiskers, points, labels).properties(width=240, height=190))
+    labels = line_labels(end_labels(shown, "chain", "mpps", top * 0.075), x, "label_y:Q", colours)
+    return plain(alt.layer(lines, whiskers, points, labels).properties(width=240, height=190))
 
 
 def latency_ranges(rows: Sequence[Row], colours: Colours, domain: tuple[float, float]) -> alt.TopLevelMixin:
-    """By load and switch, on a log axis: dot = median, thick line to p99, thin line to p99.9; pale = does not count."""
+    """By load and switch, on a log axis: dot = median, thick line to p99, thin line to p99.9; pale = does not count.
+
+    A thin dashed line is the latency floor of the tester, where it is known.
+    """
     scale = alt.Scale(type="log", domain=list(domain), nice=False)
-    axis = alt.Axis(format="~g", values=_log_ticks(*domain))
-    base = alt.Chart(_data(rows)).encode(
-        y=_switch_axis(rows, colours), color=_colour(colours), opacity=_when("counts", 1.0, 0.4)
+    axis = alt.Axis(format="~g", values=log_ticks(*domain))
+    data = table(rows)
+    base = alt.Chart(data).encode(
+        y=_switch_axis(rows, colours), color=colour(colours), opacity=_when("counts", 1.0, 0.4)
     )
     x = alt.X("p50:Q", title="latency, µs (log scale)", scale=scale, axis=axis)
     tail = base.mark_rule(strokeWidth=1.3).encode(x=x, x2="p99_9:Q")
@@ -94,7 +98,14 @@ def latency_ranges(rows: Sequence[Row], colours: Colours, domain: tuple[float, f
     labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
         x=alt.X("p99_9:Q", scale=scale), text="label:N", color=_when("counts", INK, MUTED)
     )
-    return _by_row(alt.layer(tail, body, median, labels).properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
+    floor = (
+        alt.Chart(data)
+        .transform_filter("isValid(datum.floor)")
+        .mark_rule(color=MUTED, strokeWidth=1, strokeDash=[2, 2])
+        .encode(x=alt.X("min(floor):Q", scale=scale))
+    )
+    layers = [tail, body, median, labels] + ([floor] if any(row.get("floor") for row in rows) else [])
+    return _by_row(alt.layer(*layers).properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
 
 
 def percentile_curves(rows: Sequence[Row], colours: Colours, domain: tuple[float, float]) -> alt.TopLevelMixin:
@@ -105,42 +116,44 @@ def percentile_curves(rows: Sequence[Row], colours: Colours, domain: tuple[float
     x = alt.X("above:Q", title="percentile", scale=alt.Scale(type="log", domain=[1.0, least], nice=False), axis=names)
     scale = alt.Scale(type="log", domain=list(domain), nice=False)
     y = alt.Y(
-        "us:Q", title="latency, µs (log scale)", scale=scale, axis=alt.Axis(format="~g", values=_log_ticks(*domain))
+        "us:Q", title="latency, µs (log scale)", scale=scale, axis=alt.Axis(format="~g", values=log_ticks(*domain))
     )
     lines = (
-        alt.Chart(_data(rows))
+        alt.Chart(table(rows))
         .mark_line(strokeWidth=1.8, interpolate="monotone")
-        .encode(x=x, y=y, color=_colour(colours))
+        .encode(x=x, y=y, color=colour(colours))
     )
-    ends = end_labels([{**r, "from_right": -r["above"]} for r in rows], "from_right", "us", _log_gap(domain), log=True)
-    labels = _end_labels(ends, x, "label_y:Q", colours)
-    return _plain(alt.layer(lines, labels).properties(width=240, height=170))
+    ends = end_labels([{**r, "from_right": -r["above"]} for r in rows], "from_right", "us", log_gap(domain), log=True)
+    labels = line_labels(ends, x, "label_y:Q", colours)
+    return plain(alt.layer(lines, labels).properties(width=240, height=170))
 
 
 def throughput_latency(rows: Sequence[Row], colours: Colours) -> alt.TopLevelMixin:
     """conext19 Fig. 1: throughput against mean latency; low and right is best."""
-    ink = _colour(colours)
+    ink = colour(colours)
     top = max(row["mpps"] for row in rows) * 1.28
     x = alt.X("mpps:Q", title="R+, Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
     means = [row["mean"] for row in rows]
     domain = (min(means) / 1.6, max(means) * 1.6)
-    axis = alt.Axis(format="~g", values=_log_ticks(*domain))
+    axis = alt.Axis(format="~g", values=log_ticks(*domain))
     y = alt.Y("mean:Q", title="mean latency, µs (log scale)", scale=alt.Scale(type="log", domain=domain), axis=axis)
-    base = alt.Chart(_data(rows)).encode(x=x, y=y, color=ink)
+    base = alt.Chart(table(rows)).encode(x=x, y=y, color=ink)
     points = base.mark_point(size=80, filled=True, opacity=1).encode(description="tip:N")
-    placed = apart(rows, "mpps", "mean", dx=top * 0.3, dy=_log_gap(domain))
-    labels = alt.Chart(_data(placed)).mark_text(align="left", dx=8, fontSize=11)
+    placed = apart(rows, "mpps", "mean", dx=top * 0.3, dy=log_gap(domain))
+    labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11)
     labels = labels.encode(
         x=x, y=alt.Y("label_y:Q", scale=alt.Scale(type="log", domain=domain)), text="switch:N", color=ink
     )
-    return _plain(alt.layer(points, labels).properties(width=240, height=170))
+    return plain(alt.layer(points, labels).properties(width=240, height=170))
 
 
-def _data(rows: Sequence[Row]) -> alt.InlineData:
+def table(rows: Sequence[Row]) -> alt.InlineData:
+    """Rows as the data of a chart."""
     return alt.InlineData(values=list(rows))
 
 
-def _colour(colours: Colours) -> Any:
+def colour(colours: Colours) -> Any:
+    """The colour of a mark by its switch, without a legend."""
     return alt.Color("switch:N", scale=alt.Scale(domain=list(colours), range=list(colours.values())), legend=None)
 
 
@@ -161,27 +174,28 @@ def _by_row(chart: Any, field: str, rows: Sequence[Row]) -> alt.TopLevelMixin:
     header = alt.Header(
         title=None, labelOrient="top", labelAnchor="start", labelColor=MUTED, labelPadding=3, labelFontWeight=600
     )
-    return _plain(chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8))
+    return plain(chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8))
 
 
-def _end_labels(rows: Sequence[Row], x: alt.X, y: str, colours: Colours) -> Any:
-    text = alt.Chart(_data(rows)).mark_text(align="left", dx=9, fontSize=11, clip=False)
-    return text.encode(x=x, y=y, text="switch:N", color=_colour(colours))
+def line_labels(rows: Sequence[Row], x: alt.X, y: str, colours: Colours) -> Any:
+    """The name of the switch at the end of its line."""
+    text = alt.Chart(table(rows)).mark_text(align="left", dx=9, fontSize=11, clip=False)
+    return text.encode(x=x, y=y, text="switch:N", color=colour(colours))
 
 
-def _log_ticks(low: float, high: float) -> list[float]:
+def log_ticks(low: float, high: float) -> list[float]:
     """1, 2, 5 steps within less than two decades, powers of ten beyond."""
     steps = (1, 2, 5) if high / low < 200 else (1,)
     ticks = [s * 10.0**e for e in range(-3, 8) for s in steps]
     return [t for t in ticks if low <= t <= high]
 
 
-def _log_gap(domain: tuple[float, float]) -> float:
+def log_gap(domain: tuple[float, float]) -> float:
     """Distance of two labels in log10 units on an axis 170 px high."""
     return 13 / 170 * math.log10(domain[1] / domain[0])
 
 
-def _plain(chart: Any) -> alt.TopLevelMixin:
+def plain(chart: Any) -> alt.TopLevelMixin:
     """No frame, no background, quiet grid."""
     text = {"labelFont": FONT, "titleFont": FONT}
     axis = {"labelColor": MUTED, "titleColor": MUTED, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID}

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results for other programs: JSON with one record a result, and the same flat as CSV. Same run, same bytes."""
+"""Results for other programs: JSON with everything, and CSV with one line a result. Same run, same bytes."""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
-from collections.abc import Iterable
 from typing import Any
 
-from planebench.model.results import LatencySummary, Result
+from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
 from planebench.model.run import Run
+from planebench.report.search_words import search_counts
+from planebench.stats.compare import compare_switches
 from planebench.stats.results import derive_results
 
 LATENCY_FIGURES = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
 LATENCY_KEYS = ("intended_pps", "achieved_fraction", *LATENCY_FIGURES, "samples", "verdict")
+"""Of a latency: columns of the CSV, and the first keys in JSON."""
+LATENCY_MORE = ("probes_sent", "probes_stamped", "clock", "verdict_reasons", "ipdv", "pdv", "burst_jitter")
+"""Of a latency, in JSON only."""
 RESULT_KEYS = (
     "switch",
     "version",
@@ -37,39 +42,53 @@ RESULT_KEYS = (
     "rejected",
     "band",
     "run_id",
+    "throughput_median_pps",
+    "throughput_trials_pps",
+    "trial_indices",
+    "switch_busy_share",
+    "capacity_estimate_pps",
+    "other_bands",
+    "searches",
+    "load_finding",
+    "ledger",
 )
-"""Keys of a result, in order.
+"""Keys of a result in JSON, in order.
 
 ``throughput_pps`` is a lower bound where the verdict is tester-limited, and null where nothing counts.
 """
+CSV_KEYS = RESULT_KEYS[: RESULT_KEYS.index("run_id") + 1]
+"""Of a result, columns of the CSV; ``latency_us`` becomes columns of its own behind them."""
+CSV_MORE = ("ndr_pps", "pdr_pps", "throughput_median_pps", "unexplained_packets")
+"""The last columns of the CSV. Of NDR and PDR the lower bound, where the search is complete and counts."""
 
 
 def to_json(run: Run) -> bytes:
-    """``{"results": [...]}``, one record a result with the keys of RESULT_KEYS; unknown figures are null."""
-    document = {"results": records(run)}
+    """``{"results": [...], "comparisons": [...]}``; a result has the keys of RESULT_KEYS, unknown figures are null."""
+    document = {"results": records(run), "comparisons": [_plain(c) for c in compare_switches(run)]}
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
 
 
 def to_csv(run: Run) -> bytes:
     """One line a result; latency in columns such as ``latency_0.10_p50_us``; unknown figures are empty. RFC 4180."""
-    rows = records(run)
-    loads = list(dict.fromkeys(load for row in rows for load in row["latency_us"]))
-    columns = [key for key in RESULT_KEYS if key != "latency_us"]
+    results = derive_results(run)
+    loads = list(dict.fromkeys(summary.load for result in results for summary in result.latency))
+    columns = [key for key in CSV_KEYS if key != "latency_us"]
     columns += [_latency_column(load, key) for load in loads for key in LATENCY_KEYS]
     out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, columns, restval="")
+    writer = csv.DictWriter(out, [*columns, *CSV_MORE], restval="")
     writer.writeheader()
-    writer.writerows(_flatten(row) for row in rows)
+    writer.writerows(flat(result, run.header.run_id) for result in results)
     return out.getvalue().encode("utf-8", errors="replace")
 
 
 def records(run: Run) -> list[dict[str, Any]]:
     """The results of a run as plain values, keys as in RESULT_KEYS."""
-    return [_record(result, run.header.run_id) for result in derive_results(run)]
+    return [record(result, run.header.run_id) for result in derive_results(run)]
 
 
-def _record(result: Result, run_id: str) -> dict[str, Any]:
+def record(result: Result, run_id: str) -> dict[str, Any]:
+    """One result as plain values, keys as in RESULT_KEYS."""
     point = result.point
     return {
         "switch": point.switch,
@@ -92,34 +111,75 @@ def _record(result: Result, run_id: str) -> dict[str, Any]:
         "rejected": result.rejected,
         "band": result.band,
         "run_id": run_id,
+        "throughput_median_pps": result.throughput_median_pps,
+        "throughput_trials_pps": list(result.throughput_trials_pps),
+        "trial_indices": list(result.trials),
+        "switch_busy_share": result.switch_busy_share,
+        "capacity_estimate_pps": result.capacity_estimate_pps,
+        "other_bands": _plain(result.other_bands),
+        "searches": [_without_point(search) for search in result.searches],
+        "load_finding": _plain(result.load_finding),
+        "ledger": _ledger(result.ledger),
     }
 
 
+def flat(result: Result, run_id: str) -> dict[str, Any]:
+    """One result as a line of the CSV: column -> value."""
+    values = record(result, run_id)
+    line = {key: values[key] for key in CSV_KEYS if key != "latency_us"}
+    line["verdict_reasons"] = "; ".join(values["verdict_reasons"])
+    for load, figures in values["latency_us"].items():
+        line.update((_latency_column(load, key), figures[key]) for key in LATENCY_KEYS)
+    ledger = result.ledger
+    return line | {
+        "ndr_pps": _found(result, "ndr"),
+        "pdr_pps": _found(result, "pdr"),
+        "throughput_median_pps": result.throughput_median_pps,
+        "unexplained_packets": None if ledger is None else ledger.unexplained_packets,
+    }
+
+
+def _found(result: Result, method: str) -> float | None:
+    search = next((s for s in result.searches if s.method == method), None)
+    return search.lower_pps if search is not None and search_counts(search) else None
+
+
 def _latency(summary: LatencySummary) -> dict[str, Any]:
-    figures = {key: _finite(getattr(summary, key)) for key in LATENCY_FIGURES}
+    figures = {key: _plain(getattr(summary, key)) for key in LATENCY_FIGURES}
     return {
         "intended_pps": summary.intended_pps,
         "achieved_fraction": summary.achieved_fraction,
         **figures,
         "samples": summary.samples,
         "verdict": summary.verdict.kind.value,
+        "probes_sent": summary.probes_sent,
+        "probes_stamped": summary.probes_stamped,
+        "clock": summary.clock,
+        "verdict_reasons": list(summary.verdict.reasons),
+        "ipdv": _plain(summary.ipdv),
+        "pdv": _plain(summary.pdv),
+        "burst_jitter": _plain(summary.burst_jitter),
     }
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _without_point(search: SearchResult) -> dict[str, Any]:
+    """The point is that of the result."""
+    return {key: value for key, value in _plain(search).items() if key != "point"}
 
 
-def _flatten(row: dict[str, Any]) -> dict[str, Any]:
-    flat = {key: value for key, value in row.items() if key != "latency_us"}
-    flat["verdict_reasons"] = "; ".join(row["verdict_reasons"])
-    for load, figures in row["latency_us"].items():
-        flat.update((_latency_column(load, key), value) for key, value in _items(figures))
-    return flat
+def _ledger(ledger: Ledger | None) -> dict[str, Any] | None:
+    return None if ledger is None else {**_plain(ledger), "unexplained_packets": ledger.unexplained_packets}
 
 
-def _items(figures: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    return ((key, figures[key]) for key in LATENCY_KEYS)
+def _plain(value: Any) -> Any:
+    """A record as JSON has it: dictionaries, lists, null for what is no finite number."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def _latency_column(load: str, key: str) -> str:

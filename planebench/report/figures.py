@@ -11,17 +11,19 @@ from typing import Literal
 
 import altair as alt
 
+from planebench.model.header import Calibration
 from planebench.model.records import Point, ScenarioName
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.report import charts
+from planebench.report import charts, load_charts
 from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row
+from planebench.report.load_data import load_rows, loss_rows
 from planebench.report.palette import switch_colours
 from planebench.report.wording import ARROWS, frame_size, load_words, printable
 from planebench.stats.ranking import same_cell
 from planebench.stats.results import derive_results
 
-Kind = Literal["throughput", "chain", "latency", "percentiles", "tradeoff", "overview"]
+Kind = Literal["throughput", "chain", "loss", "latency", "load", "percentiles", "tradeoff", "overview"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Fig
         members = [r for r in results if r.point.scenario == scenario]
         figures += _throughput(members, colours)
         figures += _chains(members, colours)
-        figures += _latency(members, colours)
+        figures += _loss(members, colours)
+        figures += _latency(members, colours, run.header.calibration)
+        figures += _load(members, colours, run.header.calibration)
         figures += _percentiles(run, members, colours)
         figures += _tradeoff(members, colours)
     return tuple(figures)
@@ -109,18 +113,34 @@ def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figu
             yield Figure(key, "chain", cell.scenario, _cell_title(cell), chart)
 
 
-def _latency(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    domain = _latency_domain([row for r in results for row in latency_rows([r])])
+def _loss(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
     for cell, members in same_cell(results).items():
-        rows = latency_rows(members)
+        rows = loss_rows(members)
         if rows:
-            yield Figure(
-                _key("latency", cell),
-                "latency",
-                cell.scenario,
-                _full_title(cell),
-                charts.latency_ranges(rows, colours, domain),
-            )
+            chart = load_charts.loss_curves(rows, colours)
+            yield Figure(_key("loss", cell), "loss", cell.scenario, _full_title(cell), chart)
+
+
+def _latency(results: Sequence[Result], colours: charts.Colours, calibration: Calibration | None) -> Iterator[Figure]:
+    cells = {cell: latency_rows(m, _floor_us(calibration, cell)) for cell, m in same_cell(results).items()}
+    domain = _latency_domain([row for rows in cells.values() for row in rows])
+    for cell, rows in cells.items():
+        if rows:
+            chart = charts.latency_ranges(rows, colours, domain)
+            yield Figure(_key("latency", cell), "latency", cell.scenario, _full_title(cell), chart)
+
+
+def _load(results: Sequence[Result], colours: charts.Colours, calibration: Calibration | None) -> Iterator[Figure]:
+    for cell, members in same_cell(results).items():
+        rows = load_rows(members)
+        if rows:
+            chart = load_charts.latency_load(rows, colours, _floor_us(calibration, cell))
+            yield Figure(_key("load", cell), "load", cell.scenario, _full_title(cell), chart)
+
+
+def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
+    floor = calibration.floor(cell.frame_size_bytes) if calibration else None
+    return floor.p50_ns / 1e3 if floor else None
 
 
 def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
@@ -174,6 +194,6 @@ def _top(results: Sequence[Result]) -> float:
 
 def _latency_domain(rows: Sequence[Row]) -> tuple[float, float]:
     """One axis for all loads and chain lengths of a scenario, with room for labels on the right."""
-    low = min((row["p50"] for row in rows), default=1.0) / 1.3
+    low = min((min(row["p50"], row["floor"] or row["p50"]) for row in rows), default=1.0) / 1.3
     high = max((row["p99_9"] for row in rows), default=10.0)
     return low, high * (high / low) ** 0.38 if math.isfinite(high) else low * 100

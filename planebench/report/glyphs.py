@@ -10,7 +10,19 @@ from planebench.report.wording import ARROWS, ASCII_ARROWS, NOTHING
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TO_ASCII = str.maketrans(
-    {"≥": ">=", NOTHING: "-", "…": "...", "µ": "u", "→": "->", "⇄": "<->", "←": "<-", "·": "-", "\u202f": "", "✓": "*"}
+    {
+        "≥": ">=",
+        NOTHING: "-",
+        "…": "...",
+        "µ": "u",
+        "→": "->",
+        "⇄": "<->",
+        "←": "<-",
+        "·": "-",
+        "\u202f": "",
+        "✓": "*",
+        "×": "x",
+    }
 )
 
 

@@ -14,11 +14,18 @@ from planebench.model.records import ScenarioName, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import page_data
+from planebench.report.calibration_data import calibration_page
+from planebench.report.comparison_data import comparison_tables
+from planebench.report.derived import Derived, derive
 from planebench.report.figures import Figure, make_figures
 from planebench.report.images import inline_svg
+from planebench.report.page_table import some
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
+from planebench.report.remarks import band_words, deviations, headline, load_sentences
+from planebench.report.searches_data import burst_table, search_table
+from planebench.report.summary_data import summary
+from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
 from planebench.report.wording import ARROW_WORDS, ARROWS, MEANINGS, NOTHING, PATHS, VERDICT_WORDS, printable
-from planebench.stats.results import derive_results
 
 TEMPLATE = "report.html.j2"
 
@@ -29,7 +36,9 @@ _GROUPS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "Throughput by chain length",
         "Received rate at saturating input. Whiskers: lowest and highest trial.",
     ),
+    (("loss",), "Loss-rate curve", "Share of frames that did not arrive, by load (RFC 2544 section 26.3)."),
     (("latency",), "Latency", "Dot: median. Thick line: to p99. Thin line: to p99.9. Figures: median / p99 in µs."),
+    (("load",), "Latency against load", "Line: p50. Dashed: p99. Ring: the knee. Grey: latency floor of the tester."),
     (("percentiles",), "Latency distribution", "Every probe that came back, by percentile. Low and flat is good."),
     (("tradeoff",), "Throughput against mean latency", "Low and to the right is good."),
 )
@@ -37,9 +46,16 @@ _GROUPS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 
 def to_html(run: Run) -> bytes:
     """The report of a run, complete or not, as a self-contained UTF-8 HTML page."""
-    results = derive_results(run)
-    figures = make_figures(run, results)
+    return derived_html(derive(run))
+
+
+def derived_html(derived: Derived) -> bytes:
+    """As :func:`to_html`, of what has been derived already."""
+    run, results = derived.run, derived.results
     colours = switch_colours(run.switch_labels)
+    scenarios = dict.fromkeys(r.point.scenario for r in results)
+    figures = make_figures(run, results)
+    decides, others = comparison_tables(derived)
     page = (
         _environment()
         .get_template(TEMPLATE)
@@ -47,12 +63,17 @@ def to_html(run: Run) -> bytes:
             run=run,
             header=run.header,
             colours=colours,
-            summary=page_data.summary(results, colours),
-            headline=page_data.headline(results),
-            scenarios=[_scenario(name, results, figures) for name in dict.fromkeys(r.point.scenario for r in results)],
-            verdicts=page_data.verdict_counts(run),
-            rejected=page_data.rejected(run, results),
-            max_rejected=page_data.MAX_REJECTED,
+            summary=summary(results, colours, derived.comparisons),
+            headline=headline(results, derived.comparisons),
+            scenarios=[_scenario(name, run, results, figures) for name in scenarios],
+            decides=decides,
+            others=others,
+            verdicts=verdict_counts(run),
+            causes=cause_table(derived.rejected),
+            rejected=rejected_table(derived.rejected),
+            trials=trial_table(run, derived.rejected),
+            calibration=calibration_page(run.header.calibration),
+            bands=band_words(results).capitalize(),
             marks=_marks(results),
             arrows={ARROWS[d]: ARROW_WORDS[d] for d in dict.fromkeys(r.point.direction for r in results)},
             verdict_words={kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
@@ -82,7 +103,7 @@ def _clean(value: Any) -> Any:
     return printable(value, keep="\n\t")
 
 
-def _scenario(name: ScenarioName, results: Sequence[Result], figures: Sequence[Figure]) -> dict[str, Any]:
+def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], figures: Sequence[Figure]) -> dict[str, Any]:
     members = [r for r in results if r.point.scenario == name]
     groups = []
     for kinds, title, caption in _GROUPS:
@@ -94,8 +115,18 @@ def _scenario(name: ScenarioName, results: Sequence[Result], figures: Sequence[F
         "path": PATHS[name],
         "meaning": MEANINGS[name],
         "groups": groups,
-        "throughput": [page_data.throughput_record(r) for r in members],
-        "latency": [page_data.latency_record(r, s) for r in members for s in r.latency],
+        "sentences": load_sentences(members),
+        "searches": some([search_table(members), burst_table(members)]),
+        "deviations": deviations(members),
+        "bands": some([page_data.band_table(members)]),
+        "tables": some(
+            [
+                page_data.throughput_table(members),
+                page_data.latency_table(members, run.header.calibration),
+                page_data.jitter_table(members),
+                page_data.ledger_table(members),
+            ]
+        ),
     }
 
 
@@ -110,6 +141,8 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
     marks = {}
     if VerdictKind.TESTER_LIMITED in kinds:
         marks["≥"] = "at least: the tester was the limit, not the switch (pale bar, hollow point)"
+    if any(r.capacity_estimate_pps is not None for r in results):
+        marks["est."] = "an estimate in Mpps: throughput / busy share of the switch, whose idle time may not be free"
     if VerdictKind.UNSTABLE in kinds:
         marks["~"] = "unstable: the trials differ by more than 10 %"
     if any(r.throughput_pps is None for r in results):

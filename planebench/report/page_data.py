@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the page says in words and tables, as plain values ready to print; the template only arranges them."""
+"""The tables of a scenario: throughput, latency, jitter, the other core distance, where frames were lost."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from planebench.model.records import Trial, VerdictKind
-from planebench.model.results import LatencySummary, Result
-from planebench.model.run import Run
+from planebench.model.header import Calibration
+from planebench.model.results import JitterSummary, LatencySummary, Result
+from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
+from planebench.report.remarks import unexplained_words
 from planebench.report.wording import (
-    ARROWS,
     NOTHING,
-    PATHS,
-    frame_size,
+    count,
+    cycles,
+    estimate,
     latency_counts,
     load_words,
     mpps,
@@ -22,153 +22,166 @@ from planebench.report.wording import (
     throughput,
     us,
 )
-from planebench.stats.ranking import Ranking, counts, rank, same_cell
+from planebench.stats.ranking import counts
 
-Record = dict[str, Any]
+JITTERS = (("IPDV (RFC 3393)", "ipdv"), ("PDV (delay - minimum)", "pdv"), ("burst means (ic16)", "burst_jitter"))
+"""The three definitions, named exactly, and their fields."""
 
-MAX_REJECTED = 300
-"""Rows of the table of rejected trials; the rest is only counted."""
-
-
-def headline(results: Sequence[Result]) -> str:
-    """One sentence: who is fastest how often. Cells that cannot be told apart go to nobody."""
-    rankings = [r for r in rank(results) if len(r.results) > 1]
-    if not rankings:
-        return ""
-    wins = Counter(r.first.point.switch for r in rankings if not r.level)
-    level = sum(bool(r.level) for r in rankings)
-    parts = [f"{name} in {n}" for name, n in wins.most_common()]
-    if level:
-        parts.append(f"too close to call in {level}")
-    return f"Highest throughput, over {len(rankings)} comparisons: {', '.join(parts)}."
+_FIGURES = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
 
 
-def summary(results: Sequence[Result], colours: Mapping[str, str]) -> list[Record]:
-    """One card a scenario: the fastest switch of each direction and frame size; of chains shortest and longest only."""
-    cards: dict[str, Record] = {}
-    for ranking in rank(results):
-        scenario = ranking.point.scenario
-        card = cards.setdefault(scenario, {"scenario": scenario, "path": PATHS[scenario], "lines": []})
-        if _shown(ranking, results):
-            card["lines"].append(_summary_line(ranking, results, colours))
-    return list(cards.values())
+def throughput_table(results: Sequence[Result]) -> PageTable:
+    """A row a result, with what the figure rests on."""
+    points = [r.point for r in results]
+    numbers = ("± sd", "median", "Gb/s L1", "trials", "rejected", "loss", "cycles / packet", "core busy", "estimate")
+    return PageTable(
+        "Throughput at saturating input",
+        (*point_heads(points), Head("Mpps", "strong"), *heads(numbers), Head("band"), Head("verdict", "verdict")),
+        tuple(Row((*point_cells(r.point, points), *_throughput(r)), not counts(r)) for r in results),
+    )
 
 
-def throughput_record(result: Result) -> Record:
-    """A row of the table of throughputs."""
-    point = result.point
-    return {
-        "switch": point.switch,
-        "chain": point.chain_length or "",
-        "direction": f"{ARROWS[point.direction]} {point.direction}",
-        "size": frame_size(point.frame_size_bytes),
-        "throughput": throughput(result),
-        "stddev": NOTHING if result.throughput_stddev_pps is None else f"{result.throughput_stddev_pps / 1e6:.3f}",
-        "gbps": NOTHING if result.throughput_l1_gbps is None else f"{result.throughput_l1_gbps:.2f}",
-        "trials": len(result.throughput_trials_pps),
-        "rejected": result.rejected,
-        "loss": percent(result.loss_ratio),
-        "cycles": NOTHING if result.switch_cycles_per_packet is None else f"{result.switch_cycles_per_packet:.0f}",
-        "busy": percent(result.switch_busy_share),
-        "band": result.band or NOTHING,
-        "verdict": result.verdict.kind.value,
-        "reasons": result.verdict.reasons,
-        "counts": counts(result),
-    }
-
-
-def latency_record(result: Result, summary: LatencySummary) -> Record:
-    """A row of the table of latencies, figures in us."""
-    point = result.point
-    figures = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
-    return {
-        "switch": point.switch,
-        "chain": point.chain_length or "",
-        "direction": f"{ARROWS[point.direction]} {point.direction}",
-        "size": frame_size(point.frame_size_bytes),
-        "load": load_words(summary.load),
-        "intended": mpps(summary.intended_pps),
-        "achieved": f"{summary.achieved_fraction:.1%}".replace("%", " %"),
-        "figures": [us(getattr(summary, name)) for name in figures],
-        "samples": f"{summary.samples:,}".replace(",", "\u202f"),
-        "lost": max(0, summary.probes_sent - summary.samples),
-        "verdict": summary.verdict.kind.value,
-        "reasons": summary.verdict.reasons,
-        "counts": latency_counts(summary),
-    }
-
-
-def verdict_counts(run: Run) -> list[Record]:
-    """How many trials got which verdict, by switch, in the order of VerdictKind; warm-ups are left out."""
-    trials = [t for t in run.trials if t.role != "warmup"]
+def latency_table(results: Sequence[Result], calibration: Calibration | None = None) -> PageTable:
+    """A row a latency, in us, with its probes; beside it the latency floor of the tester where it is known."""
+    pairs = [(r, s) for r in results for s in r.latency]
+    points = [r.point for r, _ in pairs]
+    floors = {p.frame_size_bytes: _floor(calibration, p.frame_size_bytes) for p in points}
+    with_floor = any(floor != NOTHING for floor in floors.values())
+    names = ("Mpps", "achieved", "mean", "sd", "p50", "p90", "p99", "p99.9", "max")
+    probes = ("sent", "stamped", "received")
     rows = []
-    for label in run.switch_labels:
-        kinds = Counter(t.verdict.kind for t in trials if t.point.switch == label)
-        bands = Counter(t.band or "unknown" for t in trials if t.point.switch == label)
-        by_band = ", ".join(f"{n} {band}" for band, n in bands.most_common())
+    for r, s in pairs:
+        floor = (floors[r.point.frame_size_bytes],) if with_floor else ()
         rows.append(
-            {"switch": label, "kinds": [kinds[k] for k in VerdictKind], "total": kinds.total(), "bands": by_band}
+            Row((*point_cells(r.point, points), *_latency(s), *floor, *_probes(s), verdict_cell(s.verdict)), _out(s))
         )
-    return rows
+    floor_head = heads(("floor",)) if with_floor else ()
+    note = "Sent, stamped, received: probes. Stamped and not received: lost, or late by more than the trial."
+    if with_floor:
+        note += " Floor: the p50 that the tester measures on its own wire at this frame size."
+    return PageTable(
+        "Latency in µs",
+        (
+            *point_heads(points),
+            Head("load"),
+            *heads(names),
+            *floor_head,
+            *heads(probes),
+            Head("clock"),
+            Head("verdict", "verdict"),
+        ),
+        tuple(rows),
+        note,
+    )
 
 
-def rejected(run: Run, results: Sequence[Result]) -> list[Record]:
-    """Every trial that no result rests on, in the order of the run."""
-    counting = {index for r in results for index in r.trials}
-    return [_rejected(t) for t in run.trials if t.role != "warmup" and t.index not in counting]
-
-
-def _rejected(trial: Trial) -> Record:
-    point = trial.point
-    direction = f"{ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}"
-    return {
-        "index": trial.index,
-        "switch": point.switch,
-        "what": f"{point.scenario_label} {direction}",
-        "load": "flat out" if trial.load.pps_per_direction is None else load_words(trial.load.label),
-        "mpps": mpps(trial.throughput_pps),
-        "band": trial.band or NOTHING,
-        "verdict": trial.verdict.kind.value,
-        "reasons": trial.verdict.reasons or ("not of the band, or of the verdict, that the result rests on",),
-    }
-
-
-def _shown(ranking: Ranking, results: Sequence[Result]) -> bool:
-    chains = {r.point.chain_length for r in results if r.point.scenario == ranking.point.scenario}
-    return ranking.point.chain_length in (min(chains), max(chains))
-
-
-def _summary_line(ranking: Ranking, results: Sequence[Result], colours: Mapping[str, str]) -> Record:
-    point, first = ranking.point, ranking.first
-    chain = f"N = {point.chain_length} " if point.chain_length else ""
-    return {
-        "cell": f"{chain}{ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}",
-        "switch": first.point.switch,
-        "colour": colours[first.point.switch],
-        "figure": throughput(first),
-        "note": _summary_note(ranking) + _left_out(ranking, results),
-    }
-
-
-def _left_out(ranking: Ranking, results: Sequence[Result]) -> str:
-    """The switches that were tried in this cell and are not in the ranking: a lead over them is not claimed."""
-    ranked = {r.point.switch for r in ranking.results}
-    tried = [r.point.switch for r in same_cell(results)[ranking.point]]
-    missing = [label for label in tried if label not in ranked]
-    return f"; not compared: {', '.join(missing)}" if missing else ""
-
-
-def _summary_note(ranking: Ranking) -> str:
-    if len(ranking.results) == 1:
-        return "alone"
-    if ranking.level:
-        others = ", ".join(ranking.level[:2]) + (
-            f" and {len(ranking.level) - 2} more" if len(ranking.level) > 2 else ""
+def jitter_table(results: Sequence[Result]) -> PageTable:
+    """Mean / p99 / max in us of each definition that a latency has."""
+    pairs = [(r, s) for r in results for s in r.latency if s.ipdv or s.pdv or s.burst_jitter]
+    points = [r.point for r, _ in pairs]
+    rows = tuple(
+        Row(
+            (
+                *point_cells(r.point, points),
+                load_words(s.load),
+                *(_jitter(getattr(s, name)) for _, name in JITTERS),
+                s.clock,
+            ),
+            _out(s),
         )
-        limited = {r.point.switch for r in ranking.results if r.verdict.kind is VerdictKind.TESTER_LIMITED}
-        return f"{others} may be faster" if set(ranking.level) <= limited else f"level with {others}"
-    second = ranking.results[1].point.switch
-    if ranking.lead is None:
-        return f"before {second}"
-    least = "at least " if ranking.first.verdict.kind is VerdictKind.TESTER_LIMITED else ""
-    return f"{least}{ranking.lead:+.0%} over {second}".replace("%", " %")
+        for r, s in pairs
+    )
+    titles = heads(title for title, _ in JITTERS)
+    return PageTable(
+        "Jitter, mean / p99 / max in µs", (*point_heads(points), Head("load"), *titles, Head("clock")), rows
+    )
+
+
+def band_table(results: Sequence[Result]) -> PageTable:
+    """Figures of the other band beside those of the result; never mixed into them."""
+    pairs = [(r, b) for r in results for b in r.other_bands]
+    points = [r.point for r, _ in pairs]
+    rows = tuple(
+        Row(
+            (
+                *point_cells(r.point, points),
+                f"{throughput(r)} {r.band or 'unknown'}",
+                mpps(b.throughput_pps),
+                b.band,
+                b.trials,
+                f"{b.throughput_pps / r.throughput_pps:.2f}" if r.throughput_pps else NOTHING,
+            )
+        )
+        for r, b in pairs
+    )
+    columns = (Head("result, Mpps", "number"), Head("Mpps", "strong"), Head("core distance"))
+    return PageTable(
+        "The same at the other core distance",
+        (*point_heads(points), *columns, *heads(("trials", "share of the result"))),
+        rows,
+    )
+
+
+def ledger_table(results: Sequence[Result]) -> PageTable:
+    """Where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained."""
+    members = [(r, r.ledger) for r in results if r.ledger is not None]
+    points = [r.point for r, _ in members]
+    rows = tuple(
+        Row(
+            (
+                *point_cells(r.point, points),
+                count(ledger.offered_packets),
+                count(ledger.forwarded_packets),
+                count(ledger.offered_packets - ledger.forwarded_packets),
+                "; ".join(f"{count(loss.packets)} {loss.place}: {loss.cause}" for loss in ledger.losses) or NOTHING,
+                (f"⚠ {unexplained_words(ledger)}" if ledger.unexplained_packets else "0")
+                + ("" if ledger.counted or ledger.unexplained_packets else " (not counted by this switch)"),
+            )
+        )
+        for r, ledger in members
+    )
+    columns = (*heads(("offered", "forwarded", "lost")), Head("lost where and why", "text"), Head("unexplained"))
+    return PageTable("Drop ledger of the trials that count, in frames", (*point_heads(points), *columns), rows)
+
+
+def _throughput(result: Result) -> tuple[Any, ...]:
+    sd, median, gbps = result.throughput_stddev_pps, result.throughput_median_pps, result.throughput_l1_gbps
+    return (
+        throughput(result),
+        NOTHING if sd is None else f"{sd / 1e6:.3f}",
+        mpps(median),
+        NOTHING if gbps is None else f"{gbps:.2f}",
+        len(result.throughput_trials_pps),
+        result.rejected,
+        percent(result.loss_ratio),
+        cycles(result.switch_cycles_per_packet),
+        percent(result.switch_busy_share),
+        estimate(result.capacity_estimate_pps),
+        result.band or NOTHING,
+        verdict_cell(result.verdict),
+    )
+
+
+def _latency(summary: LatencySummary) -> tuple[Any, ...]:
+    achieved = f"{summary.achieved_fraction:.1%}".replace("%", " %")
+    figures = (us(getattr(summary, name)) for name in _FIGURES)
+    return (load_words(summary.load), mpps(summary.intended_pps), achieved, *figures)
+
+
+def _probes(summary: LatencySummary) -> tuple[Any, ...]:
+    """Sent, stamped, received, clock. Runs of schema 1 do not know how many were stamped."""
+    stamped = count(summary.probes_stamped) if summary.probes_stamped else NOTHING
+    return (count(summary.probes_sent), stamped, count(summary.samples), summary.clock)
+
+
+def _out(summary: LatencySummary) -> bool:
+    return not latency_counts(summary)
+
+
+def _floor(calibration: Calibration | None, frame_size_bytes: int) -> str:
+    floor = calibration.floor(frame_size_bytes) if calibration else None
+    return NOTHING if floor is None else us(floor.p50_ns / 1e3)
+
+
+def _jitter(jitter: JitterSummary | None) -> str:
+    return NOTHING if jitter is None else f"{us(jitter.mean)} / {us(jitter.p99)} / {us(jitter.max)}"

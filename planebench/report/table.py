@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -16,12 +15,18 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.cells import Notes, latency_tables, throughput_tables
+from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
-from planebench.report.wording import ARROW_WORDS, NOTHING, PATHS
-from planebench.stats.results import DIRECTION_ORDER, derive_results
+from planebench.report.limit_cells import band_tables, limit_tables
+from planebench.report.remarks import headline, load_sentences
+from planebench.report.search_cells import search_tables
+from planebench.report.table_end import against_table, cut, endnotes, legend
+from planebench.report.wording import PATHS
 
 MAX_WIDTH = 140
 """Wider terminals get no wider table: the eye loses the row."""
+MAX_SENTENCES = 6
+"""On latency and load, of a scenario."""
 
 
 def print_table(run: Run, console: Console | None = None) -> None:
@@ -29,31 +34,55 @@ def print_table(run: Run, console: Console | None = None) -> None:
     console = console or Console(highlight=False)
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
-    console.print(render(run, width, glyphs), width=width, highlight=False)
+    console.print(render(derive(run), width, glyphs), width=width, highlight=False)
 
 
 def table_text(run: Run, width: int = 100, unicode: bool = True) -> str:
     """The table as plain text without colour, no line longer than ``width``."""
+    return derived_text(derive(run), width, unicode)
+
+
+def derived_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
+    """As :func:`table_text`, of what has been derived already."""
     out = io.StringIO()
     console = Console(file=out, width=width, no_color=True, color_system=None, highlight=False, legacy_windows=False)
-    console.print(render(run, width, Glyphs(unicode)))
+    console.print(render(derived, width, Glyphs(unicode)))
     return out.getvalue()
 
 
-def render(run: Run, width: int, glyphs: Glyphs) -> RenderableType:
-    """Everything as one rich renderable: heading, a block a scenario, notes, legend, what did not run."""
-    results = derive_results(run)
+def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
+    """Everything as one rich renderable: heading, a block a scenario, who leads, legend, notes, what did not run."""
+    run, results = derived.run, derived.results
     notes = Notes(glyphs)
     parts: list[RenderableType] = [_heading(run, glyphs)]
     for scenario in dict.fromkeys(r.point.scenario for r in results):
-        members = [r for r in results if r.point.scenario == scenario]
-        parts.append(_title(members[0].point, glyphs))
-        parts += throughput_tables(members, notes, width)
-        parts += latency_tables(members, notes, width)
+        parts += _scenario(derived, [r for r in results if r.point.scenario == scenario], notes, width)
     if not results:
         parts.append(Text("\nNo trial has been measured.", style="yellow"))
-    parts += _footer(run, results, notes, glyphs)
+    parts += _who_leads(derived, glyphs, width)
+    if results:
+        parts.append(Text("\n" + glyphs.text(" · ".join(legend(derived, notes))), style="dim"))
+    parts += _footer(derived, notes)
     return Group(*parts)
+
+
+def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: int) -> Iterator[RenderableType]:
+    glyphs = notes.glyphs
+    yield _title(results[0].point, glyphs)
+    yield from throughput_tables(results, notes, width)
+    yield from limit_tables(results, derived.comparisons, glyphs, width)
+    yield from band_tables(results, glyphs, width)
+    yield from search_tables(results, notes, width)
+    yield from latency_tables(results, notes, width)
+    for sentence in cut(load_sentences(results), MAX_SENTENCES):
+        yield Text(glyphs.text(sentence))
+
+
+def _who_leads(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+    sentence = headline(derived.results, derived.comparisons)
+    if sentence:
+        yield Text("\n" + glyphs.text(sentence), style="bold")
+    yield from against_table(derived, glyphs, width)
 
 
 def _heading(run: Run, glyphs: Glyphs) -> Text:
@@ -79,28 +108,14 @@ def _title(point: Point, glyphs: Glyphs) -> Text:
     return title
 
 
-def _footer(run: Run, results: Sequence[Result], notes: Notes, glyphs: Glyphs) -> Iterator[RenderableType]:
-    if results:
-        yield Text("\n" + glyphs.text(" · ".join(_legend(results, notes, glyphs))), style="dim")
+def _footer(derived: Derived, notes: Notes) -> Iterator[RenderableType]:
+    glyphs = notes.glyphs
     for number, text in notes.numbered():
         yield Padding(Text(f"{glyphs.text(str(number))}) {glyphs.text(text)}", style="dim"), (0, 0, 0, 2))
-    for skipped in run.skipped:
+    for title, lines in endnotes(derived):
+        yield Text(glyphs.text(title), style="dim")
+        yield from (Padding(Text(glyphs.text(line), style="dim"), (0, 0, 0, 2)) for line in lines)
+    for skipped in derived.run.skipped:
         yield Text(glyphs.text(f"Skipped {skipped.what}: {' '.join(skipped.reason.split())}"), style="yellow")
-    for warning in dict.fromkeys(run.warnings):
+    for warning in dict.fromkeys(derived.run.warnings):
         yield Text(glyphs.text(f"Warning: {' '.join(warning.split())}"), style="yellow")
-
-
-def _legend(results: Sequence[Result], notes: Notes, glyphs: Glyphs) -> Iterator[str]:
-    directions = {r.point.direction for r in results}
-    yield "Mpps, bar = share of the best"
-    yield from (f"{glyphs.arrow(d)} {ARROW_WORDS[d]}" for d in DIRECTION_ORDER if d in directions)
-    if any(s.samples and math.isfinite(s.mean) for r in results for s in r.latency):
-        yield "latency: mean / p99 in µs"
-    if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
-        yield "≥ at least: the tester was the limit"
-    if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):
-        yield "~ unstable"
-    if any(r.throughput_pps is None for r in results):
-        yield f"{NOTHING} no trial counts"
-    if notes.struck:
-        yield "(...) does not count"

@@ -20,6 +20,16 @@ ARROW_WORDS: dict[Direction, str] = {
     "reversed": "reversed (VNF to NIC)",
 }
 
+METHODS: dict[str, str] = {
+    "ndr": "NDR",
+    "pdr": "PDR",
+    "rfc2544": "RFC 2544",
+    "bswlv": "BSwLV",
+    "curve": "first loss",
+    "b2b": "back-to-back",
+}
+"""Short names of the searches, in the order of their columns."""
+
 PATHS: dict[ScenarioName, str] = {
     "p2p": "NIC → switch → NIC",
     "p2v": "NIC → switch → VNF",
@@ -71,6 +81,24 @@ def percent(share: float | None) -> str:
     return f"{value:.1f} %" if 0 < abs(value) < 10 else f"{value:.0f} %"
 
 
+def count(number: int) -> str:
+    """A whole number with a thin space between thousands."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def estimate(pps: float | None) -> str:
+    """An estimated rate: ``est. 31`` (Mpps, two digits at most: it claims no more); empty for None."""
+    if pps is None:
+        return ""
+    value = pps / 1e6
+    return f"est. {value:.0f}" if value >= 10 else f"est. {value:.1f}"
+
+
+def cycles(value: float | None) -> str:
+    """Cycles a packet, whole; an en dash for None."""
+    return NOTHING if value is None else f"{value:.0f}"
+
+
 def printable(text: str, keep: str = "") -> str:
     """Text from outside with control, direction-changing and unencodable characters made visible (U+FFFD).
 
@@ -95,6 +123,11 @@ def frame_size(size_bytes: int) -> str:
 def column_words(point: Point) -> str:
     """``bidirectional, 64 B``."""
     return f"{point.direction}, {frame_size(point.frame_size_bytes)}"
+
+
+def point_words(point: Point) -> str:
+    """Everything but the switch: ``p2p → 64 B``, ``loopback-2 ⇄ 1024 B``."""
+    return f"{point.scenario_label} {ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}"
 
 
 def mark(kind: VerdictKind) -> str:

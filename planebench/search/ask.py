@@ -14,12 +14,14 @@ class Ask:
     """A trial that a search wants. ``load_pps`` is the aggregate of all directions; None is flat out.
 
     ``restart``: the switch is to be started anew before it. ``repetition`` tells repetitions of R+ apart, from 0.
+    ``goal``: the loss ratio that the search forgives; None where it wants to know the loss, whatever it is.
     """
 
     load_pps: float | None
     duration_s: float
     restart: bool = False
     repetition: int = 0
+    goal: float | None = None
 
 
 class Measure(Protocol):
@@ -42,7 +44,9 @@ class SearchSettings:
     max_r: int = 2
     """BSwLV (ETSI GS NFV-TST 009): a load fails only when this many trials at it lost frames."""
     repetitions: int = 3
-    """Of saturating trials for R+, and of bursts for b2b (RFC 2544 asks for 50)."""
+    """Of saturating trials for R+."""
+    burst_repetitions: int = 3
+    """Of the search for the longest burst, b2b (RFC 2544 asks for 50)."""
     restarts: int = 0
     """R+: how often the switch is started anew between repetitions, spread evenly."""
     r_plus_duration_s: float = 1.0
@@ -50,3 +54,12 @@ class SearchSettings:
     max_load_pps: float | None = None
     """Aggregate; None: a quarter above what the switch forwarded flat out."""
     min_load_pps: float = 1000.0
+
+
+METHOD_NAMES = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+"""Every search there is, in the order in which they are run: an earlier one leaves trials that a later one can use."""
+
+
+def restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
+    """The repetitions of R+ before which the switch is started anew, spread evenly: (4, 1) -> {2}."""
+    return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))

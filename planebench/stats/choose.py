@@ -11,6 +11,9 @@ from planebench.model.records import Trial, Verdict, VerdictKind
 
 VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 
+FORCED_BANDS = ("near", "far")
+"""Values of the setting ``band`` that choose it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -21,11 +24,14 @@ class Choice:
     band: str | None
 
 
-def run_band(trials: Iterable[Trial]) -> str | None:
+def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
     """The core-distance band that all switches are compared in: the one with most usable saturating trials.
 
-    A tie goes to the near band. None where no trial knows its band.
+    A tie goes to the near band. None where no trial knows its band. ``forced``: the setting ``band`` of the run's
+    header; ``near`` or ``far`` wins over the majority, anything else is no wish.
     """
+    if forced in FORCED_BANDS:
+        return str(forced)
     usable = (t for t in trials if t.role == "r_plus" and t.verdict.kind in (VALID, LIMITED))
     counts = Counter(t.band for t in usable if t.band is not None)
     return max(counts, key=lambda band: (counts[band], band == "near", band), default=None)

@@ -87,9 +87,14 @@ def decode(text: str) -> Counts:
 
 def merge(texts: Iterable[str]) -> Counts:
     """All stored histograms as one: counts added bucket by bucket."""
+    return merge_counts(decode(text) for text in texts)
+
+
+def merge_counts(histograms: Iterable[Counts]) -> Counts:
+    """Histograms as one: counts added bucket by bucket."""
     total = np.zeros(_LENGTH, dtype=np.int64)
-    for text in texts:
-        total += decode(text)
+    for counts in histograms:
+        total += counts
     return total
 
 
@@ -114,6 +119,31 @@ def percentile_ns(counts: Counts, share: float) -> float:
     # The tolerance keeps 0.999 x 1000, which floating point makes 999.0000000000001, at rank 999.
     rank = max(1, int(np.ceil(share * int(cumulative[-1]) - 1e-9)))
     return float(_TOP_NS[int(np.searchsorted(cumulative, rank))])
+
+
+def used_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
+    """The buckets that hold samples, rising: the value in the middle of each in ns, and its count."""
+    used = np.flatnonzero(counts)
+    return _MIDDLE_NS[used], counts[used]
+
+
+def resampled_percentiles_ns(
+    trials: Sequence[Counts], share: float, rng: np.random.Generator, resamples: int
+) -> NDArray[np.float64]:
+    """Bootstrap over trials: percentiles of as many trials, drawn with replacement and merged. Needs a sample each."""
+    stacked = np.stack(trials)
+    used = np.flatnonzero(stacked.sum(axis=0))
+    cumulative = np.cumsum(stacked[:, used], axis=1).astype(np.float64)
+    n = len(trials)
+    drawn = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
+    # Few trials have few different resamples: each is worked out once.
+    weights, which = np.unique(drawn, axis=0, return_inverse=True)
+    values = np.empty(len(weights))
+    for i, weight in enumerate(weights):
+        merged = weight @ cumulative
+        rank = max(1.0, float(np.ceil(share * merged[-1] - 1e-9)))
+        values[i] = _TOP_NS[used[int(np.searchsorted(merged, rank))]]
+    return values[which.reshape(-1)]
 
 
 def exceedance(counts: Counts, points: int = 80) -> list[tuple[float, float]]:

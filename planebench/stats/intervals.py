@@ -9,6 +9,7 @@ from math import comb
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,27 @@ def mean_interval(
         return None
     sample = np.asarray(values, dtype=np.float64)
     drawn = np.random.default_rng(seed).choice(sample, size=(resamples, sample.size)).mean(axis=1)
+    return percentile_interval(drawn, confidence)
+
+
+def median_ratio_interval(
+    a: Sequence[float], b: Sequence[float], confidence: float = 0.95, seed: int = 1, resamples: int = 2000
+) -> Interval | None:
+    """Percentile bootstrap of median(b) / median(a), both resampled on their own; the same for the same seed.
+
+    None for fewer than two values on a side, or where a median of ``a`` may be zero.
+    """
+    if min(len(a), len(b)) < 2 or min(a) <= 0:
+        return None
+    below, above = (
+        np.median(generator.choice(np.asarray(values, dtype=np.float64), size=(resamples, len(values))), axis=1)
+        for values, generator in ((a, np.random.default_rng([seed, 0])), (b, np.random.default_rng([seed, 1])))
+    )
+    return percentile_interval(above / below, confidence)
+
+
+def percentile_interval(drawn: NDArray[np.float64], confidence: float = 0.95) -> Interval:
+    """The middle ``confidence`` of bootstrap figures."""
     tail = (1 - confidence) / 2
     lower, upper = np.quantile(drawn, [tail, 1 - tail])
     return Interval(float(lower), float(upper), confidence, "bootstrap")

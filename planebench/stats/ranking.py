@@ -1,34 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is fastest, and whether the figures allow saying so."""
+"""Who is best, by what, and whether the figures allow saying so."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
+from planebench.stats.intervals import relative_spread
 
 COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.UNSTABLE)
+
+MIN_CYCLES_LEAD = 0.01
+"""Placement and page colouring alone move cycles a packet by this share (METHODOLOGY: differences below 1 %)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The switches of one cell of the matrix, fastest first.
+    """The switches of one cell of the matrix, best first.
 
+    ``by``: highest throughput; or fewest cycles a packet, where the tester limits a switch of the cell: its throughput
+    is then a fact about the tester. ``unordered`` are the labels without cycles in such a ranking: listed last.
     ``level`` are the labels that cannot be told from the first: their trials overlap with its trials, or are only known
-    to be *at least* what was measured (the tester was the limit). ``lead`` is first / second - 1, None with one switch
-    or a second that is a lower bound.
+    to be *at least* what was measured, or they have no cycles. ``lead`` of the first over the second is a share of 1
+    (throughput: first / second - 1; cycles: second / first - 1); None without a second, or one that is a lower bound.
     """
 
     point: Point
     results: tuple[Result, ...]
     level: tuple[str, ...]
     lead: float | None
+    by: Literal["throughput", "cycles"] = "throughput"
+    unordered: tuple[str, ...] = ()
 
     @property
     def first(self) -> Result:
-        """The highest throughput."""
+        """The highest throughput, or the fewest cycles a packet."""
         return self.results[0]
 
 
@@ -51,9 +60,9 @@ def rank(results: Sequence[Result]) -> tuple[Ranking, ...]:
     for cell, members in same_cell(results).items():
         usable = [r for r in members if counts(r)]
         band = _main_band(usable)
-        ordered = sorted((r for r in usable if r.band == band), key=_pps, reverse=True)
-        if ordered:
-            rankings.append(Ranking(cell, tuple(ordered), _level(ordered), _lead(ordered)))
+        comparable = [r for r in usable if r.band == band]
+        if comparable:
+            rankings.append((_by_cycles if _cycles_decide(comparable) else _by_throughput)(cell, comparable))
     return tuple(rankings)
 
 
@@ -62,21 +71,56 @@ def _main_band(results: Sequence[Result]) -> str | None:
     return max(bands, key=lambda band: (bands.count(band), band == "near"), default=None)
 
 
-def _level(ordered: Sequence[Result]) -> tuple[str, ...]:
+def _cycles_decide(results: Sequence[Result]) -> bool:
+    """Where the tester limits: every switch that it limits must know its cycles, and there must be two to compare."""
+    limited = [r for r in results if _is_limited(r)]
+    return bool(limited) and all(_cycles(r) for r in limited) and sum(bool(_cycles(r)) for r in results) > 1
+
+
+def _by_throughput(cell: Point, results: Sequence[Result]) -> Ranking:
+    ordered = sorted(results, key=_pps, reverse=True)
     first = ordered[0]
+    level = tuple(r.point.switch for r in ordered[1:] if _may_be_as_fast(r, first))
+    second = ordered[1] if len(ordered) > 1 else None
+    told = second is not None and not _is_limited(second) and _pps(second) > 0
+    lead = _pps(first) / _pps(second) - 1 if told and second is not None else None
+    return Ranking(cell, tuple(ordered), level, lead)
+
+
+def _by_cycles(cell: Point, results: Sequence[Result]) -> Ranking:
+    ordered = sorted((r for r in results if _cycles(r)), key=_cycles)
+    rest = sorted((r for r in results if not _cycles(r)), key=_pps, reverse=True)
+    first, second = ordered[:2]
+    level = [r for r in ordered[1:] if _cycles(r) / _cycles(first) - 1 <= _noise(r, first)]
+    level += [r for r in rest if _may_be_as_fast(r, first)]
+    return Ranking(
+        cell,
+        (*ordered, *rest),
+        tuple(r.point.switch for r in level),
+        _cycles(second) / _cycles(first) - 1,
+        "cycles",
+        tuple(r.point.switch for r in rest),
+    )
+
+
+def _may_be_as_fast(other: Result, first: Result) -> bool:
+    """Whether the trials of the other overlap with those of the first, or are a lower bound."""
     floor = min(first.throughput_trials_pps, default=_pps(first))
-    limited = VerdictKind.TESTER_LIMITED
-
-    def may_match(other: Result) -> bool:
-        return other.verdict.kind is limited or max(other.throughput_trials_pps, default=_pps(other)) >= floor
-
-    return tuple(r.point.switch for r in ordered[1:] if may_match(r))
+    return _is_limited(other) or max(other.throughput_trials_pps, default=_pps(other)) >= floor
 
 
-def _lead(ordered: Sequence[Result]) -> float | None:
-    if len(ordered) < 2 or ordered[1].verdict.kind is VerdictKind.TESTER_LIMITED or not _pps(ordered[1]):
-        return None
-    return _pps(ordered[0]) / _pps(ordered[1]) - 1
+def _noise(*results: Result) -> float:
+    """Share by which cycles differ without a reason; a result keeps its rates a trial, so they stand in."""
+    return max(MIN_CYCLES_LEAD, *(relative_spread(r.throughput_trials_pps) for r in results))
+
+
+def _is_limited(result: Result) -> bool:
+    return result.verdict.kind is VerdictKind.TESTER_LIMITED
+
+
+def _cycles(result: Result) -> float:
+    """Cycles a packet; 0.0 where unknown."""
+    return result.switch_cycles_per_packet or 0.0
 
 
 def _pps(result: Result) -> float:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
@@ -35,16 +36,34 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+def cut_torn_line(path: Path) -> None:
+    """Cut what follows the last newline of a file of lines: its writer was killed in it. Raises StoreError."""
+    try:
+        with path.open("r+b") as file:
+            data = file.read()
+            file.truncate(data.rfind(b"\n") + 1)
+            os.fsync(file.fileno())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"cannot mend {path}: {error.strerror or error}") from error
+
+
 class LineFile:
     """An append-only file of lines: one write a line, synced. A line counts once its newline is on disk."""
 
     def __init__(self, path: Path) -> None:
-        """Open for appending; one writer at a time."""
+        """Open for appending; raises StoreError where it cannot be opened or somebody else has it open."""
         self.path = path
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(f"cannot open {path}: {error.strerror or error}") from error
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            raise StoreError(f"{path} is being written by another planebench; wait for its end") from error
 
     def append(self, line: bytes) -> None:
         """Append one line (without its newline). On failure the file is as it was before. Raises StoreError."""

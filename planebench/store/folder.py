@@ -18,6 +18,7 @@ HEADER_FILE = "run.json"
 TRIALS_FILE = "trials.jsonl"
 SKIPPED_FILE = "skipped.jsonl"
 FINISHED_FILE = "finished.json"
+PLAN_FILE = "plan.json"
 
 RUNS_VARIABLE = "PLANEBENCH_RUNS"
 

@@ -13,8 +13,8 @@ from planebench.model.header import RunHeader, Skipped
 from planebench.model.records import Trial
 from planebench.model.run import Finished, RunStatus
 from planebench.store.codec import to_json
-from planebench.store.files import LineFile, sync_folder, write_atomically
-from planebench.store.folder import FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE
+from planebench.store.files import LineFile, cut_torn_line, sync_folder, write_atomically
+from planebench.store.folder import FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE, read_header
 
 
 class RunWriter:
@@ -37,6 +37,16 @@ class RunWriter:
         header = dataclasses.replace(header, run_id=path.name)
         write_atomically(path / HEADER_FILE, to_json(header, indent=2) + b"\n")
         return cls(path, header)
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunWriter:
+        """Go on with a run that was interrupted or killed; a torn last line goes. Raises StoreError."""
+        writer = cls(path, read_header(path))
+        cut_torn_line(path / TRIALS_FILE)
+        cut_torn_line(path / SKIPPED_FILE)
+        (path / FINISHED_FILE).unlink(missing_ok=True)
+        sync_folder(path)
+        return writer
 
     @property
     def run_id(self) -> str:
@@ -71,11 +81,19 @@ class RunWriter:
         self.close()
 
 
+def make_runs_dir(runs_dir: Path) -> None:
+    """Make the folder of the runs if it is not there. Raises StoreError."""
+    try:
+        runs_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(runs_dir, error) from error
+
+
 def _make_folder(runs_dir: Path, run_id: str) -> Path:
     if not run_id or run_id.startswith(".") or "/" in run_id:
         raise StoreError(f"run_id {run_id!r} is no folder name. Make one with planebench.store.new_run_id")
+    make_runs_dir(runs_dir)
     try:
-        runs_dir.mkdir(parents=True, exist_ok=True)
         for count in range(1, 1000):
             path = runs_dir / (run_id if count == 1 else f"{run_id}-{count}")
             try:
@@ -85,8 +103,12 @@ def _make_folder(runs_dir: Path, run_id: str) -> Path:
             sync_folder(runs_dir)
             return path
     except OSError as error:
-        raise StoreError(
-            f"cannot make a run folder in {runs_dir}: {error.strerror or error}. "
-            "Set PLANEBENCH_RUNS to a folder you may write"
-        ) from error
+        raise _unusable(runs_dir, error) from error
     raise StoreError(f"{runs_dir} holds a thousand runs called {run_id}. Remove some, or choose another name")
+
+
+def _unusable(runs_dir: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"cannot make a run folder in {runs_dir}: {error.strerror or error}. "
+        "Set PLANEBENCH_RUNS to a folder you may write"
+    )

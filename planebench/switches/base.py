@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The seam between the harness and a switch: what an adapter must do. Nothing else here knows a switch by name.
 
-Adding a switch = one file in this folder with an ``ADAPTER`` object, and a line in ``__init__.py``.
+Adding a switch = one file in this folder with an ``ADAPTER`` object, and a line in ``registry.py``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from planebench.host.process import Supervisor
 from planebench.model.records import SwitchCycles
@@ -116,3 +117,11 @@ class SwitchAdapter(Protocol):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         """Start and connect everything; return when the switch's own ports exist. Raises StartError with log lines."""
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """An adapter with options of its own: ``NAME:key=value`` on the command line and in plans."""
+
+    def with_options(self, options: Mapping[str, str]) -> SwitchAdapter:
+        """An adapter with these options. UsageError names an unknown one, or a bad value, and what is valid."""

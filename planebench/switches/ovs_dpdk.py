@@ -14,6 +14,7 @@ import contextlib
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,16 @@ MBUF_OVERHEAD_BYTES = 1024
 """Headroom, struct dp_packet, object header, rounding."""
 TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
-DROP_COUNTERS = ("ovs_tx_failure_drops", "ovs_tx_mtu_exceeded_drops", "rx_missed_errors", "rx_mbuf_allocation_errors")
+DROP_COUNTERS = {
+    "ovs_tx_failure_drops": "tx_full",
+    "ovs_tx_mtu_exceeded_drops": "tx_mtu_exceeded",
+    "ovs_tx_invalid_hwol_drops": "tx_invalid_offload",
+    "rx_missed_errors": "rx_missed",
+    "rx_errors": "rx_errors",
+    "rx_mbuf_allocation_errors": "rx_nombuf",
+}
+"""What OvS counts at a port, and our word for it."""
+_PORT = re.compile(r"^\s*port\s+\"?([\w-]+)\"?: rx pkts=", re.MULTILINE)
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
 _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema")
 _DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
@@ -157,12 +167,13 @@ class RunningOvs(common.ProcessGroup):
         OvS 3.1 switches rte_vhost's statistics on for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
         the database is refreshed every 5 s at best.
         """
-        command = ["ovs-ofctl", "-OOpenFlow14", "dump-ports", f"unix:{self._paths.bridge}"]
+        command = ["ovs-ofctl", "-OOpenFlow14", "--no-names", "dump-ports", f"unix:{self._paths.bridge}"]
+        names = [port.name for port in self._request.ports]
         with contextlib.suppress(StartError):
-            return parse_drops(_tool(command))
+            return parse_drops(_tool(command), names)
         # A vswitchd that was paused for long drops the first connection after it; the second tells.
         try:
-            return parse_drops(_tool(command))
+            return parse_drops(_tool(command), names)
         except StartError as error:
             self.check()
             raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
@@ -184,12 +195,18 @@ class RunningOvs(common.ProcessGroup):
             raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
 
 
-def parse_drops(text: str) -> dict[str, int]:
-    """Drops of all ports by reason, summed, from ``ovs-ofctl -O OpenFlow14 dump-ports``."""
-    drops = dict.fromkeys(DROP_COUNTERS, 0)
-    for name, count in re.findall(r"(\w+)=(\d+)", text):
-        if name in drops:
-            drops[name] += int(count)
+def parse_drops(text: str, ports: Sequence[str]) -> dict[str, int]:
+    """Drops by ``PORT:REASON`` from ``ovs-ofctl -O OpenFlow14 dump-ports``; ``ports`` are our names, OvS's 1, 2, ...
+
+    Only what the text says: a port or a counter that is not there, or has no number, gives no key.
+    """
+    names = {str(number): name for number, name in enumerate(ports, start=1)}
+    drops: dict[str, int] = {}
+    _, *parts = _PORT.split(text)
+    for number, block in zip(parts[::2], parts[1::2], strict=True):
+        if number in names:
+            counters = re.findall(r"\b(\w+)=(\d+)[,\s]", block)
+            drops |= {f"{names[number]}:{DROP_COUNTERS[it]}": int(n) for it, n in counters if it in DROP_COUNTERS}
     return drops
 
 

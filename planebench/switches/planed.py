@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from planebench.host.process import Process, Supervisor
-from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.placement.memory import memory
 from planebench.planed import (
@@ -23,15 +25,32 @@ from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest,
 
 BURST = 32
 WORKER = "patch"
+OPTIONS = ("drop_one_in",)
+DROP_ONE_IN_MAX = 2**32 - 1
+PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors")
 
 
 class PlanedAdapter:
-    """``planed``: packets are copied from ring to ring by patch tasks."""
+    """``planed``: packets are copied from ring to ring by patch tasks.
+
+    ``drop_one_in``: every so manieth frame that a patch task receives is dropped and counted as ``fault``: a switch
+    with a known loss, for what is to find it. None: no fault.
+    """
 
     name = "planed"
     title = "planed"
     remedy = REMEDY
     wires = frozenset({"virtio", "veth"})
+
+    def __init__(self, drop_one_in: int | None = None) -> None:
+        self.drop_one_in = drop_one_in
+
+    def with_options(self, options: Mapping[str, str]) -> PlanedAdapter:
+        """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
+        unknown = sorted(set(options) - set(OPTIONS))
+        if unknown:
+            raise UsageError(f"switch planed has no option {unknown[0]!r}. Valid: {', '.join(OPTIONS)}")
+        return PlanedAdapter(_drop_one_in(options["drop_one_in"]) if "drop_one_in" in options else self.drop_one_in)
 
     def find(self) -> Found | NotFound:
         """The planed program and its version."""
@@ -43,12 +62,14 @@ class PlanedAdapter:
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """How it is run, for the report."""
+        fault = {} if self.drop_one_in is None else {"drop_one_in": str(self.drop_one_in)}
         return {
             "function": "patch: one task for each cross-connect, both ways",
             "ring_size": str(common.ring_size(request)),
             "burst": str(BURST),
             "memory": common.memory_text(request),
             "mbufs": str(_memory(request)["mbuf_count"]),
+            **fault,
         }
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
@@ -58,7 +79,8 @@ class PlanedAdapter:
         found = common.require(self)
         config = request.workdir / "planed-switch.json"
         socket = request.workdir / "planed-switch.rpc"
-        config.write_text(json.dumps(switch_document(request, f"{supervisor.root.name}-switch"), indent=1))
+        document = switch_document(request, f"{supervisor.root.name}-switch", self.drop_one_in)
+        config.write_text(json.dumps(document, indent=1))
         process = supervisor.spawn(
             "planed-switch",
             [str(found.binary), "--config", str(config), "--rpc", str(socket)],
@@ -96,17 +118,11 @@ class RunningPlaned(common.ProcessGroup):
     def counters(self) -> SwitchCycles:
         """Counters since the start, of its tasks. Raises DiedError."""
         stats = self._stats()
-        drops: dict[str, int] = {}
-        for task in stats["tasks"]:
-            for reason, count in task["drops"].items():
-                drops[reason] = drops.get(reason, 0) + int(count)
-        for port in stats["ports"]:
-            drops["rx_missed"] = drops.get("rx_missed", 0) + int(port["rx_missed"])
         return SwitchCycles(
             busy_cycles=_total(stats, "busy_cycles"),
             idle_cycles=_total(stats, "idle_cycles"),
             packets=_total(stats, "rx_packets"),
-            drops=drops,
+            drops=parse_drops(stats),
         )
 
     def stop(self) -> None:
@@ -125,10 +141,31 @@ class RunningPlaned(common.ProcessGroup):
             raise DiedError(f"{error}; {self._process.obituary()}") from error
 
 
-def switch_document(request: SwitchRequest, name: str) -> dict[str, Any]:
+def parse_drops(stats: Mapping[str, Any]) -> dict[str, int]:
+    """Drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), other reasons bare."""
+    drops: Counter[str] = Counter()
+    for task in stats["tasks"]:
+        for port, reasons in task["drops_by_port"].items():
+            drops.update({f"{port}:{reason}": int(count) for reason, count in reasons.items()})
+        drops.update({reason: int(count) for reason, count in task["drops"].items() if reason != "tx_full"})
+    for port in stats["ports"]:
+        drops.update({f"{port['name']}:{reason}": int(port[reason]) for reason in PORT_DROPS})
+    return dict(drops)
+
+
+def _drop_one_in(text: str) -> int:
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(DROP_ONE_IN_MAX))
+    number = int(text) if digits else 0
+    if not 1 <= number <= DROP_ONE_IN_MAX:
+        raise UsageError(f"drop_one_in {text!r} is not valid for switch planed. Valid: 1..{DROP_ONE_IN_MAX}")
+    return number
+
+
+def switch_document(request: SwitchRequest, name: str, drop_one_in: int | None = None) -> dict[str, Any]:
     """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
+    fault = {} if drop_one_in is None else {"fault": {"drop_one_in": drop_one_in}}
     tasks = [
-        {"name": f"{WORKER}{index}", "kind": "patch", "ports": list(pair), "burst": BURST}
+        {"name": f"{WORKER}{index}", "kind": "patch", "ports": list(pair), "burst": BURST} | fault
         for index, pair in enumerate(request.cross_connects)
     ]
     return {

@@ -7,6 +7,7 @@ import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,8 +34,15 @@ COMMAND_DEADLINE_S = 5.0
 WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 """Of DPDK up to 22.11, from 23.03, and from 23.11."""
 
-_RX = re.compile(rb"RX-packets: (\d+) +RX-dropped: (\d+)")
-_TX = re.compile(rb"TX-packets: (\d+) +TX-dropped: (\d+)")
+_TOTAL = re.compile(rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) ", re.DOTALL)
+_PORT = re.compile(rb"- Forward statistics for port (\d+)  -+\r?\n(.*?)\n  -{70}", re.DOTALL)
+_PORT_DROPS = {
+    "rx_missed": re.compile(rb"RX-packets: \d+ +RX-dropped: (\d+) "),
+    "rx_errors": re.compile(rb"RX-error: (\d+)\s"),
+    "rx_nombuf": re.compile(rb"RX-nombufs: (\d+)\s"),
+    "tx_full": re.compile(rb"TX-packets: \d+ +TX-dropped: (\d+) "),
+}
+"""The lines of errors and nombufs are there only if one of them is not zero."""
 _CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\)")
 _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
@@ -83,7 +91,7 @@ class TestpmdAdapter:
             pipe_stdin=True,
             netns_pid=request.netns_pid,
         )
-        switch = RunningTestpmd(process)
+        switch = RunningTestpmd(process, [port.name for port in ports])
         try:
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
@@ -98,9 +106,10 @@ class TestpmdAdapter:
 class RunningTestpmd(common.ProcessGroup):
     """A testpmd that forwards; asked for its counters through its command line."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, ports: Sequence[str]) -> None:
         super().__init__("testpmd", [process])
         self._process = process
+        self._ports = tuple(ports)
         self._worker: ThreadRef | None = None
         self._khz: int | None = None
 
@@ -120,14 +129,14 @@ class RunningTestpmd(common.ProcessGroup):
         """
         output = self._ask("show fwd stats all")
         run_ns = self._worker_run_ns()
-        rx, tx, cycles = _RX.findall(output)[-1:], _TX.findall(output)[-1:], _CYCLES.search(output)
-        if not rx or not tx:
+        packets, cycles = _TOTAL.search(output), _CYCLES.search(output)
+        if packets is None:
             raise DiedError(f"testpmd gave no statistics but:\n{output.decode(errors='replace')[-500:]}")
         busy = int(cycles[1]) if cycles else 0  # no line before the first packet
         khz = self._tsc_khz()
         idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
-        drops = {"rx_missed": int(rx[0][1]), "tx_full": int(tx[0][1])}
-        return SwitchCycles(busy_cycles=busy, idle_cycles=idle, packets=int(rx[0][0]), drops=drops)
+        drops = parse_drops(output, self._ports)
+        return SwitchCycles(busy_cycles=busy, idle_cycles=idle, packets=int(packets[1]), drops=drops)
 
     def _tsc_khz(self) -> int | None:
         """As EAL measured it at the start."""
@@ -160,6 +169,20 @@ class RunningTestpmd(common.ProcessGroup):
                 raise DiedError(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s; {self._process.obituary()}")
             time.sleep(0.0005)
         return output
+
+
+def parse_drops(output: bytes, ports: Sequence[str]) -> dict[str, int]:
+    """Drops by ``PORT:REASON`` from ``show fwd stats all``; ``ports`` are our names in the order of testpmd's numbers.
+
+    Only what the text says: a port or a line that is not there, or is not whole, gives no key. The accumulated figures
+    are of no use: of a vhost port they count a frame that did not go out twice, by the forwarder and by the driver.
+    """
+    drops: dict[str, int] = {}
+    for number, block in _PORT.findall(output):
+        if int(number) < len(ports):
+            found = {reason: pattern.search(block) for reason, pattern in _PORT_DROPS.items()}
+            drops |= {f"{ports[int(number)]}:{reason}": int(match[1]) for reason, match in found.items() if match}
+    return drops
 
 
 def _complaints(process: Process) -> str:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from planebench.model.errors import UsageError
 from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
 
 SATURATING = Load("saturating")
 """Flat out: the generator offers its maximum."""
+
+RATE_MAX_PPS = 1e10
 
 V2V_LATENCY_PPS = 1_000_000
 """v2v latency is taken at this fixed rate instead of at shares of R+ (METHODOLOGY section 2)."""
@@ -31,6 +35,18 @@ def rate_label(pps: float) -> str:
         if pps >= factor:
             return f"{pps / factor:g}{unit}"
     return f"{pps:g}pps"
+
+
+def parse_rate(text: str) -> float:
+    """``14.88M``, ``100k``, ``5e6``: packets per second. UsageError for what is no rate above 0."""
+    match = re.fullmatch(r"([0-9.]+(?:e[0-9]+)?)([kMG]?)", text.strip())
+    try:
+        value = float(match[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[match[2]] if match else 0.0
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= RATE_MAX_PPS:
+        raise UsageError(f'rate "{text}" is not valid. Valid: packets per second, as 14.88M, 100k or 5e6')
+    return value
 
 
 def latency_loads(

@@ -48,7 +48,7 @@ def test_version(planebench) -> None:
 
 def test_list_switches(planebench) -> None:
     switches = {row["switch"]: row for row in rows(planebench, "list", "switches")}
-    assert list(switches) == ["planed", "ovs-dpdk", "testpmd"]
+    assert list(switches) == ["planed", "ovs-dpdk", "testpmd", "sim"]
     for row in switches.values():
         assert (row["version"] == "") == (row["found"] == "no") == (row["how to get it"] != "")
         assert "virtio" in str(row["wires"])
@@ -143,7 +143,7 @@ def test_export_json(planebench, stored: Run) -> None:
     done = planebench("export", "latest", "--format", "json")
     assert (done.code, done.err) == (0, "")
     document = json.loads(done.out)
-    assert set(document) == {"results"}
+    assert set(document) == {"results", "comparisons"}
     assert len(document["results"]) == len({trial.point for trial in stored.trials})
     for result in document["results"]:
         assert set(result) >= ISSUE_KEYS
@@ -183,7 +183,7 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
     done = planebench("report")
     assert done.code == 0
     assert "No trial has been measured." in done.out and "not finished" in done.out
-    assert json.loads(planebench("export").out) == {"results": []}
+    assert json.loads(planebench("export").out) == {"results": [], "comparisons": []}
     assert planebench("export", "-f", "csv").out.startswith("switch,version,")
 
 

@@ -20,8 +20,8 @@ from planebench.placement import Cpus, place
 from planebench.planed import find_planed
 from planebench.scenarios import build
 from planebench.stats.histogram import merge, summarise
-from planebench.switches import get_adapter
 from planebench.switches.base import NotFound
+from planebench.switches.registry import get_adapter
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 

@@ -17,8 +17,8 @@ from e2e_rig import SWITCHES, Bench, Record, assert_exact, counts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.model.errors import StartError
-from planebench.switches import ADAPTERS
 from planebench.switches.base import Found
+from planebench.switches.registry import ADAPTERS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 
@@ -89,7 +89,7 @@ def test_every_result_has_the_fields_of_the_issue(measured: Measured, scenario: 
 
 def test_the_run_says_that_it_is_complete(measured: Measured) -> None:
     assert measured.finished is not None and measured.finished["status"] == "complete"
-    assert measured.header["schema_version"] == 1
+    assert measured.header["schema_version"] == 2
     assert "[1/" in measured.err, "a line a trial where there is no terminal"
 
 

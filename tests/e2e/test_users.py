@@ -10,8 +10,8 @@ import shutil
 import pytest
 from e2e_rig import PATIENCE_S, SWITCHES, Bench, assert_exact
 
-from planebench.switches import ADAPTERS
 from planebench.switches.base import Found
+from planebench.switches.registry import ADAPTERS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from planebench.host.facts import HostFacts, collect, parse_cpus
+from planebench.host import facts as host_facts
+from planebench.host.facts import (
+    HostFacts,
+    Nic,
+    collect,
+    deep_c_states,
+    parse_cpus,
+    pci_nics,
+    sample_kernel_threads,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +51,70 @@ def test_siblings_count_as_one_core() -> None:
     assert facts.cores_allowed == 2
     assert facts.shared_cores == ((0, 4),)
     assert facts.as_dict()["smt_siblings"] == "0-4"
+
+
+def files(folder: Path, **values: str) -> None:
+    folder.mkdir(parents=True)
+    for name, value in values.items():
+        (folder / name).write_text(f"{value}\n")
+
+
+def test_idle_states_deeper_than_c1(tmp_path: Path) -> None:
+    states = [("POLL", "0", "0"), ("C1", "2", "0"), ("C1E", "10", "0"), ("C6", "133", "0"), ("C8", "500", "1")]
+    for cpu in (0, 1, 10):
+        for number, (name, latency, disable) in enumerate(states):
+            files(tmp_path / f"cpu{cpu}/cpuidle/state{number}", name=name, latency=latency, disable=disable)
+    assert deep_c_states((0, 1), tmp_path) == ("C1E", "C6")
+    (tmp_path / "cpu10/cpuidle/state4/disable").write_text("0")
+    assert deep_c_states((0, 10), tmp_path) == ("C1E", "C6", "C8")
+    assert deep_c_states((2,), tmp_path) == ()
+
+
+def test_nics_of_the_pci_bus(tmp_path: Path) -> None:
+    def device(address: str, driver: str | None, **values: str) -> None:
+        files(tmp_path / address, **{"class": "0x020000", "vendor": "0x8086", "numa_node": "-1"} | values)
+        if driver:
+            (tmp_path / address / "driver").symlink_to(f"../../../bus/pci/drivers/{driver}")
+
+    device("0000:00:03.0", "virtio-pci", vendor="0x1af4")
+    device("0000:00:04.0", "vfio-pci", vendor="0x1af4")
+    device("0000:01:00.0", "ixgbe", numa_node="1")
+    (tmp_path / "0000:01:00.0/iommu_group").symlink_to("../../kernel/iommu_groups/7")
+    device("0000:02:00.0", None)
+    device("0000:03:00.0", "nvme", **{"class": "0x010802"})
+    assert pci_nics(tmp_path) == (
+        Nic("0000:00:04.0", "vfio-pci", None, None),
+        Nic("0000:01:00.0", "ixgbe", 1, "7"),
+        Nic("0000:02:00.0", None, None, None),
+    )
+    assert pci_nics(tmp_path / "absent") == ()
+
+
+def test_kernel_threads_that_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that works now, one that works now and then, one that worked for others, and one that sleeps."""
+    second = 10**9
+    samples = iter(
+        [
+            {1: (0, 100, True), 2: (second, 100, True), 3: (50 * second, 100, False), 4: (1000, 100, True)},
+            {1: (second, 100, True), 2: (second, 100, True), 3: (50 * second, 100, False), 4: (1000, 100, True)},
+        ]
+    )
+
+    def take() -> dict[int, host_facts._KernelTime]:
+        taken = next(samples)
+        return {pid: host_facts._KernelTime(run, age * second, movable) for pid, (run, age, movable) in taken.items()}
+
+    monkeypatch.setattr(host_facts, "_kernel_threads", take)
+    found = sample_kernel_threads(0.01)
+    assert [thread.pid for thread in found] == [1, 2]
+    assert found[1].cpu_share == 0.01
+
+
+def test_kernel_threads_of_this_machine() -> None:
+    found = sample_kernel_threads(0.01, least_share=-1.0)
+    names = {thread.pid: thread.name for thread in found}
+    if 2 not in names:
+        pytest.skip("a container: kernel threads are not visible")
+    assert names[2] == "kthreadd"
+    assert os.getpid() not in names
+    assert [it.cpu_share for it in found] == sorted((it.cpu_share for it in found), reverse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planebench.measure.counts import received_total, tester_counts
@@ -24,6 +25,7 @@ def generator(port: str, **changes: Any) -> Stats:
         "attempted_packets": 1010,
         "refused_packets": 20,
         "probes_sent": 0,
+        "probes_stamped": changes.get("probes_sent", 0),
         "duration_ns": 100_000_000,
     }
     return {"name": f"gen-{port}", "kind": "generator", "drops": {"tx_full": 0}, "generator": {**values, **changes}}
@@ -37,8 +39,8 @@ def monitor(port: str, *streams: Stats, **changes: Any) -> Stats:
 
 def stream(number: int, forwarded: int, **changes: Any) -> Stats:
     values = {"duplicate_packets": 0, "reordered_packets": 0, "corrupt_packets": 0, "probes_received": 0}
-    latency = {"overflow": 0, "counts": []}
-    return {"stream": number, "forwarded_packets": forwarded, **values, "latency": latency, **changes}
+    histograms = {kind: {"overflow": 0, "counts": []} for kind in ("latency", "ipdv", "burst_jitter")}
+    return {"stream": number, "forwarded_packets": forwarded, **values, **histograms, **changes}
 
 
 def worker(**changes: int) -> Stats:
@@ -46,8 +48,19 @@ def worker(**changes: int) -> Stats:
     return {**values, **changes}
 
 
-def stats(*tasks: Stats, workers: tuple[Stats, ...] = (worker(),)) -> Stats:
-    return {"tsc_hz": 2_600_000_000, "tasks": list(tasks), "workers": list(workers)}
+def port(name: str, **changes: int) -> Stats:
+    values = dict.fromkeys(("rx_packets", "tx_packets", "rx_missed", "rx_errors", "tx_errors", "rx_nombuf"), 0)
+    return {"name": name, "link_up": True, **values, **changes}
+
+
+def vnf(name: str, runts: int = 0, **tx_full: int) -> Stats:
+    by_port = {ring: {"tx_full": count} for ring, count in tx_full.items()}
+    drops = {"tx_full": sum(tx_full.values()), "runt": runts}
+    return {"name": name, "kind": "l2fwd", "drops": drops, "drops_by_port": by_port}
+
+
+def stats(*tasks: Stats, workers: tuple[Stats, ...] = (worker(),), ports: tuple[Stats, ...] = ()) -> Stats:
+    return {"tsc_hz": 2_600_000_000, "tasks": list(tasks), "workers": list(workers), "ports": list(ports)}
 
 
 def p2p(direction: Direction = "unidirectional") -> Any:
@@ -128,10 +141,22 @@ def test_gaps_are_counted_together_and_timed_by_the_worst_worker() -> None:
     assert (got.poll_gap_threshold_ns, got.busy_cycles) == (100_000, 30)
 
 
-def test_drops_of_vnfs_alone() -> None:
-    vnfs = [{"name": f"vnf{n}", "kind": "l2fwd", "drops": {"tx_full": n, "runt": 10 * n}} for n in (1, 2)]
+def test_drops_of_vnfs_by_ring_and_by_name() -> None:
+    vnfs = (vnf("vnf0", runts=3, v0=0, v1=5), vnf("vnf1", v2=7, v3=0))
     got = tester_counts(stats(generator("n0"), monitor("n1"), *vnfs), p2p())
-    assert got.vnf_drops == 33
+    assert got.tester_drops == {"v1:tx_full": 5, "vnf0:runt": 3, "v2:tx_full": 7}
+
+
+def test_drops_of_the_testers_own_ports() -> None:
+    ports = (port("n0", tx_errors=9), port("n1", rx_missed=4, rx_errors=2, rx_nombuf=6), port("v0", rx_packets=8))
+    got = tester_counts(stats(generator("n0"), monitor("n1"), ports=ports), p2p())
+    assert got.tester_drops == {"n1:rx_missed": 4, "n1:rx_errors": 2, "n1:rx_nombuf": 6}
+
+
+def test_damaged_and_misplaced_frames_are_no_drops_and_what_is_refused_is_not_one() -> None:
+    sent = {**generator("n0", refused_packets=50), "drops_by_port": {"n0": {"tx_full": 0}}}
+    came = monitor("n1", stream(0, 900, corrupt_packets=5), stream(1, 3))
+    assert tester_counts(stats(sent, came, ports=(port("n0"),)), p2p()).tester_drops == {}
 
 
 def test_probes_of_both_directions_go_into_one_histogram() -> None:
@@ -146,8 +171,28 @@ def test_probes_of_both_directions_go_into_one_histogram() -> None:
     assert summary.p50 <= 3.001 and summary.max >= 3.0
 
 
+def values(histogram: str) -> dict[float, int]:
+    """Count by value in ns; small values are exact."""
+    counts = merge([histogram])
+    return {int(at): int(counts[at]) for at in np.flatnonzero(counts)}
+
+
+def test_jitter_of_both_directions_is_added_up_kind_by_kind() -> None:
+    there = {"ipdv": {"overflow": 0, "counts": [[0, 1], [20, 4]]}, "burst_jitter": {"overflow": 0, "counts": [[5, 2]]}}
+    back = {"ipdv": {"overflow": 0, "counts": [[20, 3]]}, "burst_jitter": {"overflow": 0, "counts": [[6, 1]]}}
+    monitors = (monitor("n0", stream(1, 9, probes_received=4, **back)), monitor("n1", stream(0, 9, **there)))
+    sent = (generator("n0", probes_sent=6), generator("n1", probes_sent=4))
+    latency = tester_counts(stats(*sent, *monitors), p2p("bidirectional")).latency
+    assert latency is not None
+    assert values(latency.ipdv) == {0: 1, 20: 7}
+    assert values(latency.burst_jitter) == {5: 2, 6: 1}
+    assert values(latency.histogram) == {}
+    assert (latency.probes_stamped, latency.clock) == (10, "software")
+
+
 def test_probes_that_all_got_lost_are_a_record_without_samples() -> None:
     got = tester_counts(stats(generator("n0", probes_sent=4), monitor("n1")), p2p())
     assert got.latency is not None
-    assert (got.latency.probes_sent, got.latency.probes_received) == (4, 0)
+    assert (got.latency.probes_sent, got.latency.probes_stamped, got.latency.probes_received) == (4, 4, 0)
+    assert values(got.latency.ipdv) == values(got.latency.burst_jitter) == {}
     assert summarise(merge([got.latency.histogram])) is None

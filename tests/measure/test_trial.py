@@ -14,6 +14,7 @@ from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance
 from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, unmeasured
 from planebench.model.errors import DiedError, StartError
 from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
+from planebench.stats.ledger import ledger
 
 NEAR, FAR = CoreDistance(60.0, "near"), CoreDistance(300.0, "far")
 FLAT_OUT = Load("saturating")
@@ -22,12 +23,13 @@ FLAT_OUT = Load("saturating")
 class FakeLive:
     """Stands in for LiveTopology: writes down what it is asked, and answers as a saturated switch would."""
 
-    def __init__(self, *, misdirected: int = 0, dies_in: str = "", forwarded: int = 900) -> None:
+    def __init__(self, *, misdirected: int = 0, dies_in: str = "", forwarded: int = 900, dropped: int = 100) -> None:
         self.asked: list[Any] = []
         self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
         self.placement = SimpleNamespace(switch_cpu=0, tester_cpus=(0,), shared=False)
         self.switch = SimpleNamespace(counters=self._counters)
-        self._busy = 0
+        self._busy = self._drops = 0
+        self.dropped = dropped
 
     def _note(self, what: str, *more: Any) -> None:
         self.asked.append((what, *more))
@@ -37,7 +39,10 @@ class FakeLive:
     def _counters(self) -> SwitchCycles:
         self._note("counters")
         self._busy += 260_000_000
-        return SwitchCycles(busy_cycles=self._busy, idle_cycles=0, packets=self._busy // 100, drops={"full": 3})
+        self._drops += self.dropped
+        return SwitchCycles(
+            busy_cycles=self._busy, idle_cycles=0, packets=self._busy // 100, drops={"n1:tx_full": self._drops}
+        )
 
     def resume(self) -> None:
         self._note("resume")
@@ -208,3 +213,18 @@ def test_errors_of_a_start_are_deaths_too() -> None:
 
     trial = run_trial(Refuses(), request(), near)  # type: ignore[arg-type]
     assert trial.verdict == Verdict(VerdictKind.INVALID, ("planed refused traffic.start",))
+
+
+@pytest.mark.parametrize(("dropped", "open_packets"), [(100, 0), (60, 40), (130, -30), (0, 100)])
+def test_what_no_counter_explains_makes_a_trial_suspect(dropped: int, open_packets: int) -> None:
+    trial = run_trial(FakeLive(dropped=dropped), request(), near)  # type: ignore[arg-type]
+    assert ledger(trial).unexplained_packets == open_packets
+    assert trial.verdict.kind is VerdictKind.VALID
+    assert any(reason.startswith("suspect: ") for reason in trial.verdict.reasons) == (open_packets != 0)
+
+
+def test_a_trial_says_who_asked_for_it_and_after_how_many_starts() -> None:
+    trial = run_trial(FakeLive(), request(start=2, search="ndr", role="search"), near)  # type: ignore[arg-type]
+    assert (trial.start, trial.search, trial.role) == (2, "ndr", "search")
+    lost = unmeasured(request(start=2, search="ndr"), Verdict(VerdictKind.INVALID, ("gone",)))
+    assert (lost.start, lost.search) == (2, "ndr")

@@ -38,13 +38,15 @@ def thread(wait_ns: int, owner: str = "switch") -> ThreadEvidence:
 
 def verdict(
     *directions: DirectionCounts,
-    role: Role = "r_plus",
+    role: Role | None = None,
     flat_out: bool = True,
     duration_ns: int = SECOND_NS,
     evidence: Evidence | None = None,
     switch: SwitchCycles = BUSY,
+    **known: Any,
 ) -> Verdict:
-    return judge(role, flat_out, duration_ns, directions or (counts(),), evidence or Evidence(), switch)
+    role = role or ("r_plus" if flat_out else "search")
+    return judge(role, flat_out, duration_ns, directions or (counts(),), evidence or Evidence(), switch, **known)
 
 
 def test_a_saturated_switch_is_valid() -> None:
@@ -233,7 +235,7 @@ def test_what_a_switch_does_to_frames_is_a_remark(key: str, word: str) -> None:
 
 
 def test_a_trial_of_no_length_divides_nothing_by_zero() -> None:
-    assert verdict(duration_ns=0, evidence=Evidence(threads=(thread(1),))).kind is VerdictKind.DISTURBED
+    assert verdict(duration_ns=0, evidence=Evidence(threads=(thread(50_001),))).kind is VerdictKind.DISTURBED
 
 
 def test_a_paced_trial_that_was_not_carried_says_so() -> None:
@@ -241,3 +243,34 @@ def test_a_paced_trial_that_was_not_carried_says_so() -> None:
     assert verdict(carried, role="latency", flat_out=False).reasons == ()
     given = verdict(full, role="latency", flat_out=False)
     assert given == Verdict(VerdictKind.VALID, ("n0->n1: the switch did not carry the load; queues were full",))
+
+
+def test_saturating_at_a_line_rate_has_to_saturate_too() -> None:
+    """R+ with --max-rate is paced, but still says nothing of a switch that had time to spare."""
+    idle = SwitchCycles(busy_cycles=1, idle_cycles=99)
+    given = verdict(counts(refused_packets=0), role="r_plus", flat_out=False, switch=idle)
+    assert given == Verdict(VerdictKind.TESTER_LIMITED, ("the switch was busy only 1% of the time",))
+
+
+@pytest.mark.parametrize(("ceiling_pps", "kind"), [(1111, "tester-limited"), (1112, "valid"), (None, "valid")])
+def test_a_rate_near_the_ceiling_of_the_tester_is_the_tester_s(ceiling_pps: float | None, kind: str) -> None:
+    given = verdict(counts(), ceiling_pps=ceiling_pps)
+    assert given.kind.value == kind
+    assert kind == "valid" or "within 10% of the tester's own ceiling" in given.reasons[0]
+    assert verdict(counts(), role="latency", flat_out=False, ceiling_pps=1.0).kind is VerdictKind.VALID
+
+
+@pytest.mark.parametrize("flat_out", [True, False])
+def test_a_generator_that_stretches_the_trial_is_tester_limited(flat_out: bool) -> None:
+    at = verdict(flat_out=flat_out, duration_ns=1_011_000_000, intended_duration_ns=SECOND_NS)
+    over = verdict(flat_out=flat_out, duration_ns=1_011_000_001, intended_duration_ns=SECOND_NS)
+    assert at.kind is VerdictKind.VALID
+    reason = "the generator took 1.011 s for a trial of 1.000 s"
+    assert over == Verdict(VerdictKind.TESTER_LIMITED, (reason,))
+
+
+@pytest.mark.parametrize(("wait_ns", "kind"), [(50_000, VerdictKind.VALID), (50_001, VerdictKind.DISTURBED)])
+def test_a_burst_of_some_microseconds_is_not_disturbed_by_its_own_reading(wait_ns: int, kind: VerdictKind) -> None:
+    gaps = Evidence(poll_gap_sum_ns=wait_ns, poll_gap_threshold_ns=10_000)
+    for evidence in (Evidence(threads=(thread(wait_ns),)), gaps):
+        assert verdict(flat_out=False, duration_ns=25_000, evidence=evidence).kind is kind

@@ -57,6 +57,55 @@ def test_check_of_a_bad_document_says_why_in_one_line(tmp_path: Path, text: str,
         assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (5, "tasks[0].fault: expected an object"),
+        (None, "tasks[0].fault: expected an object"),
+        ([{"drop_one_in": 5}], "tasks[0].fault: expected an object"),
+        ({}, 'tasks[0].fault: key "drop_one_in" is missing'),
+        (
+            {"drop_one_in": 0},
+            "tasks[0].fault.drop_one_in: 0 is not valid: expected a whole number from 1 to 4294967295",
+        ),
+        ({"drop_one_in": -1}, "tasks[0].fault.drop_one_in: -1"),
+        ({"drop_one_in": 2**32}, "tasks[0].fault.drop_one_in: 4294967296"),
+        ({"drop_one_in": 1.5}, "tasks[0].fault.drop_one_in: 1.5"),
+        ({"drop_one_in": "5"}, 'tasks[0].fault.drop_one_in: "5"'),
+        ({"drop_one_in": True}, "tasks[0].fault.drop_one_in: true"),
+        ({"drop_one_in": {"drop_one_in": 5}}, "tasks[0].fault.drop_one_in: {"),
+        ({"drop_one_in": 5, "x" * 5000: 1}, 'tasks[0].fault: unknown key "xxx'),
+    ],
+)
+def test_check_of_a_fault_of_a_bad_shape_names_its_path(tmp_path: Path, fault: object, words: str) -> None:
+    path = tmp_path / "bad.json"
+    ports = [ethdev("e0", "net_null0"), ethdev("e1", "net_null1")]
+    path.write_text(json.dumps(document("program", ports, [task("sw", "patch", "e0", "e1", fault=fault)])))
+    done = run("--check", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["generator", "monitor", "l2fwd"])
+def test_check_of_a_fault_in_a_task_that_has_none(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "bad.json"
+    tasks = [task("it", kind, "e0", fault={"drop_one_in": 5})]
+    path.write_text(json.dumps(document("program", [ethdev("e0", "net_null0")], tasks)))
+    done = run("--check", path)
+    assert done.returncode == 2
+    assert f"tasks[0].fault: kind {kind} takes no fault; leave it out, or use kind patch" in done.stderr
+
+
+def test_check_of_a_good_fault(tmp_path: Path) -> None:
+    path = tmp_path / "good.json"
+    ports = [ethdev("e0", "net_null0"), ethdev("e1", "net_null1")]
+    for count in (1, 2**32 - 1):
+        tasks = [task("sw", "patch", "e0", "e1", fault={"drop_one_in": count})]
+        path.write_text(json.dumps(document("program", ports, tasks)))
+        assert run("--check", path).returncode == 0
+
+
 def test_a_document_that_is_not_there(tmp_path: Path) -> None:
     done = run("--check", tmp_path / "nothing.json")
     assert done.returncode == 2

@@ -223,7 +223,8 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
     cycles = {"busy_cycles", "idle_cycles"}
     gaps = {"gap_threshold_ns", "gaps", "gap_sum_ns", "gap_max_ns"}
     assert [set(worker) for worker in stats["workers"]] == [{"name", "cpu", "tid", "loops", *cycles, *gaps}]
-    common = {"name", "kind", "worker", "polls", "busy_polls", *cycles, "rx_packets", "tx_packets", "drops"}
+    common = {"name", "kind", "worker", "polls", "busy_polls", *cycles, "rx_packets", "tx_packets"}
+    common |= {"drops", "drops_by_port"}
     assert [set(it) - common for it in stats["tasks"]] == [{"generator"}, {"monitor"}, set()]
     assert all(common <= set(it) for it in stats["tasks"])
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from planebench.plans import estimate, expand, override
-from planebench.plans.estimate import START_S, TRIAL_OVERHEAD_S
+from planebench.plans.estimate import START_S, TRIAL_OVERHEAD_S, expected_trials
 from planebench.plans.schema import plan_from_document
 
 
@@ -31,3 +31,15 @@ def test_a_topology_is_started_once_for_each_switch(document: dict[str, Any]) ->
 
 def test_nothing_takes_no_time(document: dict[str, Any]) -> None:
     assert estimate(plan_from_document(document, "x"), ()) == 0
+
+
+def test_a_search_takes_time_and_a_restart_another_start(document: dict[str, Any]) -> None:
+    plan = override(plan_from_document(document, "x"), switch="planed", scenario="p2p", frame_size="64", loads="none")
+    points = expand(plan)
+    base = estimate(plan, points)
+    assert estimate(override(plan, restarts=1), points) == pytest.approx(base + START_S)
+    searched = override(plan, search="rfc2544,bswlv", search_duration=2.0, max_r=3)
+    trials = expected_trials(searched, "rfc2544") + expected_trials(searched, "bswlv")
+    assert estimate(searched, points) == pytest.approx(base + trials * (2.0 + TRIAL_OVERHEAD_S))
+    assert expected_trials(searched, "bswlv") % 3 == 0
+    assert expected_trials(searched, "r_plus") == 2

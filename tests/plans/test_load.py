@@ -127,3 +127,26 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_unknown_suite() -> None:
     with pytest.raises(UsageError, match=r'unknown suite "quik", did you mean quick\? Valid: .*quik\.yaml'):
         load_plan("quik")
+
+
+def test_searches_in_a_plan(document: dict[str, Any]) -> None:
+    document["search"] = {"methods": ["r_plus", "ndr"], "duration_s": 0.5, "max_r": 3}
+    document["band"] = "near"
+    plan = plan_from_document(document, "x")
+    assert (plan.search.methods, plan.search.duration_s, plan.search.max_r, plan.band) == (("ndr",), 0.5, 3, "near")
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "message"),
+    [
+        ("search", {"methods": ["nrd"]}, 'unknown search "nrd"'),
+        ("search", {"max_r": 0}, "search.max_r"),
+        ("search", {"maxr": 2}, 'unknown key "search.maxr", did you mean search.max_r'),
+        ("search", {"relative_width": 1.0}, "search.relative_width"),
+        ("throughput", {"duration_s": 1.0, "repetitions": 2, "restarts": 2}, 'restarts "2" is not valid'),
+        ("throughput", {"duration_s": 1.0, "repetitions": 2, "max_rate_pps": 0}, "throughput.max_rate_pps"),
+    ],
+)
+def test_bad_searches_are_named(document: dict[str, Any], section: str, values: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan_from_document({**document, section: values}, "x")

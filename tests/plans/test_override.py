@@ -91,3 +91,57 @@ def test_plans_are_not_changed_in_place() -> None:
     before: Plan = load_plan("quick")
     override(QUICK, frame_size="128")
     assert before == QUICK
+
+
+def test_searches() -> None:
+    plan = override(QUICK, search="ndr,r_plus,bswlv,ndr", search_duration=0.2, max_r=4)
+    assert plan.search.methods == ("ndr", "bswlv"), "R+ is always taken"
+    assert (plan.search.duration_s, plan.search.max_r) == (0.2, 4)
+    settings = plan.search_settings(senders=2)
+    assert (settings.trial_duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
+    assert (settings.repetitions, settings.r_plus_duration_s) == (3, 0.5)
+
+
+def test_a_line_rate_is_per_direction() -> None:
+    plan = override(QUICK, max_rate="14.88M")
+    assert plan.throughput.max_rate_pps == 14.88e6
+    assert plan.search_settings(senders=2).max_load_pps == pytest.approx(2 * 14.88e6)
+
+
+def test_restarts_band_and_curve() -> None:
+    plan = override(QUICK, repeat=4, restarts=3, band="far", loads="curve")
+    assert (plan.throughput.restarts, plan.band) == (3, "far")
+    assert plan.latency.loads[0] == 0.05 and plan.latency.loads[-1] == 0.99 and len(plan.latency.loads) > 8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"search": "nrd"}, 'unknown search "nrd", did you mean ndr'),
+        ({"search": ""}, "empty entry"),
+        ({"search_duration": 0.0}, 'search duration "0.0" is not valid'),
+        ({"max_r": 0}, 'max-r "0" is not valid'),
+        ({"restarts": 3}, 'restarts "3" is not valid for 3 repetitions. Valid: 0..2'),
+        ({"restarts": -1}, 'restarts "-1" is not valid'),
+        ({"max_rate": "fast"}, 'rate "fast" is not valid'),
+        ({"max_rate": "0"}, 'rate "0" is not valid'),
+        ({"max_rate": "1e99"}, 'rate "1e99" is not valid'),
+        ({"max_rate": "1.2.3M"}, 'rate "1.2.3M" is not valid'),
+        ({"band": "middle"}, 'unknown band "middle"'),
+    ],
+)
+def test_bad_values_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        override(QUICK, **options)
+
+
+def test_an_option_that_does_not_exist_is_a_mistake_of_ours() -> None:
+    with pytest.raises(TypeError, match="no option frame_sizes"):
+        override(QUICK, frame_sizes="64")
+
+
+def test_fewer_repetitions_take_fewer_restarts_with_them() -> None:
+    assert QUICK.throughput.restarts == 1
+    assert override(QUICK, repeat=1).throughput.restarts == 0
+    with pytest.raises(UsageError, match="restarts"):
+        override(QUICK, repeat=1, restarts=1)

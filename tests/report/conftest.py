@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes tests/builders.py importable, whatever pytest's import mode."""
+"""Makes tests/builders.py and rich_run.py of this folder importable, whatever pytest's import mode."""
 
 import sys
 from pathlib import Path
 
-_TESTS = str(Path(__file__).parents[1])
-if _TESTS not in sys.path:
-    sys.path.insert(0, _TESTS)
+for folder in (Path(__file__).parents[1], Path(__file__).parent):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))

@@ -2,6 +2,7 @@
 """The golden files are rewritten with ``PLANEBENCH_GOLDEN=1 pytest tests/report/test_export.py``; look at the diff."""
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from rich_run import rich
 
 from planebench.model.run import Run
-from planebench.report.export import LATENCY_KEYS, RESULT_KEYS, to_csv, to_json
+from planebench.report.export import CSV_MORE, LATENCY_KEYS, LATENCY_MORE, RESULT_KEYS, flat, record, to_csv, to_json
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -39,10 +41,10 @@ def test_export_matches_the_golden_file(name: str, export) -> None:  # type: ign
 
 
 def test_a_record_has_exactly_the_promised_keys() -> None:
-    for record in json.loads(to_json(make_run()))["results"]:
-        assert tuple(record) == RESULT_KEYS
-        for summary in record["latency_us"].values():
-            assert tuple(summary) == LATENCY_KEYS
+    for result in json.loads(to_json(make_run()))["results"]:
+        assert tuple(result) == RESULT_KEYS
+        for summary in result["latency_us"].values():
+            assert tuple(summary) == (*LATENCY_KEYS, *LATENCY_MORE)
 
 
 def test_json_has_no_nan_and_null_where_nothing_counts() -> None:
@@ -70,3 +72,32 @@ def test_an_empty_run_can_be_exported(export) -> None:  # type: ignore[no-untype
 
 def test_the_same_run_gives_the_same_bytes() -> None:
     assert to_json(make_run(seed=5)) == to_json(make_run(seed=5))
+
+
+def test_rates_of_searches_are_lower_bounds_of_complete_ones() -> None:
+    planed, ovs, _ = (flat(result, "run") for result in rich().results)
+    assert (round(planed["ndr_pps"]), round(planed["pdr_pps"])) == (11_440_000, 12_870_000)
+    assert (planed["unexplained_packets"], round(planed["throughput_median_pps"])) == (100, 14_342_900)
+    interrupted = [
+        dataclasses.replace(result, searches=tuple(dataclasses.replace(s, complete=False) for s in result.searches))
+        for result in rich().results
+    ]
+    assert flat(interrupted[0], "run")["ndr_pps"] is None
+    assert list(ovs)[-4:] == list(CSV_MORE)
+
+
+def test_json_has_searches_and_ledger_whole() -> None:
+    found = json.loads(json.dumps(record(rich().results[0], "run")))
+    assert [s["method"] for s in found["searches"]] == ["ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b"]
+    assert "point" not in found["searches"][0]
+    assert found["searches"][4]["curve"][0].keys() == {"intended_pps", "forwarded_pps", "loss_ratio"}
+    assert found["searches"][5]["burst"]["max_packets"] == 1990
+    assert found["ledger"]["unexplained_packets"] == 100
+    assert found["ledger"]["losses"][0] == {"place": "vhost ring", "cause": "full (v0)", "packets": 19_000}
+    assert found["load_finding"] == {"inversion": ["0.10", "0.50"], "inversion_ratio": 1.8, "knee": "0.70"}
+
+
+def test_comparisons_are_at_the_top() -> None:
+    document = json.loads(to_json(_small_run()))
+    assert list(document) == ["results", "comparisons"]
+    assert {c["metric"] for c in document["comparisons"]} == {"throughput", "cycles_per_packet"}

@@ -10,13 +10,16 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped, SwitchInfo
-from planebench.model.records import VerdictKind
+from planebench.model.records import SwitchCycles, VerdictKind
 from planebench.model.run import Finished, Run
+from planebench.report.evidence import rejected_trials
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
 from planebench.report.images import chart_images
-from planebench.report.page_data import headline, rejected, summary, verdict_counts
 from planebench.report.palette import switch_colours
+from planebench.report.remarks import headline
+from planebench.report.summary_data import summary
+from planebench.report.trials_data import verdict_counts
 from planebench.stats import derive_results
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
@@ -59,8 +62,14 @@ class _Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def page() -> _Page:
-    return _Page(to_html(make_run(chains=(1, 2))))
+def largest() -> bytes:
+    """All that the papers measure, with seven switches."""
+    return to_html(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3, 4, 5)))
+
+
+@pytest.fixture(scope="module")
+def page(largest: bytes) -> _Page:
+    return _Page(largest)
 
 
 def test_the_page_fetches_nothing_and_runs_nothing(page: _Page) -> None:
@@ -91,7 +100,7 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
         "What counted",
         "How it was run",
         "AMD EPYC 9R14",
-        "planebench run quick --switch planed,ovs-dpdk,testpmd",
+        "planebench run quick --switch planed,ovs-dpdk,testpmd,vpp",
         "Skipped fastclick",
         "sched_autogroup is on",
         "DPDK 22.11.4",
@@ -102,9 +111,8 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
     assert "planed, p2p unidirectional 64 B" in page.text
 
 
-def test_the_largest_run_stays_small() -> None:
-    data = to_html(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3, 4, 5)))
-    assert len(data) < 5_000_000
+def test_the_largest_run_stays_small(largest: bytes) -> None:
+    assert len(largest) < 5_000_000
 
 
 def test_hostile_text_is_escaped_everywhere() -> None:
@@ -133,7 +141,7 @@ def test_hostile_text_is_escaped_everywhere() -> None:
     assert b"{{ 7*7 }}" in data
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 25])
+@pytest.mark.parametrize("count", [0, 1, 2, 12])
 def test_a_run_that_was_cut_short_has_a_page(count: int) -> None:
     run = make_run(sizes=(64,))
     cut = dataclasses.replace(run, trials=run.trials[-count:] if count else (), finished=None)
@@ -168,24 +176,43 @@ def test_verdicts_are_counted_under_their_own_name() -> None:
 def test_every_trial_is_either_counted_or_listed_as_rejected() -> None:
     run = make_run()
     results = derive_results(run)
-    assert sum(len(r.trials) for r in results) + len(rejected(run, results)) == len(run.trials)
-    assert sum(r.rejected for r in results) == len(rejected(run, results))
+    rejected = rejected_trials(run, results)
+    assert sum(len(r.trials) for r in results) + len(rejected) == len(run.trials)
+    assert sum(r.rejected for r in results) == len(rejected)
 
 
 def test_the_summary_claims_no_more_than_the_figures_allow() -> None:
+    unknown = SwitchCycles()
     trials = (
-        make_trial(0, make_point("planed"), 20.0, "tester-limited"),
+        make_trial(0, make_point("planed"), 20.0, "tester-limited", switch=unknown),
         make_trial(1, make_point("testpmd"), 10.0),
         make_trial(2, make_point("ovs-dpdk"), 9.0, "disturbed"),
-        make_trial(3, make_point("planed", "v2v"), 10.0),
-        make_trial(4, make_point("testpmd", "v2v"), 9.0, "tester-limited"),
+        make_trial(3, make_point("planed", "v2v"), 10.0, switch=unknown),
+        make_trial(4, make_point("testpmd", "v2v"), 9.0, "tester-limited", switch=unknown),
+        make_trial(5, make_point("planed", "p2v"), 10.0),
+        make_trial(6, make_point("testpmd", "p2v"), 9.0),
     )
     run = Run(make_header(), trials)
     cards = summary(derive_results(run), switch_colours(run.switch_labels))
     notes = [line["note"] for card in cards for line in card["lines"]]
-    assert notes == ["at least +100 % over testpmd; not compared: ovs-dpdk", "testpmd may be faster"]
+    assert notes == [
+        "at least +100 % over testpmd; not compared: ovs-dpdk",
+        "+11 % over testpmd",
+        "testpmd may be faster",
+    ]
     assert headline(derive_results(run)) == (
-        "Highest throughput, over 2 comparisons: planed in 1, too close to call in 1."
+        "Highest throughput, over 3 comparisons: planed in 2, too close to call in 1."
+    )
+
+
+def test_where_the_tester_limits_the_summary_ranks_by_cycles() -> None:
+    trials = (make_trial(0, make_point("planed"), 20.0, "tester-limited"), make_trial(1, make_point("testpmd"), 10.0))
+    run = Run(make_header(), trials)
+    (card,) = summary(derive_results(run), switch_colours(run.switch_labels))
+    assert card["lines"][0]["figure"] == "≥20.00"
+    assert card["lines"][0]["note"] == "lowest cycles a packet: 130; testpmd +100 %; 96 % busy, est. 21"
+    assert headline(derive_results(run)) == (
+        "Lowest cycles a packet (the tester limits there), over 1 comparison: planed in 1."
     )
 
 

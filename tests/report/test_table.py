@@ -7,22 +7,38 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from rich_run import rich
 
 from planebench.model.header import Skipped
 from planebench.model.run import Finished, Run
+from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
-from planebench.report.table import print_table, table_text
+from planebench.report.table import derived_text, print_table, table_text
 from planebench.report.wording import NOTHING
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
 
 
+@pytest.fixture(scope="module")
+def large() -> Derived:
+    return derive(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3)))
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 @pytest.mark.parametrize("unicode", [True, False])
-def test_no_line_is_wider_than_the_terminal(width: int, unicode: bool) -> None:
-    text = table_text(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3, 4)), width, unicode)
+def test_no_line_is_wider_than_the_terminal(large: Derived, width: int, unicode: bool) -> None:
+    text = derived_text(large, width, unicode)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text.split("Mpps, bar")[0].replace("switch → … → VNF N", "")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_a_run_with_everything_fits_too(width: int, unicode: bool) -> None:
+    text = derived_text(rich(), width, unicode)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text.split("Mpps, bar")[0]
+    assert text.isascii() != unicode
 
 
 def test_every_scenario_switch_and_figure_is_there() -> None:

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 import pytest
 from builders import make_header, make_point, make_trial
 
+from planebench.model.records import SwitchCycles
 from planebench.model.run import Run
 from planebench.stats import derive_results
 from planebench.stats.ranking import Ranking, rank
 
 
 def _rank(**trials: Sequence[tuple[float, str, str]]) -> tuple[Ranking, ...]:
+    """Of switches that tell no cycles."""
     made = [
-        make_trial(i, make_point(switch), mpps, verdict, band=band)
+        make_trial(i, make_point(switch), mpps, verdict, band=band, switch=SwitchCycles())
         for switch, members in trials.items()
         for i, (mpps, verdict, band) in enumerate(members)
     ]
@@ -47,3 +49,51 @@ def test_other_bands_and_what_does_not_count_are_left_out() -> None:
 
 def test_nothing_counts_no_ranking() -> None:
     assert _rank(a=_steady(10, verdict="invalid")) == ()
+
+
+def _by_cycles(*members: tuple[str, float, float | None, str]) -> tuple[Ranking, ...]:
+    """(switch, Mpps, cycles a packet, verdict), two trials each."""
+    trials = [
+        make_trial(i, make_point(switch), mpps, verdict, switch=_cycles(cycles))
+        for switch, mpps, cycles, verdict in members
+        for i in range(2)
+    ]
+    return rank(derive_results(Run(make_header(tuple(m[0] for m in members)), tuple(trials))))
+
+
+def _cycles(cycles_per_packet: float | None) -> SwitchCycles:
+    return SwitchCycles() if cycles_per_packet is None else SwitchCycles(int(cycles_per_packet * 1000), 0, 1000)
+
+
+def test_where_the_tester_limits_the_fewest_cycles_come_first() -> None:
+    (ranking,) = _by_cycles(("a", 15.0, 200, "valid"), ("b", 14.0, 50, "tester-limited"), ("c", 9.0, 300, "valid"))
+    assert [r.point.switch for r in ranking.results] == ["b", "a", "c"]
+    assert (ranking.by, ranking.lead, ranking.level, ranking.unordered) == ("cycles", 3.0, (), ())
+
+
+def test_without_a_limit_throughput_ranks_whatever_the_cycles() -> None:
+    (ranking,) = _by_cycles(("a", 15.0, 200, "valid"), ("b", 14.0, 50, "valid"))
+    assert (ranking.first.point.switch, ranking.by) == ("a", "throughput")
+
+
+@pytest.mark.parametrize(("cycles", "level"), [(100.9, ("b",)), (101.1, ())])
+def test_less_than_one_per_cent_of_cycles_is_level(cycles: float, level: tuple[str, ...]) -> None:
+    (ranking,) = _by_cycles(("a", 14.0, 100, "tester-limited"), ("b", 14.0, cycles, "tester-limited"))
+    assert (ranking.level, ranking.lead) == (level, pytest.approx(cycles / 100 - 1))
+
+
+def test_what_tells_no_cycles_is_listed_last_and_level_unless_surely_slower() -> None:
+    members = [("a", 14.0, 100, "tester-limited"), ("b", 12.0, 200, "valid")]
+    (ranking,) = _by_cycles(*members, ("mute", 15.0, None, "valid"), ("slow", 5.0, None, "valid"))
+    assert [r.point.switch for r in ranking.results] == ["a", "b", "mute", "slow"]
+    assert (ranking.unordered, ranking.level, ranking.lead) == (("mute", "slow"), ("mute",), 1.0)
+
+
+def test_a_limited_switch_without_cycles_leaves_it_to_throughput() -> None:
+    (ranking,) = _by_cycles(("a", 14.0, None, "tester-limited"), ("b", 12.0, 200, "valid"), ("c", 9.0, 300, "valid"))
+    assert (ranking.first.point.switch, ranking.by) == ("a", "throughput")
+
+
+def test_cycles_of_one_switch_rank_nothing() -> None:
+    (ranking,) = _by_cycles(("a", 14.0, 100, "tester-limited"), ("b", 12.0, None, "valid"))
+    assert (ranking.by, ranking.lead) == ("throughput", pytest.approx(14 / 12 - 1))

@@ -7,7 +7,7 @@ import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
 
 from planebench.model.records import DirectionCounts, SwitchCycles, Trial, VerdictKind
-from planebench.model.results import Result
+from planebench.model.results import BandFigure, Ledger, Loss, Result
 from planebench.model.run import Run
 from planebench.stats import derive_results, run_band
 
@@ -217,3 +217,48 @@ def test_results_come_in_the_order_of_the_matrix_and_the_header() -> None:
 
 def test_nothing_measured_gives_no_results() -> None:
     assert derive_results(Run(make_header())) == ()
+
+
+def test_the_median_stands_beside_the_mean() -> None:
+    result = _only(make_trial(mpps=10.0), make_trial(mpps=10.1), make_trial(mpps=10.9))
+    assert (result.throughput_median_pps, result.throughput_pps) == (10.1e6, pytest.approx(31e6 / 3))
+    assert _only(make_trial(verdict="invalid")).throughput_median_pps is None
+
+
+def test_a_forced_band_wins_over_the_majority() -> None:
+    trials = [make_trial(0, mpps=10.0), make_trial(1, mpps=10.1), make_trial(2, mpps=5.0, band="far")]
+    for wish, band, pps in (("far", "far", 5e6), ("near", "near", 10.05e6), (None, "near", 10.05e6)):
+        run = Run(make_header(settings={"band": wish}), tuple(trials))
+        (result,) = derive_results(run)
+        assert (result.band, result.throughput_pps) == (band, pytest.approx(pps))
+        assert run_band(trials, wish) == band
+    assert run_band([], "far") == "far"
+
+
+def test_other_bands_are_told_by_their_median() -> None:
+    near = [make_trial(mpps=m) for m in (10.0, 10.1, 10.2)]
+    far = [make_trial(mpps=m, band="far") for m in (5.0, 5.4)]
+    not_usable = [make_trial(mpps=3.0, band="same", verdict="disturbed"), make_trial(mpps=3.0, band=None)]
+    bound = make_trial(mpps=9.0, band="far", verdict="tester-limited")
+    assert _only(*near, *far, bound, *not_usable).other_bands == (BandFigure("far", 5.2e6, 2),)
+    assert _only(*near).other_bands == ()
+
+
+def test_capacity_is_estimated_only_where_the_tester_limits() -> None:
+    half = {"switch": SwitchCycles(busy_cycles=50, idle_cycles=50, packets=1)}
+    assert _only(make_trial(mpps=10, verdict="tester-limited", **half)).capacity_estimate_pps == 20e6
+    assert _only(make_trial(mpps=10, **half)).capacity_estimate_pps is None
+    mute = make_trial(mpps=10, verdict="tester-limited", switch=SwitchCycles())
+    assert _only(mute).capacity_estimate_pps is None
+
+
+def test_the_ledger_is_of_the_saturating_trials_that_count() -> None:
+    def trial(ring_full: int, verdict: str = "valid") -> Trial:
+        switch = SwitchCycles(packets=100, drops={"n1:tx_full": ring_full})
+        counts = (DirectionCounts("n0->n1", 100, 100, 90),)
+        return make_trial(verdict=verdict, switch=switch, directions=counts)
+
+    ledger = _only(trial(10), trial(8), trial(1, "disturbed"), make_latency_trial()).ledger
+    assert ledger == Ledger(200, 180, (Loss("wire ring", "full (n1)", 18),))
+    assert ledger.unexplained_packets == 2
+    assert _only(make_trial(verdict="invalid")).ledger is None

@@ -6,7 +6,16 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from planebench.model import records as r
-from planebench.model.header import SCHEMA_VERSION, RunHeader, Skipped, SwitchInfo
+from planebench.model.header import (
+    SCHEMA_VERSION,
+    Calibration,
+    Ceiling,
+    LatencyFloor,
+    RunHeader,
+    SetPoint,
+    Skipped,
+    SwitchInfo,
+)
 from planebench.model.run import Finished
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -61,7 +70,7 @@ trials = st.builds(
     r.Trial,
     index=count,
     point=flat_points | chain_points,
-    role=st.sampled_from(["warmup", "r_plus", "latency"]),
+    role=st.sampled_from(["warmup", "r_plus", "search", "latency"]),
     load=st.builds(r.Load, text, st.none() | real),
     intended_duration_ns=count,
     offered_duration_ns=count,
@@ -70,8 +79,30 @@ trials = st.builds(
     verdict=verdicts,
     evidence=evidence,
     switch=cycles,
-    latency=st.none() | st.builds(r.LatencyRecord, count, count, text, count),
+    latency=st.none()
+    | st.builds(
+        r.LatencyRecord, count, count, text, count, count, st.sampled_from(["software", "hardware"]), text, text
+    ),
     repetition=st.integers(0, 1000),
+    start=count,
+    search=text,
+    tester_drops=st.dictionaries(text, count, max_size=3),
+)
+ends = st.sampled_from(["wire", "vnf"])
+calibrations = st.builds(
+    Calibration,
+    measured_at=text,
+    planed_version=text,
+    cpu_model=text,
+    kernel=text,
+    wire=text,
+    ring_size=count,
+    hugepages=st.booleans(),
+    tester_cpus=count,
+    duration_s=real,
+    ceilings=st.lists(st.builds(Ceiling, count, ends, ends, real, st.booleans()), max_size=2).map(tuple),
+    set_points=st.lists(st.builds(SetPoint, count, real, real, real), max_size=2).map(tuple),
+    floors=st.lists(st.builds(LatencyFloor, count, real, count, count, real, real, text), max_size=2).map(tuple),
 )
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | real | text
 headers = st.builds(
@@ -89,6 +120,7 @@ headers = st.builds(
     ),
     skipped=st.lists(st.builds(Skipped, text, text), max_size=2).map(tuple),
     warnings=st.lists(text, max_size=2).map(tuple),
+    calibration=st.none() | calibrations,
     schema_version=st.just(SCHEMA_VERSION),
 )
 endings = st.builds(Finished, st.sampled_from(["complete", "interrupted"]), text, text)

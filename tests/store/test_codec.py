@@ -60,7 +60,10 @@ def _edited(change: Any) -> bytes:
         (lambda d: d.pop("role"), "missing key role"),
         (lambda d: d["directions"][0].update(offered_packets=1.5), "directions.0.offered_packets"),
         (lambda d: d["directions"][0].update(offered_packets="3"), "directions.0.offered_packets"),
-        (lambda d: d.update(role="confirm"), "role: input should be 'warmup', 'r_plus', 'search' or 'latency', got 'confirm'"),
+        (
+            lambda d: d.update(role="confirm"),
+            "role: input should be 'warmup', 'r_plus', 'search' or 'latency', got 'confirm'",
+        ),
         (lambda d: d["point"].update(chain_length=2), "chain_length 2 does not fit scenario p2p"),
         (lambda d: d["verdict"].update(kind="disturbed"), "verdict disturbed needs a reason"),
         (lambda d: d["load"].update(pps_per_direction=float("nan")), "load.pps_per_direction"),

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench compare``: b against a, in words or as JSON, and as a gate for scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_module
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.results import Comparison, Metric
+from planebench.model.run import Run
+from planebench.report.wording import load_words, printable
+from planebench.stats.compare import (
+    METRICS,
+    NotCompared,
+    Outcome,
+    differing_facts,
+    runs_compared,
+    switches_compared,
+)
+from planebench.store import find_run, read_run
+
+RATES = ("throughput", "ndr", "pdr")
+"""Metrics of which more is better, and which ``--fail-below`` watches."""
+MAX_FAIL_BELOW = 2.0
+
+MAX_SKIPPED = 12
+"""Lines about what was not compared."""
+
+NOT_TOLD = "not distinguishable"
+
+_TITLES: dict[Metric, str] = {
+    "throughput": "throughput",
+    "ndr": "NDR",
+    "pdr": "PDR",
+    "cycles_per_packet": "cycles a packet",
+    "latency_p50": "latency p50",
+    "latency_p99": "latency p99",
+}
+_WORDS: dict[Metric, tuple[str, str]] = {
+    "cycles_per_packet": ("takes {} more cycles", "takes {} fewer cycles"),
+    "latency_p50": ("is {} slower", "is {} quicker"),
+    "latency_p99": ("is {} slower", "is {} quicker"),
+}
+"""For a ratio above and below 1; rates are faster and slower."""
+
+
+def compare(
+    run_a: str,
+    run_b: str | None,
+    runs_dir: Path | None,
+    *,
+    json: bool,
+    force: bool,
+    fail_below: float | None,
+    metric: str | None,
+) -> int:
+    """Print how b does against a: two runs, or the switches of one. The exit code: 0, or 1 for a gate not passed.
+
+    1 also where there was nothing to compare: a gate that compared nothing has not passed. UsageError for bad input,
+    and for two runs that differ in what must match, unless ``force``.
+    """
+    _check(fail_below, metric)
+    first = read_run(find_run(runs_dir, run_a))
+    outcome = (
+        switches_compared(first) if run_b is None else _two_runs(first, read_run(find_run(runs_dir, run_b)), force)
+    )
+    shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
+    if json:
+        print(json_module.dumps({"comparisons": [dataclasses.asdict(c) for c in shown]}, indent=1, allow_nan=False))
+    elif shown:
+        _print_table(shown, two_runs=run_b is not None)
+    _say_skipped([s for s in outcome.skipped if metric is None or metric in s.metrics])
+    if not shown:
+        _say("nothing to compare" + (f" by {metric}" if metric else ""))
+        return 1
+    if fail_below is None:
+        return 0
+    baseline = None if run_b is not None else next(iter(first.switch_labels), None)
+    return _gate([c for c in shown if baseline in (None, c.a)], fail_below)
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``not distinguishable``."""
+    if not comparison.distinguishable:
+        return NOT_TOLD
+    change = comparison.ratio - 1
+    more, less = _WORDS.get(comparison.metric, ("is {} faster", "is {} slower"))
+    # An open side: the ratio is only known to be at least, or at most, what it is.
+    least = "at least " if comparison.low is None or comparison.high is None else ""
+    return "b " + (more if change > 0 else less).format(f"{least}{abs(change) * 100:.1f} %")
+
+
+def _check(fail_below: float | None, metric: str | None) -> None:
+    if metric is not None and metric not in METRICS:
+        raise unknown("metric", metric, METRICS)
+    if fail_below is None:
+        return
+    if not 0 < fail_below <= MAX_FAIL_BELOW:
+        raise UsageError(
+            f"--fail-below {fail_below:g} is not a ratio; give more than 0, at most {MAX_FAIL_BELOW:g}, such as 0.97"
+        )
+    if metric is not None and metric not in RATES:
+        raise UsageError(f"--fail-below watches rates, --metric {metric} is none; give one of: {', '.join(RATES)}")
+
+
+def _two_runs(a: Run, b: Run, force: bool) -> Outcome:
+    differing = differing_facts(a.header, b.header)
+    if differing and not force:
+        raise UsageError(
+            f"{a.header.run_id} and {b.header.run_id} differ in what must match: {'; '.join(differing)}. "
+            "Measure again alike, or compare all the same with --force"
+        )
+    for fact in differing:
+        _say(f"compared by force although they differ: {fact}")
+    return runs_compared(a, b)
+
+
+def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
+    """Two runs are named once, above the table: their ids would fill it."""
+    console = Console(highlight=False)
+    if two_runs:
+        for side, name in (("a", comparisons[0].a), ("b", comparisons[0].b)):
+            console.print(Text(printable(f"{side} = {name.rpartition('@')[2]}")))
+        comparisons = [dataclasses.replace(c, a=c.a.rpartition("@")[0], b=c.b.rpartition("@")[0]) for c in comparisons]
+    console.print(_table(comparisons))
+
+
+def _table(comparisons: Sequence[Comparison]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for column in ("point", "a", "b", "metric"):
+        table.add_column(column, overflow="fold")
+    for column in ("ratio", "interval"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold", min_width=len(NOT_TOLD))
+    alike = len({_wire_and_hosting(c) for c in comparisons}) == 1
+    for c in comparisons:
+        metric = _TITLES[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
+        point = c.point.removesuffix(_wire_and_hosting(c)) if alike else c.point
+        texts = (point, c.a, c.b, metric, f"{c.ratio:.3f}", _interval(c))
+        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c))
+    return table
+
+
+def _wire_and_hosting(comparison: Comparison) -> str:
+    """The end of the point, which most runs have in common: ``/virtio/process``."""
+    return "/" + "/".join(comparison.point.split("/")[-2:])
+
+
+def _verdict(comparison: Comparison) -> Text:
+    text = Text(verdict_words(comparison), style="bold" if comparison.distinguishable else "")
+    if comparison.note:
+        text.append(f"\n{printable(comparison.note)}", style="dim not bold")
+    return text
+
+
+def _interval(comparison: Comparison) -> str:
+    """``0.97 to 1.02``; ``from 1.30`` where a lower bound leaves one side open; empty with too few trials."""
+    low, high = comparison.low, comparison.high
+    if low is not None and high is not None:
+        return f"{low:.3f} to {high:.3f}"
+    if low is not None:
+        return f"from {low:.3f}"
+    return f"to {high:.3f}" if high is not None else ""
+
+
+def _gate(comparisons: Sequence[Comparison], fail_below: float) -> int:
+    """1 if a rate is below, told from noise, or if there was no rate at all."""
+    rates = [c for c in comparisons if c.metric in RATES]
+    if not rates:
+        _say(f"--fail-below {fail_below:g}: no rate was compared, so nothing has passed")
+        return 1
+    below = [c for c in rates if c.ratio < fail_below]
+    for c in below:
+        what = "fails" if c.distinguishable else NOT_TOLD
+        note = f": {c.note}" if c.note else ""
+        _say(
+            f"{what}: {_TITLES[c.metric]} of {c.b} is {c.ratio:.3f} of {c.a} at {c.point} (limit {fail_below:g}){note}"
+        )
+    return int(any(c.distinguishable for c in below))
+
+
+def _say_skipped(skipped: Sequence[NotCompared]) -> None:
+    for left_out in skipped[:MAX_SKIPPED]:
+        _say(f"not compared: {_left_out(left_out)}: {left_out.reason}")
+    if len(skipped) > MAX_SKIPPED:
+        _say(f"not compared: {len(skipped) - MAX_SKIPPED} more, for reasons such as these")
+
+
+def _left_out(left_out: NotCompared) -> str:
+    if not left_out.b:
+        return f"{left_out.a} at {left_out.point}"
+    metric = _TITLES[left_out.metrics[0]] if not left_out.load else f"latency at {load_words(left_out.load)}"
+    return f"{metric} of {left_out.b} and {left_out.a} at {left_out.point}"
+
+
+def _say(text: str) -> None:
+    """To standard error: standard output is the table or the JSON alone."""
+    print(printable(" ".join(text.split())), file=sys.stderr)

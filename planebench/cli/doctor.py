@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``doctor``: what is fit and unfit about this machine, mend what can be mended safely, and take it back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_module
+import os
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from planebench.host import tuning
+from planebench.host.doctor import Finding, diagnose
+from planebench.model.errors import UsageError
+
+_MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}
+
+
+def doctor(json: bool, fix: bool = False, undo: bool = False) -> int:
+    """Print the findings; with ``fix`` or ``undo``, change the machine instead. Returns the exit code.
+
+    1: a problem was found, a change failed, or root is needed. Raises UsageError for ``fix`` and ``undo`` together,
+    StoreError where old values cannot be kept or read.
+    """
+    if fix and undo:
+        raise UsageError("doctor --fix --undo: these contradict each other; give one of them")
+    if fix:
+        return _fix(json)
+    if undo:
+        return _undo(json)
+    return _findings(diagnose(), json)
+
+
+def _findings(findings: Sequence[Finding], json: bool) -> int:
+    if json:
+        print(json_module.dumps({"findings": [dataclasses.asdict(finding) for finding in findings]}, indent=1))
+    else:
+        _print_findings(findings)
+    return int(any(finding.level == "problem" for finding in findings))
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for finding in findings:
+        remedy = f"\n[dim]-> {escape(finding.remedy)}[/]" if finding.remedy else ""
+        table.add_row(_MARKS[finding.level], escape(finding.text) + remedy)
+    Console().print(table)
+    changes = tuning.plan()
+    if changes:
+        print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` puts all back.")
+
+
+def _fix(json: bool) -> int:
+    changes = tuning.plan()
+    if changes and os.geteuid() != 0:
+        _tell_commands(changes, json)
+        return 1
+    state = tuning.state_path()
+    outcomes = tuning.apply(state)
+    _print_outcomes(outcomes, json, "nothing to change")
+    if outcomes and not json:
+        print(f"old values are in {state}; `sudo planebench doctor --undo` puts them back")
+    return _exit_code(outcomes)
+
+
+def _undo(json: bool) -> int:
+    state = tuning.state_path()
+    if state.exists() and os.geteuid() != 0:
+        print(f"planebench: what {state} holds is put back by root: `sudo planebench doctor --undo`", file=sys.stderr)
+        return 1
+    outcomes = tuning.undo(state)
+    _print_outcomes(outcomes, json, "nothing to undo")
+    return _exit_code(outcomes)
+
+
+def _tell_commands(changes: Sequence[tuning.Change], json: bool) -> None:
+    commands = tuning.commands(changes)
+    if json:
+        print(json_module.dumps({"commands": commands}, indent=1))
+    print(
+        f"planebench: {_settings(len(changes))} to change, by root only: `sudo planebench doctor --fix`, or",
+        file=sys.stderr,
+    )
+    for command in commands:
+        print(f"  {command}", file=sys.stderr)
+
+
+def _print_outcomes(outcomes: Sequence[tuning.Outcome], json: bool, nothing: str) -> None:
+    if json:
+        print(json_module.dumps({"changes": [dataclasses.asdict(outcome) for outcome in outcomes]}, indent=1))
+        return
+    for outcome in outcomes:
+        print(outcome.text)
+    if not outcomes:
+        print(nothing)
+
+
+def _exit_code(outcomes: Sequence[tuning.Outcome]) -> int:
+    return int(any(outcome.kind == "failed" for outcome in outcomes))
+
+
+def _settings(count: int) -> str:
+    return f"{count} setting{'s' if count > 1 else ''}"

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The header of a run: everything about plan, machine, switches and tester that a reader needs years later."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planebench import __version__
+from planebench.cli.prepare import Prepared, cpus_of
+from planebench.host import doctor
+from planebench.host.facts import HostFacts
+from planebench.measure.live import LiveSettings
+from planebench.model.header import RunHeader, SwitchInfo
+from planebench.placement import LinkSettings, Placement, place, switch_request
+from planebench.plans import Plan, SwitchLabel
+from planebench.scenarios import build
+from planebench.store import new_run_id
+
+
+def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> RunHeader:
+    """The header of a run that starts now."""
+    plan, now = prepared.plan, datetime.now(UTC)
+    findings = [] if prepared.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
+    placement = place(cpus_of(facts), max((point.chain_length for point in prepared.points), default=0))
+    warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
+    return RunHeader(
+        run_id=new_run_id(plan.name, now),
+        name=plan.name,
+        started_at=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        command=("planebench", *sys.argv[1:]),
+        seed=plan.seed,
+        planebench_version=__version__,
+        host=facts.as_dict(),
+        settings=_settings(plan, settings, placement),
+        switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
+        skipped=prepared.skipped,
+        warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
+        calibration=settings.calibration,
+    )
+
+
+def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[str, str | int | float | bool | None]:
+    throughput, latency, search = plan.throughput, plan.latency, plan.search
+    return {
+        "trial_duration_s": throughput.duration_s,
+        "warmup_s": throughput.warmup_s,
+        "repetitions": throughput.repetitions,
+        "retries": throughput.retries,
+        "restarts": throughput.restarts,
+        "max_rate_pps": throughput.max_rate_pps,
+        "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
+        "latency_duration_s": latency.duration_s,
+        "latency_repetitions": latency.repetitions,
+        "probe_rate_pps": latency.probe_rate_pps,
+        "v2v_latency_pps": latency.v2v_pps,
+        "search": ",".join(("r_plus", *search.methods)),
+        "search_trial_duration_s": search.duration_s,
+        "search_duration_sum_s": search.duration_sum_s,
+        "search_relative_width": search.relative_width,
+        "search_pdr_loss_ratio": search.pdr_loss_ratio,
+        "search_max_r": search.max_r,
+        "search_burst_repetitions": search.burst_repetitions,
+        "band": plan.band,
+        "wire": plan.wire,
+        "hosting": plan.hosting,
+        "ring_size": plan.ring_size,
+        "hugepages": settings.hugepages,
+        "switch_cpu": placement.switch_cpu,
+        "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
+    }
+
+
+def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
+    adapter = prepared.adapters[label.label]
+    point = next(point for point in prepared.points if point.switch == label.label)
+    topology = build(point.scenario, point.chain_length)
+    links = LinkSettings(
+        workdir=Path("/"),
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        max_frame_bytes=settings.max_frame_bytes,
+    )
+    request = switch_request(topology, place(cpus_of(facts), len(topology.vnfs)), links)
+    return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options that several commands have: those that change a plan, for ``run`` and ``plan show``, and the common ones."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+RunsOption = Annotated[
+    Path | None, typer.Option("--runs", help="Folder of the runs (default: $PLANEBENCH_RUNS, or runs)")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on standard output, for scripts.")]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="latest, a run id or the start of one, a name, a path.")
+]
+HugepagesOption = Annotated[
+    bool | None, typer.Option("--hugepages/--no-hugepages", help="(default: if enough of them are free)")
+]
+
+
+def _text(flag: str, metavar: str, help: str) -> Any:
+    return Annotated[str | None, typer.Option(flag, metavar=metavar, help=help)]
+
+
+def _number(kind: Any, flag: str, help: str) -> Any:
+    return Annotated[kind | None, typer.Option(flag, help=help)]
+
+
+PLAN_OPTIONS: dict[str, Any] = {
+    "switch": _text("--switch", "A,B", "Switches, with options as sim:capacity=10M; one named twice counts twice."),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback."),
+    "frame_size": _text("--frame-size", "N,M", "Bytes with FCS: 64 to 1518, 9000."),
+    "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
+    "chain_length": _text("--chain-length", "N,M", "VNFs in a loopback chain: 1 to 5."),
+    "duration": _number(float, "--duration", "Seconds of each saturating and latency trial."),
+    "repeat": _number(int, "--repeat", "Saturating trials of each point; R+ is their mean."),
+    "restarts": _number(int, "--restarts", "Starts of every switch anew between those trials."),
+    "max_rate": _text("--max-rate", "RATE", "Saturate at this rate per direction, as 14.88M, not flat out."),
+    "search": _text("--search", "A,B", "r_plus (always), ndr, pdr, rfc2544, bswlv, curve, b2b."),
+    "search_duration": _number(float, "--search-duration", "Seconds of each search trial (default: as the standard)."),
+    "max_r": _number(int, "--max-r", "bswlv: trials that must lose before a load fails."),
+    "loads": _text("--loads", "A,B", "Shares of R+ for latency, e.g. 0.10,0.50; curve; or none."),
+    "band": _text("--band", "near|far", "Core-distance band that counts (default: the one with most trials)."),
+    "wire": _text("--wire", "NAME", "What stands in for a NIC: virtio, or veth (kernel interfaces)."),
+    "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),
+    "seed": _number(int, "--seed", "Seed of the order of trials."),
+    "name": _text("--name", "NAME", "Name of the run."),
+}
+"""Parameter of plans.override -> its option."""
+
+
+def with_plan_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, which takes them as ``**overrides``, all options that change a plan."""
+    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in PLAN_OPTIONS.items()
+    ]
+    first = [p for p in own if p.name == "plan"]
+    parameters = [*first, *added, *(p for p in own if p not in first)]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        command(**values)
+
+    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    called.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in parameters}
+    return called

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Before a run: find its switches, its tester, its memory, and what the tester can do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.host.calibration_store import Condition, load, save, version_of
+from planebench.host.facts import HostFacts
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor
+from planebench.measure.calibrate import calibrate
+from planebench.measure.live import LiveSettings
+from planebench.measure.runner import SelfMeasured
+from planebench.model.errors import NotInstalledError, StoreError
+from planebench.model.header import Calibration, Skipped
+from planebench.model.records import Point
+from planebench.placement import Cpus, place
+from planebench.planed import REMEDY, find_planed
+from planebench.plans import Plan, SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
+from planebench.switches.base import Found, NotFound, SwitchAdapter
+from planebench.switches.registry import get_adapter
+
+HUGEPAGE_BYTES = 2 * 1024 * 1024
+HUGEPAGE_MB_PER_SWITCH = 2048
+"""What tester and switch of one comparison partner take at most; with fewer free pages everybody runs without."""
+
+CALIBRATION_S = 0.1
+"""Of each step of a calibration that a run makes for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan whose switches are all here."""
+
+    plan: Plan
+    points: tuple[Point, ...]
+    labels: tuple[SwitchLabel, ...]
+    adapters: dict[str, SwitchAdapter]
+    versions: dict[str, str]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no switch of the run needs the tester."""
+        return all(isinstance(adapter, SelfMeasured) for adapter in self.adapters.values())
+
+
+def prepare(plan: Plan) -> Prepared:
+    """Find every switch. One that is not here is left out, or an error if it was asked for by name."""
+    labels = switch_labels(plan.switches)
+    adapters = {label.label: get_adapter(label.adapter) for label in labels}
+    found = {label: adapter.find() for label, adapter in adapters.items()}
+    missing = {label: what for label, what in found.items() if isinstance(what, NotFound)}
+    if missing and plan.missing_switches == "error":
+        label, what = next(iter(missing.items()))
+        raise NotInstalledError(f'switch "{label}" is not installed; get it with: {what.remedy}')
+    here = {label: what.version for label, what in found.items() if isinstance(what, Found)}
+    if not here:
+        remedies = "; ".join(f"{label}: {what.remedy}" for label, what in missing.items())
+        raise NotInstalledError(f"none of the switches of plan {plan.name} is installed ({remedies})")
+    left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
+    return Prepared(
+        plan=plan,
+        points=tuple(point for point in expand(plan) if point.switch in here),
+        labels=tuple(label for label in labels if label.label in here),
+        adapters={label: adapters[label] for label in here},
+        versions=here,
+        skipped=(*skipped(plan), *left_out),
+    )
+
+
+def cpus_of(facts: HostFacts) -> Cpus:
+    """The CPUs of this machine as placement wants them."""
+    return Cpus(allowed=facts.cpus_allowed, siblings=facts.siblings, numa_node=facts.numa_node)
+
+
+def live_settings(prepared: Prepared, facts: HostFacts, hugepages: bool | None) -> LiveSettings:
+    """What all topologies of the run have in common. NotInstalledError without planed, which is the tester."""
+    planed = find_planed()
+    if planed is None:
+        if not prepared.simulated:
+            raise NotInstalledError(f"the program planed is not here: {REMEDY}")
+        planed = Path("planed")
+    return LiveSettings(
+        planed=planed,
+        ring_size=prepared.plan.ring_size,
+        hugepages=enough_hugepages(hugepages, facts, len(prepared.labels)),
+        max_frame_bytes=max_frame_bytes(prepared.plan),
+        wire=prepared.plan.wire,
+    )
+
+
+def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bool:
+    """As the user says; else if enough 2 MB pages are free for every switch of the comparison."""
+    if wanted is not None:
+        return wanted
+    return facts.hugepages_2m_free * HUGEPAGE_BYTES >= switches * HUGEPAGE_MB_PER_SWITCH * 1024 * 1024
+
+
+def known_calibration(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> Calibration | None:
+    """The stored calibration that holds for this run; None where there is none, or nothing to calibrate."""
+    if prepared.simulated:
+        return None
+    condition = Condition(
+        planed_version=version_of(settings.planed),
+        cpu_model=facts.cpu_model,
+        kernel=facts.kernel,
+        wire=settings.wire,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        tester_cpus=len(place(cpus_of(facts)).tester_cpus),
+    )
+    return load(condition, prepared.plan.frame_sizes_bytes)
+
+
+def make_calibration(
+    prepared: Prepared, facts: HostFacts, settings: LiveSettings, listener: Callable[[str, float], None] | None = None
+) -> Calibration:
+    """Calibrate the tester as this run uses it, and keep it for the next. Raises what calibrate raises."""
+    with measuring(facts), Supervisor() as supervisor:
+        found = calibrate(
+            prepared.plan.frame_sizes_bytes,
+            wire=settings.wire,
+            ring_size=settings.ring_size,
+            hugepages=settings.hugepages,
+            cpus=cpus_of(facts),
+            planed=settings.planed,
+            supervisor=supervisor,
+            duration_s=CALIBRATION_S,
+            listener=listener,
+        )
+    with contextlib.suppress(StoreError):  # a home that cannot be written: it is measured again next time
+        save(found)
+    return found
+
+
+@contextlib.contextmanager
+def measuring(facts: HostFacts) -> Iterator[None]:
+    """This process at high priority, and off the switch's core, while it measures."""
+    old = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, place(cpus_of(facts)).control_cpus)
+    try:
+        with high_priority():
+            yield
+    finally:
+        os.sched_setaffinity(0, old)

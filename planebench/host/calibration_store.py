@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calibrations on disk: one file for each condition, in $XDG_CACHE_HOME/planebench or ~/.cache/planebench.
+
+A calibration holds for one :class:`Condition`. Saving replaces the one that was there, whatever its frame sizes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Collection
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planebench.model.errors import StoreError
+from planebench.model.header import Calibration
+from planebench.planed import program_lines
+from planebench.store.codec import from_json, to_json
+from planebench.store.files import write_atomically
+
+MAX_AGE_S = 86400.0
+"""A day: the machine itself drifts (host of a VM, temperature, other guests)."""
+CLOCK_SKEW_S = 60.0
+"""A calibration from the future, by more than this, is from a clock that was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must be equal for a calibration to hold. ``tester_cpus`` is a number, not which."""
+
+    planed_version: str
+    cpu_model: str
+    kernel: str
+    wire: str
+    ring_size: int
+    hugepages: bool
+    tester_cpus: int
+
+    @property
+    def key(self) -> str:
+        """Names the file: 16 hexadecimal digits."""
+        return hashlib.sha256(json.dumps(astuple(self)).encode()).hexdigest()[:16]
+
+
+def condition_of(calibration: Calibration) -> Condition:
+    """The condition a calibration was measured under."""
+    return Condition(**{name: getattr(calibration, name) for name in Condition.__slots__})
+
+
+def version_of(planed: Path) -> str:
+    """What this planed program calls itself, and the start of its hash: one that was built anew is another tester."""
+    try:
+        lines = program_lines((str(planed), "--version"), planed.stat().st_mtime_ns)
+        digest = hashlib.sha256(planed.read_bytes()).hexdigest()[:12]
+    except OSError:
+        return "unknown"
+    return f"{lines[0] if lines else 'unknown'} ({digest})"
+
+
+def default_folder() -> Path:
+    """$XDG_CACHE_HOME/planebench, or ~/.cache/planebench. A relative $XDG_CACHE_HOME counts as unset (XDG rules)."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (cache if cache.is_absolute() else Path("~/.cache").expanduser()) / "planebench"
+
+
+def save(calibration: Calibration, folder: Path | None = None, now: datetime | None = None) -> Path:
+    """Keep a calibration; its file is there whole or not at all. Returns its path. Raises StoreError.
+
+    Other frame sizes that the file has of the same condition and day stay; the older date then holds for all.
+    """
+    older = load(condition_of(calibration), (), folder=folder, now=now)
+    calibration = calibration if older is None else _merged(calibration, older)
+    path = _path(condition_of(calibration), folder)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make {path.parent}: {error.strerror}. Set XDG_CACHE_HOME to a folder you may write"
+        ) from error
+    write_atomically(path, to_json(calibration, indent=1))
+    return path
+
+
+def load(
+    condition: Condition,
+    frame_sizes: Collection[int],
+    max_age_s: float = MAX_AGE_S,
+    *,
+    folder: Path | None = None,
+    now: datetime | None = None,
+) -> Calibration | None:
+    """The calibration of this condition that has every frame size, if it is younger than ``max_age_s``.
+
+    None when there is none, or it is too old, torn, of another schema, or lacks a frame size: measure again.
+    """
+    with contextlib.suppress(OSError, ValueError, TypeError, StoreError):  # TypeError: a date without a zone
+        path = _path(condition, folder)
+        found = from_json(Calibration, path.read_bytes(), str(path))
+        age_s = ((now or datetime.now(UTC)) - datetime.fromisoformat(found.measured_at)).total_seconds()
+        fresh = -CLOCK_SKEW_S <= age_s <= max_age_s
+        if fresh and condition_of(found) == condition and set(frame_sizes) <= _frame_sizes(found):
+            return found
+    return None
+
+
+def _merged(new: Calibration, old: Calibration) -> Calibration:
+    """``new``, and of ``old`` what ``new`` has no figures of."""
+    sizes = _frame_sizes(new)
+    if _frame_sizes(old) <= sizes:
+        return new
+    return replace(
+        new,
+        measured_at=min(new.measured_at, old.measured_at),
+        ceilings=(*new.ceilings, *(c for c in old.ceilings if c.frame_size_bytes not in sizes)),
+        set_points=(*new.set_points, *(p for p in old.set_points if p.frame_size_bytes not in sizes)),
+        floors=(*new.floors, *(f for f in old.floors if f.frame_size_bytes not in sizes)),
+    )
+
+
+def _frame_sizes(calibration: Calibration) -> set[int]:
+    """Those with a ceiling and a floor."""
+    ceilings = {ceiling.frame_size_bytes for ceiling in calibration.ceilings}
+    return ceilings & {floor.frame_size_bytes for floor in calibration.floors}
+
+
+def _path(condition: Condition, folder: Path | None) -> Path:
+    return (default_folder() if folder is None else folder) / f"calibration-{condition.key}.json"

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ``doctor --fix`` changes on this machine and ``doctor --undo`` puts back: safe, reversible, gone with a reboot.
+
+:data:`TUNINGS` is the whole list. The old values are on disk before anything is written, so that a kill at any moment
+can be undone. ``root`` is where /proc and /sys are: tests have a tree of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from planebench.host import facts as host_facts
+from planebench.host.procfs import read_text
+from planebench.model.errors import StoreError
+from planebench.store.files import sync_folder, write_atomically
+
+STATE_ENV = "PLANEBENCH_STATE"
+DEFAULT_STATE = Path("/var/lib/planebench/undo.json")
+STATE_VERSION = 1
+
+HUGEPAGES = 1024
+HUGEPAGE_BYTES = 2 * 2**20
+SPARE_BYTES = 2 * 2**30
+"""Memory that stays free of hugepages: programs, buffers, the page cache."""
+
+ROOT = Path("/")
+
+Wanted = Callable[[Path, Path, str], str | None]
+"""root, file, value now -> value wanted; None: leave this file alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """One thing to tune: ``code`` of the finding it mends, the files (glob patterns), the value, the reason."""
+
+    code: str
+    files: tuple[str, ...]
+    wanted: Wanted
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file that is not as it should be."""
+
+    path: str
+    old: str
+    new: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file. ``left``: not touched, for the reason in ``note``; ``failed``: the system refused."""
+
+    kind: Literal["changed", "left", "failed"]
+    path: str
+    old: str
+    new: str
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        """``kernel.sched_autogroup_enabled: 1 -> 0``, or why not."""
+        if self.kind == "left":
+            return f"{name_of(self.path)}: left alone, {self.note}"
+        if self.kind == "failed":
+            return f"{name_of(self.path)}: {self.old} -> {self.new} failed: {self.note}"
+        return f"{name_of(self.path)}: {self.old} -> {self.new}" + (f" ({self.note})" if self.note else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A line of the state file: the value before the first change, and the one we wrote last."""
+
+    path: str
+    old: str
+    new: str
+
+
+def _always(value: str) -> Wanted:
+    return lambda root, file, old: value
+
+
+def _performance(root: Path, file: Path, old: str) -> str | None:
+    available = read_text(file.with_name("scaling_available_governors"))
+    return "performance" if available is None or "performance" in available.split() else None
+
+
+def _off_if_deep(root: Path, file: Path, old: str) -> str | None:
+    return "1" if host_facts.is_deep(file.parent) else None
+
+
+def _more_hugepages(root: Path, file: Path, old: str) -> str | None:
+    """1024, unless there are as many, or they would leave too little memory."""
+    match = re.search(r"^MemAvailable:\s+(\d+) kB$", read_text(root / "proc/meminfo") or "", re.MULTILINE)
+    if match is None or not old.isdigit() or int(old) >= HUGEPAGES:
+        return None
+    left_bytes = int(match[1]) * 1024 - (HUGEPAGES - int(old)) * HUGEPAGE_BYTES
+    return str(HUGEPAGES) if left_bytes >= SPARE_BYTES else None
+
+
+_CPUS = "/sys/devices/system/cpu"
+
+TUNINGS: tuple[Tuning, ...] = (
+    Tuning(
+        "autogroup",
+        ("/proc/sys/kernel/sched_autogroup_enabled",),
+        _always("0"),
+        "nice values of pollers hold against every login session",
+    ),
+    Tuning(
+        "governor",
+        (f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",),
+        _performance,
+        "the clock does not go down between trials",
+    ),
+    Tuning("turbo", (f"{_CPUS}/intel_pstate/no_turbo",), _always("1"), "the clock does not depend on temperature"),
+    Tuning("turbo", (f"{_CPUS}/cpufreq/boost",), _always("0"), "the clock does not depend on temperature"),
+    Tuning(
+        "c-states",
+        (f"{_CPUS}/cpu[0-9]*/cpuidle/state[0-9]*/disable",),
+        _off_if_deep,
+        "a core that slept does not wake late",
+    ),
+    Tuning("kernel-threads", host_facts.DAMON_SWITCHES, _always("N"), "DAMON takes no time from a poller's core"),
+    Tuning(
+        "hugepages",
+        ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",),
+        _more_hugepages,
+        "packet buffers cost fewer TLB misses",
+    ),
+)
+
+
+def state_path() -> Path:
+    """$PLANEBENCH_STATE, else /var/lib/planebench/undo.json."""
+    return Path(os.environ.get(STATE_ENV) or DEFAULT_STATE)
+
+
+def plan(root: Path = ROOT) -> tuple[Change, ...]:
+    """What :func:`apply` would change, in its order. Reads only; what this machine does not have is not in it."""
+    return tuple(change for tuning in TUNINGS for pattern in tuning.files for change in _changes(root, tuning, pattern))
+
+
+def _changes(root: Path, tuning: Tuning, pattern: str) -> Iterator[Change]:
+    for file in sorted(root.glob(pattern.lstrip("/"))):
+        old = read_text(file)
+        new = tuning.wanted(root, file, old) if old is not None else None
+        if old is not None and new is not None and new != old:
+            yield Change(f"/{file.relative_to(root)}", old, new, tuning.why)
+
+
+def commands(changes: Iterable[Change]) -> tuple[str, ...]:
+    """The same changes as shell commands; one for all CPUs."""
+    every = ((re.sub(r"/cpu\d+/", "/cpu[0-9]*/", change.path), change.new) for change in changes)
+    return tuple(dict.fromkeys(f"echo {new} | sudo tee {path}" for path, new in every))
+
+
+def apply(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
+    """Save the old values, then change what is not as it should be. What was saved by an earlier call stays.
+
+    A file that cannot be written is an outcome, not an error. Raises StoreError if the state cannot be kept: then
+    nothing was changed.
+    """
+    changes = plan(root)
+    if not changes:
+        return ()
+    saved = {entry.path: entry for entry in _load(state, root)}
+    for change in changes:
+        first = saved.get(change.path, Saved(change.path, change.old, change.new))
+        saved[change.path] = replace(first, new=change.new)
+    _save(state, root, tuple(saved.values()))
+    outcomes = tuple(_write(root, change.path, change.old, change.new) for change in changes)
+    partly = {outcome.path: outcome.new for outcome in outcomes if outcome.kind == "changed" and outcome.note}
+    if partly:
+        _save(state, root, tuple(replace(entry, new=partly.get(entry.path, entry.new)) for entry in saved.values()))
+    return outcomes
+
+
+def undo(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
+    """Put everything back, last change first, and remove the state file. Empty if there is nothing to undo.
+
+    A value that is neither ours nor the old one was set by somebody else and stays. What the system refused stays in
+    the state file, to be tried again. Raises StoreError for a state file that cannot be read or removed.
+    """
+    outcomes, refused = [], []
+    for entry in reversed(_load(state, root)):
+        outcome = _put_back(root, entry)
+        if outcome is not None:
+            outcomes.append(outcome)
+            refused += [entry] if outcome.kind == "failed" else []
+    if refused:
+        _save(state, root, tuple(reversed(refused)))
+    else:
+        _remove(state)
+    return tuple(outcomes)
+
+
+def _put_back(root: Path, entry: Saved) -> Outcome | None:
+    """None if the old value is there already: nothing was written, or it was put back by hand."""
+    if not _is_ours(entry.path):  # whoever can write the state file must not have root write anything else
+        return Outcome("left", entry.path, entry.new, entry.old, "it is no file that planebench changes")
+    now = read_text(_at(root, entry.path))
+    if now is None:
+        return Outcome("left", entry.path, entry.new, entry.old, "it is not there any more")
+    if now == entry.old:
+        return None
+    if now != entry.new:
+        note = f"it is {now} by now: somebody else changed it; before planebench it was {entry.old}"
+        return Outcome("left", entry.path, now, entry.old, note)
+    return _write(root, entry.path, now, entry.old)
+
+
+def _write(root: Path, path: str, old: str, new: str) -> Outcome:
+    """Write, and read what the kernel made of it: of hugepages it gives what it finds."""
+    file = _at(root, path)
+    try:
+        file.write_text(new, encoding="ascii")
+    except OSError as error:
+        return Outcome("failed", path, old, new, error.strerror or str(error))
+    got = read_text(file)
+    if got is None or got == old:
+        return Outcome("failed", path, old, new, f"it is {got or 'gone'} after writing")
+    return Outcome("changed", path, old, got, "" if got == new else f"{new} was asked for")
+
+
+def _at(root: Path, path: str) -> Path:
+    return root / path.lstrip("/")
+
+
+def _is_ours(path: str) -> bool:
+    patterns = (pattern for tuning in TUNINGS for pattern in tuning.files)
+    return ".." not in path.split("/") and any(
+        fnmatchcase(path, pattern) and path.count("/") == pattern.count("/") for pattern in patterns
+    )
+
+
+def name_of(path: str) -> str:
+    """``kernel.sched_autogroup_enabled`` for what is a sysctl, else the path."""
+    return path.removeprefix("/proc/sys/").replace("/", ".") if path.startswith("/proc/sys/") else path
+
+
+def _boot(root: Path) -> str:
+    return read_text(root / "proc/sys/kernel/random/boot_id") or "unknown"
+
+
+def _load(state: Path, root: Path) -> tuple[Saved, ...]:
+    """What was saved since this boot; values saved before it are void, for the reboot put everything back."""
+    try:
+        document = json.loads(state.read_bytes())
+        if document["version"] != STATE_VERSION:
+            raise ValueError(f"version {document['version']!r}, not {STATE_VERSION}")
+        entries = tuple(Saved(**{key: str(value) for key, value in entry.items()}) for entry in document["changes"])
+        return entries if document["boot_id"] == _boot(root) else ()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            f"cannot read {state}: {error!r}. It has the values of before `doctor --fix`; if it is beyond repair, "
+            "remove it and reboot"
+        ) from error
+
+
+def _save(state: Path, root: Path, entries: Sequence[Saved]) -> None:
+    document = {"version": STATE_VERSION, "boot_id": _boot(root), "changes": [asdict(entry) for entry in entries]}
+    try:
+        state.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make {state.parent}: {error.strerror}; set {STATE_ENV} to another file") from error
+    write_atomically(state, json.dumps(document, indent=1).encode())
+
+
+def _remove(state: Path) -> None:
+    if not state.exists():
+        return
+    try:
+        state.unlink()
+        sync_folder(state.parent)
+    except OSError as error:
+        raise StoreError(f"cannot remove {state}: {error.strerror}; everything in it was put back") from error

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One switch of a comparison on the current topology: started, started again, stopped, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveSettings
+from planebench.measure.runner import Runner, start_runner
+from planebench.model.errors import PlanebenchError
+from planebench.model.records import Trial
+from planebench.placement import Cpus, place
+from planebench.plans import Group
+from planebench.scenarios import build
+from planebench.switches.base import SwitchAdapter
+
+DEATHS_MAX = 2
+"""How often a switch that died is started again on one topology."""
+
+
+@dataclass
+class Bench:
+    """A switch under its label. ``runner`` is None when it is not up; ``reason`` then says why."""
+
+    label: str
+    adapter: SwitchAdapter
+    group: Group
+    cpus: Cpus
+    settings: LiveSettings
+    supervisor: Supervisor
+    seed: int
+    past: Callable[[], Sequence[Trial]]
+    """The trials of the run so far."""
+    fail: Callable[[str, str], None]
+    """Told what could not be started, and why."""
+    runner: Runner | None = None
+    reason: str = ""
+    start_number: int = -1
+    """How often it was started again on this topology, over all sessions of a run; -1 before the first start."""
+    deaths: int = 0
+    restarted_for: set[int] = field(default_factory=set)
+    """Repetitions of R+ before which it was started again."""
+
+    @property
+    def what(self) -> str:
+        """The topology, for people: ``loopback-3``."""
+        return self.group.points[0].scenario_label
+
+    def start(self) -> None:
+        """Bring it up; what fails is told and remembered, and nothing raises."""
+        mine = [t for t in self.past() if t.point.switch == self.label and t.point in self.group.points]
+        self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
+        wires = self.adapter.wires
+        if self.group.wire not in wires:
+            self._give_up(f"{self.label} has no {self.group.wire} wire; it has {', '.join(sorted(wires))}")
+            return
+        topology = build(self.group.scenario, self.group.chain_length)
+        placement = place(self.cpus, len(topology.vnfs))
+        try:
+            self.runner = start_runner(
+                self.label, self.adapter, topology, placement, self.settings, self.supervisor, self.seed, mine
+            )
+        except PlanebenchError as error:
+            self._give_up(str(error))
+
+    def restart(self) -> None:
+        """Stop it and start it anew."""
+        self.stop()
+        self.start()
+
+    def restart_before(self, repetition: int) -> None:
+        """Start it anew once for this repetition of R+, however many points it has."""
+        if repetition not in self.restarted_for:
+            self.restarted_for.add(repetition)
+            self.restart()
+
+    def revive(self, reason: str) -> None:
+        """It died: start it again, a limited number of times."""
+        self.stop()
+        self.deaths += 1
+        if self.deaths > DEATHS_MAX:
+            self._give_up(f"died {self.deaths} times; the last time: {reason}")
+        else:
+            self.start()
+
+    def stop(self) -> None:
+        """Stop it. Never raises; safe to call twice."""
+        if self.runner is not None:
+            self.runner.stop()
+            self.runner = None
+
+    def _give_up(self, reason: str) -> None:
+        self.runner, self.reason = None, reason
+        self.fail(f"{self.label} {self.what}", reason)

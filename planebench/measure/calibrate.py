@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calibration: the tester measured against itself, over a wire whose both ends are its own.
+
+Port ``a`` is the tester's end of an emulated NIC (vhost-user, End ``wire``), port ``b`` a VNF's interface that connects
+to it (virtio-user, End ``vnf``). On the veth wire both are ends of one pair of kernel interfaces, End ``wire`` both.
+Generators and monitors run on the CPUs that they have in a run: those of end a on the first tester CPU, those of end b
+on the last.
+
+A disturbance can only lower a rate, so a ceiling is the best of three tries. It can move a latency either way, so a
+floor is the median of three by its p50. A set point whose offered rate is off by more than 1 % is tried up to three
+times, and the try that offered most is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from planebench.host import facts as host_facts
+from planebench.host.calibration_store import version_of
+from planebench.host.netns import VethWire
+from planebench.host.process import Process, Supervisor
+from planebench.measure.counts import Stats, TesterCounts, received_total, tester_counts
+from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
+from planebench.placement import Cpus, Placement, place
+from planebench.placement.af_packet import af_packet_devargs
+from planebench.placement.memory import memory
+from planebench.planed import PROTOCOL_VERSION, PlanedClient, RpcClosedError, RpcError
+from planebench.scenarios import Flow
+from planebench.stats.histogram import decode, percentile_ns
+
+TRIES = 3
+"""For a ceiling and for a floor; at most, for a set point."""
+RATE_ERROR = 0.01
+"""Above this a set point is tried again: somebody took the CPU, or the rate is out of reach."""
+SET_POINTS_PPS = (1e3, 1e5, 1e6)
+SET_POINT_SHARES = (0.1, 0.5, 0.9)
+"""Of the ceiling. A fixed rate above the highest of them is left out: there the ceiling is measured, not the pacing."""
+BACKGROUND_PPS = 1e6
+BACKGROUND_SHARE = 0.5
+"""The load behind the probes is 1 Mpps, or half the ceiling: above that the floor would be queueing."""
+PROBE_RATE_PPS = 2000
+
+THERE, BACK = Flow("a", "b", 0), Flow("b", "a", 1)
+
+CONNECT_DEADLINE_S = 15.0
+READY_RATE_PPS = 20_000
+READY_DURATION_S = 0.01
+START_DELAY_S = 0.002
+SETTLE_DEADLINE_S = 1.0
+SETTLE_STEP_S = 0.005
+
+Document = dict[str, Any]
+Listener = Callable[[str, float], None]
+Send = Callable[[Flow, int, float | None, int], Stats]
+"""flow, frame size in bytes, rate in pps (None: flat out), probes a second -> ``stats.get`` after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlatOut:
+    """One flat-out try: its rate, and the busy TSC cycles a packet of its two halves."""
+
+    pps: float
+    send_cycles: float
+    receive_cycles: float
+    tsc_hz: int
+
+
+def calibrate(
+    frame_sizes: Sequence[int],
+    *,
+    wire: str,
+    ring_size: int,
+    hugepages: bool,
+    cpus: Cpus,
+    planed: Path,
+    supervisor: Supervisor,
+    duration_s: float = 0.2,
+    listener: Callable[[str, float], None] | None = None,
+) -> Calibration:
+    """Measure ceilings, set points and latency floor at each frame size: some 15 sends of ``duration_s`` a size.
+
+    ``listener`` is called between sends with what comes next and the share that is done, 0..1. Ends what it starts.
+    Raises UsageError for a value that makes no sense, StartError or DiedError if planed does not come up or stay.
+    """
+    sizes = tuple(dict.fromkeys(frame_sizes))
+    if not sizes or duration_s <= 0:
+        raise UsageError(f"cannot calibrate frame sizes {list(sizes)} for {duration_s:g} s; give a size, above 0 s")
+    if wire not in ("virtio", "veth"):
+        raise UsageError(f'wire "{wire}" has no calibration. Valid: virtio, veth')
+    placement, facts, version = place(cpus), host_facts.collect(), version_of(planed)
+    settings = LoopSettings(wire, ring_size, hugepages, max(sizes), placement)
+    with _self_loop(settings, planed, supervisor) as loop:
+        steps = Steps(lambda *what: loop.send(*what, duration_s=duration_s), len(sizes) * _sends(wire), listener)
+        found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps) for size in sizes]
+    return Calibration(
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        planed_version=version,
+        cpu_model=facts.cpu_model,
+        kernel=facts.kernel,
+        wire=wire,
+        ring_size=ring_size,
+        hugepages=hugepages,
+        tester_cpus=len(placement.tester_cpus),
+        duration_s=duration_s,
+        ceilings=tuple(ceiling for ceilings, _, _ in found for ceiling in ceilings),
+        set_points=tuple(point for _, points, _ in found for point in points),
+        floors=tuple(floor for _, _, floor in found),
+    )
+
+
+def _sends(wire: str) -> int:
+    """Sends a frame size, if no set point is tried again."""
+    return TRIES * (1 if wire == "veth" else 2) + len(SET_POINTS_PPS) + len(SET_POINT_SHARES) + TRIES
+
+
+class Steps:
+    """Sends, and says before each what it is and how far things are."""
+
+    def __init__(self, send: Send, total: int, listener: Listener | None) -> None:
+        self._send, self._total, self._listener, self._done = send, total, listener, 0
+
+    def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Stats:
+        """Tell the listener, then send; ``pps`` None is flat out."""
+        if self._listener is not None:
+            self._listener(f"{size} B, {text}", min(self._done / self._total, 1.0))
+        self._done += 1
+        return self._send(flow, size, pps, probes)
+
+
+def measure_frame_size(
+    size: int, wire: str, tester_cpus: int, send: Steps
+) -> tuple[tuple[Ceiling, ...], tuple[SetPoint, ...], LatencyFloor]:
+    """Ceilings, set points and latency floor of one frame size. DiedError if nothing comes through."""
+    there = _best(THERE, size, send)
+    if wire == "veth":
+        ceilings: tuple[Ceiling, ...] = (Ceiling(size, "wire", "wire", there.pps, measured=True),)
+    else:
+        ceilings = compose(size, there, _best(BACK, size, send), tester_cpus)
+    points = tuple(_set_point(size, pps, send) for pps in set_point_rates(there.pps))
+    background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
+    tries = [send("latency floor", THERE, size, background, PROBE_RATE_PPS) for _ in range(TRIES)]
+    return ceilings, points, median_floor(size, [latency_floor(size, background, stats) for stats in tries])
+
+
+def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
+    tries = [flat_out(flow, send(f"flat out {flow.name}", flow, size)) for _ in range(TRIES)]
+    best = max(filter(None, tries), key=lambda found: found.pps, default=None)
+    if best is None:
+        raise DiedError(f"no frame of {size} B came from {flow.name}: the tester has no CPU; stop what runs beside it")
+    return best
+
+
+def flat_out(flow: Flow, stats: Stats) -> FlatOut | None:
+    """Rate and cycles of a flat-out try from ``stats.get``; None if nothing came through. Pure."""
+    counts, tasks = tester_counts(stats, (flow,)), {task["name"]: task for task in stats["tasks"]}
+    sender, receiver = tasks[f"gen-{flow.sender_port}"], tasks[f"mon-{flow.receiver_port}"]
+    pps = _rate(counts, counts.directions[0].forwarded_packets)
+    if not pps:
+        return None
+    return FlatOut(
+        pps,
+        sender["busy_cycles"] / sender["tx_packets"],
+        receiver["busy_cycles"] / receiver["rx_packets"],
+        counts.tsc_hz,
+    )
+
+
+def compose(size: int, there: FlatOut, back: FlatOut, tester_cpus: int) -> tuple[Ceiling, ...]:
+    """Ceilings of all four pairs of ends: two as measured, two of the cycles of one half of each. Pure.
+
+    With one CPU the halves take turns, so their cycles add up; with two the slower half is what limits.
+    """
+    join = sum if tester_cpus == 1 else max
+    wire_wire = there.tsc_hz / join((there.send_cycles, back.receive_cycles))
+    vnf_vnf = there.tsc_hz / join((back.send_cycles, there.receive_cycles))
+    return (
+        Ceiling(size, "wire", "vnf", there.pps, measured=True),
+        Ceiling(size, "vnf", "wire", back.pps, measured=True),
+        Ceiling(size, "wire", "wire", wire_wire, measured=False),
+        Ceiling(size, "vnf", "vnf", vnf_vnf, measured=False),
+    )
+
+
+def set_point_rates(ceiling_pps: float) -> tuple[float, ...]:
+    """The paced rates to try below a ceiling, rising. Pure."""
+    shares = [share * ceiling_pps for share in SET_POINT_SHARES]
+    return tuple(sorted({*shares, *(pps for pps in SET_POINTS_PPS if pps <= max(shares))}))
+
+
+def set_point(size: int, intended_pps: float, stats: Stats) -> SetPoint:
+    """What came of one paced load from a to b. Pure."""
+    counts = tester_counts(stats, (THERE,))
+    sent = counts.directions[0]
+    return SetPoint(size, intended_pps, _rate(counts, sent.offered_packets), _rate(counts, sent.forwarded_packets))
+
+
+def latency_floor(size: int, background_pps: float, stats: Stats) -> LatencyFloor | None:
+    """The probes of one try from a to b; None if none came back. Pure."""
+    record = tester_counts(stats, (THERE,)).latency
+    if record is None or record.probes_received == 0:
+        return None
+    counts = decode(record.histogram)
+    return LatencyFloor(
+        frame_size_bytes=size,
+        background_pps=background_pps,
+        probes_sent=record.probes_sent,
+        probes_received=record.probes_received,
+        p50_ns=percentile_ns(counts, 0.50),
+        p99_ns=percentile_ns(counts, 0.99),
+        histogram=record.histogram,
+    )
+
+
+def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloor:
+    """The middle one by p50, the lower of two middles; DiedError if no probe of any try came back. Pure."""
+    found = sorted((floor for floor in tries if floor is not None), key=lambda floor: floor.p50_ns)
+    if not found:
+        raise DiedError(f"no probe of {size} B came back: the tester has no CPU; stop what runs beside it")
+    return found[(len(found) - 1) // 2]
+
+
+def _set_point(size: int, pps: float, send: Steps) -> SetPoint:
+    tries: list[SetPoint] = []
+    while len(tries) < TRIES and not any(abs(point.rate_error) <= RATE_ERROR for point in tries):
+        tries.append(set_point(size, pps, send(f"paced at {pps:.0f} pps", THERE, size, pps)))
+    return max(tries, key=lambda point: point.offered_pps)
+
+
+def _rate(counts: TesterCounts, packets: int) -> float:
+    return packets * 1e9 / counts.duration_ns if counts.duration_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """How the two ports are made and which CPUs poll them."""
+
+    wire: str
+    ring_size: int
+    hugepages: bool
+    max_frame_bytes: int
+    placement: Placement
+
+
+def loop_document(
+    settings: LoopSettings, name: str, workdir: Path, interfaces: tuple[str, str] | None = None
+) -> Document:
+    """The planed document of a tester that is connected to itself. ``interfaces``: of the veth wire. Pure.
+
+    Receiving comes before sending in the polling order, as in a run.
+    """
+    cpus = settings.placement.tester_cpus
+    tasks: list[Document] = [{"name": f"mon-{port}", "kind": "monitor", "ports": [port]} for port in "ab"]
+    tasks += [{"name": f"gen-{p}", "kind": "generator", "ports": [p], "stream": n} for n, p in enumerate("ab")]
+    cpu_of = {"a": cpus[0], "b": cpus[-1]}
+    return {
+        "version": PROTOCOL_VERSION,
+        "name": name,
+        "memory": memory(
+            ports=2,
+            ring_size=settings.ring_size,
+            max_frame_bytes=settings.max_frame_bytes,
+            hugepages=settings.hugepages,
+        ),
+        "nice": -20,
+        "ports": _ports(settings, workdir, interfaces),
+        "tasks": tasks,
+        "workers": [
+            {"name": f"w{cpu}", "cpu": cpu, "tasks": [t["name"] for t in tasks if cpu_of[t["ports"][0]] == cpu]}
+            for cpu in sorted(set(cpu_of.values()))
+        ],
+    }
+
+
+def _ports(settings: LoopSettings, workdir: Path, interfaces: tuple[str, str] | None) -> list[Document]:
+    size = settings.ring_size
+    if interfaces is None:
+        path = str(workdir / "loop.sock")  # port a listens on it, port b connects: in this order
+        kinds = (("a", "vhost-user"), ("b", "virtio-user"))
+        return [{"name": name, "kind": kind, "path": path, "ring_size": size} for name, kind in kinds]
+    devices = [af_packet_devargs(interface, size, settings.max_frame_bytes) for interface in interfaces]
+    return [
+        {"name": name, "kind": "ethdev", "device": f"net_af_packet_{name},{arguments}", "ring_size": size}
+        for name, arguments in zip("ab", devices, strict=True)
+    ]
+
+
+class _SelfLoop:
+    """A planed process that sends to itself."""
+
+    def __init__(self, process: Process, client: PlanedClient) -> None:
+        self._process, self._client, self._epoch = process, client, 0
+
+    def send(self, flow: Flow, size: int, pps: float | None, probes: int, *, duration_s: float) -> Stats:
+        """Clear, send, wait for stragglers, read every counter once. DiedError if planed is gone."""
+        self._epoch = self._epoch % 0xFFFF + 1
+        rate: Document = {"flat_out": True} if pps is None else {"rate_pps": pps}
+        generator = {"task": f"gen-{flow.sender_port}", "frame_size_bytes": size, "probe_rate_pps": probes, **rate}
+        begin = {"epoch": self._epoch, "duration_ns": int(duration_s * 1e9), "generators": [generator]}
+        self._call("traffic.start", begin)
+        time.sleep(duration_s + START_DELAY_S)
+        while self._call("traffic.get")["running"]:
+            time.sleep(0.001)
+        return self._settled()
+
+    def wait_until_forwarding(self) -> None:
+        """Until frames cross in both directions. StartError after a while."""
+        deadline = time.monotonic() + CONNECT_DEADLINE_S
+        for flow in (THERE, BACK):
+            while not received_total(self.send(flow, 64, READY_RATE_PPS, 0, duration_s=READY_DURATION_S)):
+                if time.monotonic() > deadline:
+                    raise StartError(
+                        f"no frame crossed the tester's own wire from {flow.name} within {CONNECT_DEADLINE_S:g} s\n"
+                        f"{self._process.log_tail()}"
+                    )
+
+    def _settled(self) -> Stats:
+        deadline = time.monotonic() + SETTLE_DEADLINE_S
+        time.sleep(2 * SETTLE_STEP_S)
+        stats = self._call("stats.get")
+        while time.monotonic() < deadline:
+            time.sleep(SETTLE_STEP_S)
+            later = self._call("stats.get")
+            if received_total(later) == received_total(stats):
+                return later
+            stats = later
+        return stats
+
+    def _call(self, method: str, params: Document | None = None) -> Document:
+        try:
+            return self._client.call(method, params, timeout_s=CONNECT_DEADLINE_S)
+        except RpcClosedError as error:
+            self._process.wait(0.2)
+            raise DiedError(f"the tester does not answer: {error}\n{self._process.log_tail()}") from error
+
+
+@contextlib.contextmanager
+def _self_loop(settings: LoopSettings, planed: Path, supervisor: Supervisor) -> Iterator[_SelfLoop]:
+    """Start planed and see frames cross both ways; end it whatever happens."""
+    number = len(supervisor.processes)
+    workdir = supervisor.workdir(f"calibrate{number}")
+    control, tester = settings.placement.control_cpus, settings.placement.tester_cpus
+    with contextlib.ExitStack() as undo:
+        veth = VethWire.create(supervisor, ["cal"], cpus=control) if settings.wire == "veth" else None
+        if veth is not None:
+            undo.callback(veth.close)
+        name = f"{supervisor.root.name}-c{number}".lower().translate({ord("."): "-"})[-31:]
+        document = loop_document(settings, name, workdir, veth.pairs["cal"] if veth else None)
+        config, socket = workdir / "tester.json", workdir / "tester.rpc"
+        config.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        process = supervisor.spawn(
+            "calibrate",
+            [str(planed), "--config", str(config), "--rpc", str(socket)],
+            cpus=frozenset({*control, *tester}),
+            workdir=workdir,
+            netns_pid=veth.netns_pid if veth else None,
+        )
+        undo.callback(process.terminate)
+        client = undo.enter_context(PlanedClient(socket, give_up=lambda: _give_up(process)))
+        loop = _SelfLoop(process, client)
+        try:
+            loop.wait_until_forwarding()
+        except (RpcError, DiedError) as error:
+            raise StartError(f"calibration: {error}") from error
+        yield loop
+
+
+def _give_up(process: Process) -> None:
+    if not process.alive():
+        raise StartError(f"the tester did not come up: {process.obituary()}")

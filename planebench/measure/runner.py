@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the campaign runs trials on: a live topology, or something that plays one (the simulator)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from planebench.host.process import Supervisor
+from planebench.measure.distance import measure_distance
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.header import Calibration, End
+from planebench.model.records import CoreDistance, Point, Trial
+from planebench.placement import Placement
+from planebench.scenarios import Topology
+from planebench.switches.base import SwitchAdapter
+
+
+class Runner(Protocol):
+    """A switch under test, up and ready. Not thread-safe."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether switch and tester share a CPU: then no trial is worth repeating."""
+
+    def run(self, request: TrialRequest) -> Trial:
+        """Run one trial. Never raises for what a switch does: a process that died makes an invalid trial."""
+
+    def band(self) -> str | None:
+        """The core-distance band right now; None where there is no such thing."""
+
+    def stop(self) -> None:
+        """End it. Never raises; safe to call twice."""
+
+
+@runtime_checkable
+class SelfMeasured(Protocol):
+    """An adapter of something that needs no tester, because it is one: the simulator."""
+
+    def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
+        """A runner; ``past`` are the trials this switch has behind it, so that an interrupted run goes on as begun."""
+
+
+@dataclass
+class LiveRunner:
+    """Tester and switch on a topology, made by :func:`start_runner`."""
+
+    live: LiveTopology
+    settings: LiveSettings
+
+    @property
+    def shared(self) -> bool:
+        """Whether switch and tester share a CPU."""
+        return self.live.placement.shared
+
+    def run(self, request: TrialRequest) -> Trial:
+        """One trial, with the core distance before and after it."""
+        return run_trial(
+            self.live, request, self._distance, tester_ceiling_pps(self.settings.calibration, request.point)
+        )
+
+    def band(self) -> str | None:
+        """Measured now; takes a few ms."""
+        distance = self._distance()
+        return distance.band if distance is not None else None
+
+    def stop(self) -> None:
+        """End tester and switch."""
+        self.live.stop()
+
+    def _distance(self) -> CoreDistance | None:
+        placement = self.live.placement
+        return measure_distance(self.settings.planed, placement.switch_cpu, placement.tester_cpus[0])
+
+
+def start_runner(
+    label: str,
+    adapter: SwitchAdapter,
+    topology: Topology,
+    placement: Placement,
+    settings: LiveSettings,
+    supervisor: Supervisor,
+    seed: int,
+    past: Sequence[Trial],
+) -> Runner:
+    """Bring a switch up on a topology. Raises StartError with its last log lines; then nothing is left running."""
+    if isinstance(adapter, SelfMeasured):
+        return adapter.runner(label, seed, past)
+    return LiveRunner(LiveTopology.start(label, adapter, topology, placement, settings, supervisor), settings)
+
+
+_ENDS: dict[tuple[str, str], tuple[End, End]] = {
+    ("p2v", "unidirectional"): ("wire", "vnf"),
+    ("p2v", "bidirectional"): ("wire", "vnf"),
+    ("p2v", "reversed"): ("vnf", "wire"),
+    ("v2v", "unidirectional"): ("vnf", "vnf"),
+    ("v2v", "bidirectional"): ("vnf", "vnf"),
+}
+
+
+def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float | None:
+    """The most the tester could do between the ends of this point if the switch were free; None if unknown.
+
+    In loopback the VNFs may share the tester's core: the ceiling is then above what the tester can really do. With a
+    CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them.
+    """
+    if calibration is None or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
+        return None
+    sender, receiver = _ENDS.get((point.scenario, point.direction), ("wire", "wire"))
+    return calibration.ceiling_pps(point.frame_size_bytes, sender, receiver)

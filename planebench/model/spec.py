@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A switch as a user names it: ``planed``, ``planed:name=faulty:drop_one_in=1000``, ``sim:capacity=10M:noise=1%``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from planebench.model.errors import UsageError
+
+LABEL_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSpec:
+    """``adapter`` and its ``options``; ``label`` is the option ``name``, or the adapter's own name."""
+
+    adapter: str
+    label: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def parse_switch(text: str) -> SwitchSpec:
+    """Take the text of a switch apart. UsageError for an option without ``=``, named twice, or a bad label."""
+    adapter, *parts = text.split(":")
+    options: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f'switch "{text}": option "{part}" is not key=value, as in {adapter}:name=other')
+        if key in options:
+            raise UsageError(f'switch "{text}": option {key} is given twice; give it once')
+        options[key] = value
+    label = options.pop("name", adapter)
+    if label != adapter and not re.fullmatch(LABEL_PATTERN, label):
+        raise UsageError(
+            f'switch "{text}": name "{label}" is not valid. Valid: letters, digits, ".", "_" and "-", 32 at most'
+        )
+    return SwitchSpec(adapter, label, options)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Everything that table and page show of a run, derived once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from planebench.model.records import Point, Trial
+from planebench.model.results import Comparison, Result
+from planebench.model.run import Run
+from planebench.report.evidence import rejected_trials
+from planebench.stats.compare import compare_switches
+from planebench.stats.ranking import Ranking, rank
+from planebench.stats.results import derive_results
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A run with its results, rankings, comparisons of switches, and the trials that no result rests on."""
+
+    run: Run
+    results: tuple[Result, ...]
+    rankings: tuple[Ranking, ...]
+    comparisons: tuple[Comparison, ...]
+    rejected: tuple[Trial, ...]
+
+
+def derive(run: Run) -> Derived:
+    """Derive it all. Seconds for a run of a thousand trials: comparisons are resampled."""
+    results = derive_results(run)
+    return Derived(run, results, rank(results), compare_switches(run), tuple(rejected_trials(run, results)))
+
+
+def cell_id(point: Point) -> str:
+    """The point without its switch, as in ``Comparison.point``."""
+    return replace(point, switch="").point_id.lstrip("/")
+
+
+def level_with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Labels that cannot be told from the first of a ranking: by the ranking, or by a comparison that says so."""
+    metric = "throughput" if ranking.by == "throughput" else "cycles_per_packet"
+    cell, first = cell_id(ranking.point), ranking.first.point.switch
+    mine = [c for c in comparisons if (c.metric, c.point) == (metric, cell) and first in (c.a, c.b)]
+    open_ = {c.b if c.a == first else c.a for c in mine if not c.distinguishable}
+    others = [r.point.switch for r in ranking.results[1:]]
+    return tuple(label for label in others if label in open_ or label in ranking.level)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the verdict of a trial rests on, in one line; and why trials were rejected, grouped by cause."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from planebench.model.records import CoreDistance, ThreadEvidence, Trial, VerdictKind
+from planebench.model.results import Result
+from planebench.model.run import Run
+from planebench.report.wording import NOTHING, count, percent
+
+NOT_NEEDED = "not of the band, or of the verdict, that the result rests on"
+"""Why a trial without a fault of its own does not count."""
+
+_NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
+"""A number that stands alone or before its unit; not the digits of a name: ``n0``, ``pmd-c01``, ``rte-worker-1``."""
+_DIRECTION = re.compile(r"^\w+->\w+: ")
+_BLANKS = re.compile(r"[ \t\r\n\f\v]+")
+"""Not the thin space, which belongs to a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Trials rejected for one cause. ``text`` has ``N`` for numbers that differ; ``switches`` are label and trials."""
+
+    kind: VerdictKind
+    text: str
+    trials: int
+    switches: tuple[tuple[str, int], ...]
+
+
+def evidence_text(trial: Trial) -> str:
+    """One line: unsent and ring-full share, waits of the polling threads, poll gaps, steal, core distance, start."""
+    return "; ".join(_parts(trial))
+
+
+def cause(reason: str) -> str:
+    """A reason without what differs from trial to trial: numbers become ``N``, the direction goes, one line."""
+    return _NUMBER.sub("N", _plain(reason))
+
+
+def shared_text(texts: Sequence[str]) -> str:
+    """One text for reasons of one cause: a number that they do not share becomes ``N``."""
+    plain = [_plain(text) for text in texts]
+    numbers = [_NUMBER.findall(text) for text in plain]
+    kept = iter([each[0] if len(set(each)) == 1 else "N" for each in zip(*numbers, strict=True)])
+    return _NUMBER.sub(lambda _: next(kept), plain[0])
+
+
+def rejected_trials(run: Run, results: Iterable[Result]) -> list[Trial]:
+    """Every trial that no result rests on, without warm-ups, in the order of the run."""
+    counting = {index for r in results for index in r.trials}
+    return [t for t in run.trials if t.role != "warmup" and t.index not in counting]
+
+
+def why_rejected(trial: Trial) -> tuple[str, ...]:
+    """Reasons of a rejected trial. Those of a valid one are mere remarks: it was not needed."""
+    if trial.verdict.kind is VerdictKind.VALID:
+        return (NOT_NEEDED, *trial.verdict.reasons)
+    return trial.verdict.reasons
+
+
+def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
+    """Rejected trials by verdict and cause, most frequent first. A trial with two causes is counted under both."""
+    labels: dict[tuple[VerdictKind, str], Counter[str]] = {}
+    texts: dict[tuple[VerdictKind, str], list[str]] = {}
+    for trial in trials:
+        # of a valid trial only the first says why it is out, the others are remarks
+        reasons = why_rejected(trial)[:1] if trial.verdict.kind is VerdictKind.VALID else why_rejected(trial)
+        for text, reason in {cause(reason): reason for reason in reasons}.items():
+            labels.setdefault((trial.verdict.kind, text), Counter())[trial.point.switch] += 1
+            texts.setdefault((trial.verdict.kind, text), []).append(reason)
+    groups = [
+        Cause(key[0], shared_text(texts[key]), found.total(), tuple(found.most_common()))
+        for key, found in labels.items()
+    ]
+    return tuple(sorted(groups, key=lambda group: -group.trials))
+
+
+def _plain(reason: str) -> str:
+    return _DIRECTION.sub("", _BLANKS.sub(" ", reason).strip())
+
+
+def _parts(trial: Trial) -> Iterator[str]:
+    duration_ns = trial.offered_duration_ns or trial.intended_duration_ns
+    evidence = trial.evidence
+    yield from _sending(trial)
+    yield from (_thread(thread, duration_ns) for thread in evidence.threads)
+    if evidence.poll_gap_threshold_ns or evidence.poll_gaps:
+        gaps = f"{count(evidence.poll_gaps)} poll gaps over {_us(evidence.poll_gap_threshold_ns)}"
+        yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
+    yield f"steal {_ms(evidence.steal_ns)}"
+    yield f"core distance {_distance(evidence.distance_before)} → {_distance(evidence.distance_after)}"
+    if evidence.shared_cpu:
+        yield "switch and tester on one CPU"
+    for packets, words in ((evidence.foreign_packets, "at a wrong port"), (evidence.stale_packets, "of another trial")):
+        if packets:
+            yield f"{count(packets)} frames {words}"
+    yield f"start {trial.start}"
+
+
+def _sending(trial: Trial) -> Iterator[str]:
+    intended = sum(d.intended_packets for d in trial.directions)
+    attempted = sum(d.attempted_packets for d in trial.directions)
+    unsent = sum(d.unsent_packets for d in trial.directions)
+    yield f"unsent {percent(unsent / intended) if intended else NOTHING}"
+    if attempted:
+        yield f"ring full {percent(sum(d.refused_packets for d in trial.directions) / attempted)}"
+
+
+def _thread(thread: ThreadEvidence, duration_ns: int) -> str:
+    waited = percent(thread.wait_ns / duration_ns) if duration_ns else _ms(thread.wait_ns)
+    return f"{thread.owner} {thread.thread} waited {waited}, {count(thread.involuntary_switches)} involuntary switches"
+
+
+def _distance(distance: CoreDistance | None) -> str:
+    return "unknown" if distance is None else f"{distance.median_ns:.0f} ns ({distance.band})"
+
+
+def _us(value_ns: int) -> str:
+    return f"{value_ns / 1e3:g} µs"
+
+
+def _ms(value_ns: int) -> str:
+    return "0" if value_ns == 0 else f"{value_ns / 1e6:.3g} ms"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The grid of terminal tables: a row a switch (by chain length), figures in columns, in parts where it is too wide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from rich import box
+from rich.console import JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from planebench.model.records import Direction
+from planebench.model.results import Result
+from planebench.report.glyphs import Glyphs
+from planebench.report.wording import frame_size
+
+T = TypeVar("T")
+
+Column = tuple[Direction, int]
+"""Direction mode and frame size in bytes."""
+
+
+def chunks(items: Sequence[T], fitting: int) -> list[Sequence[T]]:
+    """Parts of about equal length, none longer than ``fitting`` (but at least one item)."""
+    number = math.ceil(len(items) / max(1, fitting))
+    size = math.ceil(len(items) / number)
+    return [items[i : i + size] for i in range(0, len(items), size)]
+
+
+def column_of(result: Result) -> Column:
+    """The column of a result."""
+    return (result.point.direction, result.point.frame_size_bytes)
+
+
+def columns_of(results: Sequence[Result]) -> list[Column]:
+    """The columns of some results, in their order."""
+    return list(dict.fromkeys(column_of(r) for r in results))
+
+
+def column_title(column: Column, glyphs: Glyphs) -> str:
+    """``→ 64 B``."""
+    return f"{glyphs.arrow(column[0])} {frame_size(column[1])}"
+
+
+def row_name_width(results: Sequence[Result]) -> int:
+    """Characters that the widest row name takes, with its chain length."""
+    return max(len(r.point.switch) + (3 if r.point.chain_length else 0) for r in results)
+
+
+def bare_table(glyphs: Glyphs) -> Table:
+    """An empty table in the style of all tables."""
+    return Table(
+        box=box.SIMPLE_HEAD if glyphs.unicode else box.ASCII2, pad_edge=False, padding=(0, 1), header_style="dim"
+    )
+
+
+def new_table(results: Sequence[Result], glyphs: Glyphs, title: str = "switch") -> Table:
+    """A table with the columns that name a row."""
+    table = bare_table(glyphs)
+    if results[0].point.chain_length:
+        table.add_column("N", justify="right", no_wrap=True)
+    table.add_column(title, no_wrap=True, overflow="ellipsis" if glyphs.unicode else "crop")
+    return table
+
+
+def rows(results: Sequence[Result]) -> Iterator[tuple[list[Text], list[Result], bool]]:
+    """``(leading cells, results of the row, last of its chain length)``."""
+    keys = list(dict.fromkeys((r.point.chain_length, r.point.switch) for r in results))
+    for i, (chain, switch) in enumerate(keys):
+        starts, ends = i == 0 or keys[i - 1][0] != chain, i + 1 == len(keys) or keys[i + 1][0] != chain
+        lead = [Text(str(chain) if starts else "")] if chain else []
+        members = [r for r in results if (r.point.chain_length, r.point.switch) == (chain, switch)]
+        yield [*lead, Text(switch)], members, ends
+
+
+def column_tables(
+    results: Sequence[Result],
+    title: str,
+    cell: Callable[[Result], Text],
+    glyphs: Glyphs,
+    width: int,
+    cell_width: int,
+    justify: JustifyMethod = "right",
+) -> list[Table]:
+    """A cell for each result: rows are switches, columns direction x frame size; none for no results."""
+    if not results:
+        return []
+    name_width = max(len(title), row_name_width(results)) + 4
+    tables = []
+    for part in chunks(columns_of(results), (width - name_width) // (cell_width + 2)):
+        table = new_table(results, glyphs, title)
+        for column in part:
+            table.add_column(column_title(column, glyphs), justify=justify, no_wrap=True)
+        for lead, members, ends in rows(results):
+            by_column = {column_of(r): cell(r) for r in members}
+            table.add_row(*lead, *(by_column.get(column, Text("")) for column in part), end_section=ends)
+        tables.append(table)
+    return tables

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Terminal tables on what throughput rests on: where the tester limits, and the same at the other core distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from planebench.model.records import VerdictKind
+from planebench.model.results import Comparison, Result
+from planebench.report.cells import BEST
+from planebench.report.derived import level_with_first
+from planebench.report.glyphs import Glyphs
+from planebench.report.grid import column_of, column_tables
+from planebench.report.wording import cycles, estimate, mpps, percent
+from planebench.stats.ranking import counts, rank
+
+_LIMIT_WIDTH = 20
+
+
+def limit_tables(
+    results: Sequence[Result], comparisons: Sequence[Comparison], glyphs: Glyphs, width: int
+) -> list[Table]:
+    """Columns with a tester-limited throughput: busy share, cycles a packet, estimate. Green: fewest cycles."""
+    columns = {column_of(r) for r in results if r.verdict.kind is VerdictKind.TESTER_LIMITED and _known(r)}
+    members = [r for r in results if column_of(r) in columns and counts(r) and _known(r)]
+    leaders = {r.first.point for r in rank(results) if r.by == "cycles" and not level_with_first(r, comparisons)}
+
+    def cell(result: Result) -> Text:
+        parts = (
+            percent(result.switch_busy_share).rjust(4),
+            f"{cycles(result.switch_cycles_per_packet)} c".rjust(5),
+            estimate(result.capacity_estimate_pps),
+        )
+        return Text(glyphs.text(" ".join(parts).rstrip()), style=BEST if result.point in leaders else "")
+
+    return column_tables(members, "tester limits", cell, glyphs, width, _LIMIT_WIDTH, "left")
+
+
+def band_tables(results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:
+    """Throughput at the other core distance, with the number of trials; only points that have one."""
+    members = [r for r in results if r.other_bands]
+
+    def words(result: Result) -> str:
+        return ", ".join(f"{band.band} {mpps(band.throughput_pps)} ({band.trials})" for band in result.other_bands)
+
+    def cell(result: Result) -> Text:
+        return Text(glyphs.text(words(result)))
+
+    longest = max((len(words(r)) for r in members), default=0)
+
+    return column_tables(members, "other core distance", cell, glyphs, width, longest)
+
+
+def _known(result: Result) -> bool:
+    return result.switch_busy_share is not None or result.switch_cycles_per_packet is not None

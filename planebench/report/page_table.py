@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A table of the page as plain values: heads with the kind of their column, rows of cells. The template draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from planebench.model.records import Point, Verdict
+from planebench.report.wording import ARROWS, frame_size
+
+Kind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
+"""How a column is drawn. Cells of ``verdict`` are (kind, reasons), cells of ``two`` are (figure, small print)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a column."""
+
+    name: str
+    kind: Kind = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cell a column. ``out``: drawn pale, it does not count."""
+
+    cells: tuple[Any, ...]
+    out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """``note`` stands below; ``left_out`` is the number of rows that are not shown."""
+
+    caption: str
+    heads: tuple[Head, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+    left_out: int = 0
+
+
+def heads(names: Iterable[str], kind: Kind = "number") -> tuple[Head, ...]:
+    """Heads of one kind."""
+    return tuple(Head(name, kind) for name in names)
+
+
+def point_heads(points: Iterable[Point]) -> tuple[Head, ...]:
+    """Heads of the columns that name a point; N only where there are chains."""
+    chain = (Head("N", "number"),) if _chains(points) else ()
+    return (Head("switch", "switch"), *chain, Head("direction"), Head("frame"))
+
+
+def point_cells(point: Point, points: Iterable[Point]) -> tuple[Any, ...]:
+    """The cells under :func:`point_heads` of the same points."""
+    chain = (point.chain_length,) if _chains(points) else ()
+    return (point.switch, *chain, f"{ARROWS[point.direction]} {point.direction}", frame_size(point.frame_size_bytes))
+
+
+def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
+    """A cell of a column of verdicts."""
+    return verdict.kind.value, verdict.reasons
+
+
+def some(tables: Sequence[PageTable]) -> list[PageTable]:
+    """The tables that have rows: a section without data does not appear."""
+    return [table for table in tables if table.rows]
+
+
+def _chains(points: Iterable[Point]) -> bool:
+    return any(point.chain_length for point in points)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Back-to-back frames, RFC 9004: the longest burst that gets through without loss, and the buffer it implies."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.results import BurstSummary
+from planebench.search.ask import Measure
+from planebench.search.task import Finding, Task
+
+BURST_MIN_PACKETS = 16
+"""The fewest the tester can time."""
+BURST_FIRST_PACKETS = 1024
+BURST_GROWTH = 8
+"""The search goes up in such steps until a burst fails: a burst of seconds at an impossible rate tells nothing more."""
+BURST_MAX_S = 2.0
+BURST_WIDTH = 0.01
+"""Longest lossless and shortest lossy burst may differ by this share, or by one packet in each direction."""
+
+
+def b2b(measure: Measure, task: Task, found: Finding) -> None:
+    """The longest burst at the highest load, searched ``burst_repetitions`` times.
+
+    Bursts are searched with loss verification (RFC 9004 section 6.2): one fails when max(r) of it have lost.
+    """
+    flat_out = measure(task.flat_out())
+    throughput_pps = flat_out.throughput_pps
+    rate = found.max_load_pps = task.max_load_pps(lambda ask: flat_out)
+    longest: list[int] = []
+    for _ in range(task.settings.burst_repetitions):
+        packets = _longest(measure, task, rate)
+        if packets is None:
+            found.verdict = Verdict(VerdictKind.VALID, (_not_applicable(rate, throughput_pps),))
+            return
+        longest.append(packets)
+        found.burst = summarise(longest, rate, throughput_pps)
+    if not any(longest):
+        found.remarks += (f"not even a burst of {BURST_MIN_PACKETS} frames at {rate / 1e6:.6g} Mpps gets through",)
+
+
+def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> BurstSummary:
+    """RFC 9004 section 6.4: the implied buffer time is average burst / rate within it; corrected, it is
+
+    implied x (1 - throughput / rate): what was forwarded while the burst came in needed no buffer.
+    """
+    mean = statistics.fmean(packets)
+    return BurstSummary(
+        rate_pps=rate_pps,
+        mean_packets=mean,
+        min_packets=min(packets),
+        max_packets=max(packets),
+        stddev_packets=statistics.stdev(packets) if len(packets) > 1 else 0.0,
+        repetitions=len(packets),
+        buffer_ns=mean / rate_pps * max(0.0, 1 - throughput_pps / rate_pps) * 1e9,
+    )
+
+
+def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
+    """The longest burst without loss, in packets as sent; 0 if there is none, None if even the longest allowed is."""
+    n = task.senders
+    limit = round(rate_pps * BURST_MAX_S / n)
+    low, longest = max(1, BURST_MIN_PACKETS // n) - 1, 0
+    high = min(limit, BURST_FIRST_PACKETS // n)
+    while (passed := _passes(measure, task, rate_pps, high * n)) is not None:
+        if high == limit:
+            return None
+        low, longest, high = high, passed, min(limit, high * BURST_GROWTH)
+    while high - low > max(1, BURST_WIDTH * high):
+        middle = min(high - 1, max(low + 1, round(math.sqrt(max(low, 1) * high))))
+        passed = _passes(measure, task, rate_pps, middle * n)
+        if passed is None:
+            high = middle
+        else:
+            low, longest = middle, passed
+    return longest
+
+
+def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int | None:
+    """How many packets were sent in a burst of which none was lost, in one of max(r) tries; None if all lost."""
+    for _ in range(task.settings.max_r):
+        trial = measure(task.ask(rate_pps, _duration_s(packets, rate_pps), goal=0.0))
+        if trial.loss_ratio == 0:
+            return _sent(trial)
+    return None
+
+
+def _duration_s(packets: int, rate_pps: float) -> float:
+    """The nanosecond in which the last packet is due, and a half: cutting it to whole ones must not cost a packet."""
+    return (math.ceil(packets / rate_pps * 1e9) + 0.5) / 1e9
+
+
+def _sent(trial: Trial) -> int:
+    return sum(d.offered_packets for d in trial.directions)
+
+
+def _not_applicable(rate_pps: float, throughput_pps: float) -> str:
+    return (
+        f"does not apply: {BURST_MAX_S:g} s at {rate_pps / 1e6:.6g} Mpps, the highest load, are forwarded without "
+        f"loss (flat out {throughput_pps / 1e6:.6g} Mpps), so nothing has to be buffered"
+    )

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The trial log as what answers a search: which trial is the answer to an ask, and when to stop asking."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.search.ask import Ask
+from planebench.search.facts import aggregate_pps, explained_by_gaps, is_flat_out, is_stretched
+
+TRIES_MAX = 8
+"""A load that was tried so often in a row without a trial that counts ends the search."""
+
+EXCUSES_MAX = 5
+"""So many trials of a load that miss the goal by no more than gaps of the pollers explain are passed over: the next may
+be free of gaps. Then they are taken as they are, and the result says what bounds it."""
+
+RATE_TOLERANCE = 1e-6
+DURATION_TOLERANCE = 0.01
+
+
+class Unanswered(Exception):
+    """The log does not hold the answer: ``ask`` is the next trial to measure."""
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(str(ask))
+        self.ask = ask
+
+
+class GaveUp(Exception):
+    """The search cannot go on; ``verdict`` says why."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__("; ".join(verdict.reasons))
+        self.verdict = verdict
+
+
+class TrialLog:
+    """The trials of one point in the order in which they were measured, and which of them one search has used."""
+
+    def __init__(self, trials: Sequence[Trial], band: str | None) -> None:
+        self._trials = [t for t in trials if t.role in ("r_plus", "search")]
+        self._band = band
+        self._used: set[int] = set()
+        self.used: list[Trial] = []
+
+    def measure(self, ask: Ask) -> Trial:
+        """The first trial of this load and duration that counts, is not used yet, and has no excuse.
+
+        Raises Unanswered where there is none, GaveUp after TRIES_MAX in a row that do not count.
+        """
+        tries: list[Trial] = []
+        excused = 0
+        for i, trial in enumerate(self._trials):
+            if not _fits(trial, ask):
+                continue
+            if i in self._used:
+                tries.clear()
+            elif self._counts(trial, ask):
+                if excused == EXCUSES_MAX or not _excused(trial, ask):
+                    return self._use(i)
+                excused += 1
+            else:
+                tries.append(trial)
+        if len(tries) >= TRIES_MAX:
+            raise GaveUp(_gave_up(ask, tries))
+        raise Unanswered(ask)
+
+    def repetition(self, ask: Ask) -> Trial:
+        """The last trial of this repetition of R+, whatever it is worth: statistics choose. Raises Unanswered."""
+        for i in reversed(range(len(self._trials))):
+            if self._trials[i].role == "r_plus" and self._trials[i].repetition == ask.repetition:
+                return self._use(i)
+        raise Unanswered(ask)
+
+    def _use(self, i: int) -> Trial:
+        self._used.add(i)
+        self.used.append(self._trials[i])
+        return self._trials[i]
+
+    def _counts(self, trial: Trial, ask: Ask) -> bool:
+        if self._band is not None and trial.band != self._band:
+            return False
+        if ask.load_pps is None:
+            return trial.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
+        return trial.verdict.kind is VerdictKind.VALID and not is_stretched(trial)
+
+
+def _excused(trial: Trial, ask: Ask) -> bool:
+    return ask.goal is not None and trial.loss_ratio > ask.goal and explained_by_gaps(trial)
+
+
+def _fits(trial: Trial, ask: Ask) -> bool:
+    wanted_ns = ask.duration_s * 1e9
+    if abs(trial.intended_duration_ns - wanted_ns) > DURATION_TOLERANCE * wanted_ns:
+        return False
+    if ask.load_pps is None:
+        return is_flat_out(trial)
+    load = aggregate_pps(trial)
+    return load is not None and abs(load - ask.load_pps) <= RATE_TOLERANCE * ask.load_pps
+
+
+def _gave_up(ask: Ask, tries: Sequence[Trial]) -> Verdict:
+    load = "flat out" if ask.load_pps is None else f"at {ask.load_pps / 1e6:.6g} Mpps"
+    kinds = Counter(_worth(t) for t in tries)
+    said = ", ".join(f"{count} {what}" for what, count in sorted(kinds.items()))
+    invalid = all(t.verdict.kind is VerdictKind.INVALID for t in tries)
+    kind = VerdictKind.INVALID if invalid else VerdictKind.DISTURBED
+    reason = f"gave up {load}, {ask.duration_s:g} s: none of {len(tries)} tries in a row counts ({said})"
+    return Verdict(kind, (reason, *tries[-1].verdict.reasons[:1]))
+
+
+def _worth(trial: Trial) -> str:
+    """Why a trial does not count, in two words."""
+    if trial.verdict.kind is not VerdictKind.VALID:
+        return trial.verdict.kind.value
+    if trial.load.pps_per_direction is not None and is_stretched(trial):
+        return "stretched"
+    return f"in band {trial.band or 'unknown'}"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every search there is: its name, what it follows, and the function that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planebench.search import deviations, mlr
+from planebench.search.ask import Measure, SearchSettings
+from planebench.search.burst import b2b
+from planebench.search.curve import curve
+from planebench.search.saturating import r_plus
+from planebench.search.task import Finding, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A search. ``search`` fills a Finding, ``deviations`` says in what it departs from ``standard``."""
+
+    name: str
+    title: str
+    standard: str
+    description: str
+    search: Callable[[Measure, Task, Finding], None]
+    deviations: Callable[[SearchSettings], tuple[str, ...]]
+
+
+_ALL = (
+    Method(
+        "r_plus",
+        "R+",
+        "Zhang et al., CoNEXT 2019",
+        "mean rate forwarded while the generator offers its maximum, losses ignored",
+        r_plus,
+        deviations.none,
+    ),
+    Method(
+        "ndr",
+        "NDR",
+        "MLRsearch (draft-ietf-bmwg-mlrsearch), goals of FD.io CSIT",
+        "highest load at which at least half of 21 trials lose nothing",
+        mlr.ndr,
+        deviations.of_ndr,
+    ),
+    Method(
+        "pdr",
+        "PDR",
+        "MLRsearch (draft-ietf-bmwg-mlrsearch), goals of FD.io CSIT",
+        "highest load at which at least half of 21 trials lose no more than 0.5 %",
+        mlr.pdr,
+        deviations.of_pdr,
+    ),
+    Method(
+        "rfc2544",
+        "RFC 2544 throughput",
+        "RFC 2544 section 26.1",
+        "highest load of which one trial of 60 s loses nothing",
+        mlr.rfc2544,
+        deviations.of_rfc2544,
+    ),
+    Method(
+        "bswlv",
+        "Binary search with loss verification",
+        "ETSI GS NFV-TST 009 section 12.3.3",
+        "highest load of which one of max(r) trials loses nothing",
+        mlr.bswlv,
+        deviations.of_bswlv,
+    ),
+    Method(
+        "curve",
+        "Loss-rate curve",
+        "RFC 2544 section 26.3",
+        "loss ratio from the highest load down in steps of 10 %, until two trials lose nothing",
+        curve,
+        deviations.of_curve,
+    ),
+    Method(
+        "b2b",
+        "Back-to-back frames",
+        "RFC 9004",
+        "longest burst at the highest load that loses nothing, and the buffer it implies",
+        b2b,
+        deviations.of_b2b,
+    ),
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in _ALL}
+"""By name, in the order of METHOD_NAMES."""

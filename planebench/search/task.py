@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a method is given, and what it has found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planebench.model.records import Point, Trial, Verdict, VerdictKind
+from planebench.model.results import BurstSummary, CurvePoint
+from planebench.search.ask import Ask, Measure, SearchSettings
+from planebench.search.facts import aggregate_pps, is_flat_out, is_stretched
+from planebench.search.log import GaveUp
+
+MAX_LOAD_FACTOR = 1.25
+"""The highest load of a search, of what was forwarded flat out."""
+
+CAP_FACTOR = 0.98
+"""The highest load of a search, of what the tester sent when it fell short."""
+CAP_TRIES = 2
+"""A tester that falls short once had a bad moment; this often at one load, and it cannot do that load."""
+CAP_DURATION_MIN_NS = 10_000_000
+"""Shorter trials say too little of what the tester can keep up."""
+CAP_LOADS_MAX = 8
+"""A tester that falls short at so many loads, each below the one before, does not pace at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One search on one point. ``cap_pps`` is the most the tester can do, where it fell short."""
+
+    settings: SearchSettings
+    point: Point
+    cap_pps: float | None = None
+
+    @property
+    def senders(self) -> int:
+        """How many directions send."""
+        return 2 if self.point.direction == "bidirectional" else 1
+
+    def whole(self, pps: float) -> float:
+        """An aggregate load of whole packets a second in each direction: stored loads then compare exactly."""
+        return float(max(1, round(pps / self.senders)) * self.senders)
+
+    def ask(self, load_pps: float, duration_s: float, goal: float | None = None) -> Ask:
+        """A paced trial, at a load of whole packets; ``goal`` is the loss ratio that is forgiven."""
+        return Ask(self.whole(load_pps), duration_s, goal=goal)
+
+    def flat_out(self) -> Ask:
+        """The saturating trial that searches start with; those of R+ answer it."""
+        return Ask(None, self.settings.r_plus_duration_s)
+
+    def max_load_pps(self, measure: Measure) -> float:
+        """The highest load of the search: as set, or MAX_LOAD_FACTOR x what is forwarded flat out; within the cap."""
+        pps = self.settings.max_load_pps
+        if pps is None:
+            pps = MAX_LOAD_FACTOR * measure(self.flat_out()).throughput_pps
+        return self.whole(pps if self.cap_pps is None else min(pps, self.cap_pps))
+
+
+@dataclass(slots=True)
+class Finding:
+    """What a method knows so far; the method fills it as it goes, so that an interrupted one has said what it can.
+
+    ``loss_ratio`` is what the goal allows. ``verdict`` is set where the method itself judges; ``remarks`` go with a
+    valid one.
+    """
+
+    lower_pps: float | None = None
+    upper_pps: float | None = None
+    conditional_pps: float | None = None
+    max_load_pps: float | None = None
+    loss_ratio: float = 0.0
+    curve: tuple[CurvePoint, ...] = ()
+    burst: BurstSummary | None = None
+    verdict: Verdict | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
+    """CAP_FACTOR x the lowest rate the tester reached where it fell short of a paced load; None if it never did.
+
+    A load counts after CAP_TRIES trials that fell short, and if no trial shows that the tester can do it.
+    Raises GaveUp where the tester falls short at every load.
+    """
+    short: dict[float, list[float]] = {}
+    proven_pps = 0.0
+    for trial in trials:
+        load = aggregate_pps(trial)
+        if load is None or not _tells_of_tester(trial, band):
+            continue
+        if trial.verdict.kind is VerdictKind.TESTER_LIMITED or is_stretched(trial):
+            short.setdefault(load, []).append(trial.offered_pps)
+        else:
+            proven_pps = max(proven_pps, load)
+    beyond = {load: rates for load, rates in short.items() if load > proven_pps and len(rates) >= CAP_TRIES}
+    if len(beyond) >= CAP_LOADS_MAX:
+        reason = f"the tester fell short at {len(beyond)} loads, the lowest {min(beyond) / 1e6:.6g} Mpps: it keeps none"
+        raise GaveUp(Verdict(VerdictKind.TESTER_LIMITED, (reason,)))
+    return CAP_FACTOR * min(rate for rates in beyond.values() for rate in rates) if beyond else None
+
+
+def _tells_of_tester(trial: Trial, band: str | None) -> bool:
+    return (
+        trial.role == "search"
+        and not is_flat_out(trial)
+        and trial.intended_duration_ns >= CAP_DURATION_MIN_NS
+        and trial.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
+        and (band is None or trial.band == band)
+    )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What chance decides in one trial. Everything is drawn every time, in one order: a key changes only what it says."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.records import Point
+from planebench.sim.spec import SimSpec
+
+Band = Literal["near", "far"]
+
+CAPACITY_FLOOR = 0.05
+"""However bad the luck, this share of the capacity is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The luck of one trial. ``rng`` is for what needs many draws: latency."""
+
+    capacity_pps: float
+    stalls: bool
+    disturbed: bool
+    dies: bool
+    before: Band
+    after: Band
+    rng: random.Random
+
+
+def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
+    """The luck of the ``n``-th trial of a point, in the ``start``-th life of the switch. Same arguments, same luck."""
+    rng = random.Random(f"{seed}/{point.point_id}/{start}/{n}")
+    noise, stall, disturbed, dies, far, change = (rng.gauss(0.0, 1.0), *(rng.random() for _ in range(5)))
+    before: Band = "far" if far < spec.far_share else "near"
+    changes = change < spec.band_change_share
+    after: Band = "far" if changes else before
+    capacity = spec.capacity * max(CAPACITY_FLOOR, 1 + spec.noise * noise)
+    capacity *= _mode_ratio(spec, seed, point, start)
+    ratios = [spec.far_ratio if band == "far" else 1.0 for band in ("near" if changes else before, after)]
+    return Draw(
+        capacity_pps=capacity * sum(ratios) / 2,
+        stalls=stall < spec.stall_share,
+        disturbed=disturbed < spec.disturbed_share,
+        dies=dies < spec.dies_share,
+        before="near" if changes else before,
+        after=after,
+        rng=rng,
+    )
+
+
+def _mode_ratio(spec: SimSpec, seed: int, point: Point, start: int) -> float:
+    """The hidden mode is the start's, not the trial's or the point's: memory placement, address hashing."""
+    rng = random.Random(f"{seed}/{point.switch}/{start}/mode")
+    return spec.modes if rng.random() < spec.mode_share else 1.0

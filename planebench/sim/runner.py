@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs trials on a simulated switch, as fast as it can count; every trial is judged as a real one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from planebench.measure.trial import TrialRequest, with_verdict
+from planebench.model.records import (
+    CoreDistance,
+    DirectionCounts,
+    Evidence,
+    SwitchCycles,
+    ThreadEvidence,
+    Trial,
+    Verdict,
+    VerdictKind,
+)
+from planebench.sim.draw import Band, Draw, draw
+from planebench.sim.flow import DISTURBED_SHARE, Ledger, account
+from planebench.sim.latency import latency_record
+from planebench.sim.spec import SimSpec
+
+DISTANCE_NS: dict[Band, float] = {"near": 62.0, "far": 261.0}
+SWITCH_CPU, TESTER_CPU = 0, 1
+
+
+class SimRunner:
+    """A simulated switch that is up. Same spec, seed and past: same trials, but for the time of day.
+
+    ``past`` are the trials that this switch has behind it: a resumed run goes on as one that never stopped.
+    """
+
+    shared = False
+
+    def __init__(
+        self, spec: SimSpec, seed: int = 1, past: Sequence[Trial] = (), now: Callable[[], str] | None = None
+    ) -> None:
+        self.spec = spec
+        self._seed = seed
+        self._starts = 0
+        self._done = Counter(t.point.point_id for t in past)
+        self._now = now or _now
+
+    def run(self, request: TrialRequest) -> Trial:
+        """One trial. Never raises; a switch that dies makes an invalid trial."""
+        start = max(request.start, self._starts)
+        luck = draw(self.spec, self._seed, request.point, start, self._done[request.point.point_id])
+        self._done[request.point.point_id] += 1
+        if luck.dies:
+            return dataclasses.replace(self._died(request), start=start)
+        flows = request.flows()
+        ledger = account(self.spec, luck, flows, request.load.pps_per_direction, request.duration_s)
+        return with_verdict(dataclasses.replace(self._trial(request, luck, ledger), start=start))
+
+    def restart(self) -> None:
+        """Start the switch anew: it may fall into its other mode."""
+        self._starts += 1
+
+    def band(self) -> str | None:
+        """Which band the next trial is in is left to chance, so there is none to tell."""
+        return None
+
+    def stop(self) -> None:
+        """There is nothing to end."""
+
+    def _trial(self, request: TrialRequest, luck: Draw, ledger: Ledger) -> Trial:
+        probes = round(request.probe_rate_pps * request.duration_s * len(ledger.directions))
+        load_pps = ledger.offered_packets * 1e9 / ledger.duration_ns
+        return Trial(
+            index=0,
+            point=request.point,
+            role=request.role,
+            load=request.load,
+            intended_duration_ns=int(request.duration_s * 1e9),
+            offered_duration_ns=ledger.duration_ns,
+            started_at=self._now(),
+            directions=ledger.directions,
+            verdict=Verdict(VerdictKind.VALID),
+            evidence=_evidence(luck, ledger),
+            switch=self._cycles(luck, ledger),
+            latency=latency_record(self.spec, luck.rng, probes, load_pps, luck.capacity_pps)
+            if probes and self.spec.latency_us
+            else None,
+            repetition=request.repetition,
+            search=request.search,
+        )
+
+    def _cycles(self, luck: Draw, ledger: Ledger) -> SwitchCycles:
+        """The clock is such that the switch is always busy at its capacity; in the far band a packet costs more."""
+        if not self.spec.cycles:
+            return SwitchCycles(drops=ledger.drops)
+        total = round(self.spec.capacity * self.spec.cycles * ledger.duration_ns / 1e9)
+        taken = ledger.offered_packets - sum(n for cause, n in ledger.drops.items() if cause.endswith(":rx_missed"))
+        busy = min(total, round(taken * self.spec.cycles * self.spec.capacity / luck.capacity_pps))
+        return SwitchCycles(busy_cycles=busy, idle_cycles=total - busy, packets=taken, drops=ledger.drops)
+
+    def _died(self, request: TrialRequest) -> Trial:
+        return Trial(
+            index=0,
+            point=request.point,
+            role=request.role,
+            load=request.load,
+            intended_duration_ns=int(request.duration_s * 1e9),
+            offered_duration_ns=0,
+            started_at=self._now(),
+            directions=tuple(DirectionCounts(flow.name, 0, 0, 0) for flow in request.flows()),
+            verdict=Verdict(VerdictKind.INVALID, (f"{self.spec.name} died (simulated)",)),
+            repetition=request.repetition,
+            search=request.search,
+        )
+
+
+def _evidence(luck: Draw, ledger: Ledger) -> Evidence:
+    wait_ns = int(DISTURBED_SHARE * ledger.duration_ns) if luck.disturbed else 0
+    run_ns, switches = ledger.duration_ns - wait_ns, 14 if luck.disturbed else 0
+    return Evidence(
+        threads=(
+            ThreadEvidence("switch", "sim", SWITCH_CPU, run_ns, wait_ns, switches),
+            ThreadEvidence("tester", "sim-tester", TESTER_CPU, ledger.duration_ns, 0, 0),
+        ),
+        distance_before=CoreDistance(DISTANCE_NS[luck.before], luck.before),
+        distance_after=CoreDistance(DISTANCE_NS[luck.after], luck.after),
+        tester_busy_share=0.8,
+    )
+
+
+def _now() -> str:
+    """RFC 3339 UTC, in milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

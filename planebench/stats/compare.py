@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""b against a: switch against switch in one run, or run against run. The rules are docs/design/results.md."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import get_args
+
+from planebench.model.records import Point, Trial
+from planebench.model.results import Comparison, Metric, Result, SearchResult
+from planebench.model.run import Run
+from planebench.stats.choose import LIMITED, VALID, Choice, choose
+from planebench.stats.effect import MIN_EFFECT, MIN_TRIALS, Effect, median_effect, percentile_effect, with_bounds
+from planebench.stats.latency import mean_intended_pps, trial_counts
+from planebench.stats.must_match import MUST_MATCH, differing_facts
+from planebench.stats.ranking import COUNTING
+from planebench.stats.results import derive_results
+from planebench.stats.two_bands import two_bands
+
+__all__ = [
+    "METRICS",
+    "MIN_EFFECT",
+    "MUST_MATCH",
+    "NotCompared",
+    "Outcome",
+    "compare_runs",
+    "compare_switches",
+    "differing_facts",
+    "runs_compared",
+    "switches_compared",
+]
+
+SEARCH_NOTE = "one search each: the interval is what its bounds allow, not one of 95 %"
+METRICS: tuple[Metric, ...] = get_args(Metric)
+FLAT_OUT: tuple[Metric, ...] = ("throughput", "cycles_per_packet")
+SEARCHES: tuple[Metric, ...] = ("ndr", "pdr")
+PERCENTILES: Mapping[Metric, float] = {"latency_p50": 0.50, "latency_p99": 0.99}
+
+LOADS_DIFFER = 0.01
+"""Latency loads are shares of each one's own R+: beyond this difference in packets per second the note says so."""
+
+_OTHER_BANDS = ("near", "far", "same", None)
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """What could not be compared, and why. ``b`` is empty where only ``a`` has the point."""
+
+    a: str
+    b: str
+    point: str
+    metrics: tuple[Metric, ...]
+    reason: str
+    load: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The comparisons, and what was left out."""
+
+    comparisons: tuple[Comparison, ...]
+    skipped: tuple[NotCompared, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a comparison at one point. ``name`` is what the reader sees."""
+
+    name: str
+    result: Result
+    trials: tuple[Trial, ...]
+
+    @property
+    def usable_bands(self) -> frozenset[str | None]:
+        return frozenset(t.band for t in self.saturating if t.verdict.kind in (VALID, LIMITED))
+
+    @property
+    def saturating(self) -> tuple[Trial, ...]:
+        return tuple(t for t in self.trials if t.role == "r_plus")
+
+
+Found = Iterator[Comparison | NotCompared]
+
+
+def compare_switches(run: Run) -> tuple[Comparison, ...]:
+    """Every pair of switches at each cell of the matrix; ``a`` is the one that the header names first."""
+    return switches_compared(run).comparisons
+
+
+def compare_runs(a: Run, b: Run) -> tuple[Comparison, ...]:
+    """The same switch at the same point in both runs. Whether the runs may be compared: :func:`differing_facts`."""
+    return runs_compared(a, b).comparisons
+
+
+def switches_compared(run: Run) -> Outcome:
+    """As :func:`compare_switches`, with what was left out."""
+    cells: dict[Point, list[_Side]] = {}
+    for point, side in _sides(run).items():
+        cells.setdefault(replace(point, switch=""), []).append(side)
+    return _outcome(found for sides in cells.values() for pair in combinations(sides, 2) for found in _compare(*pair))
+
+
+def runs_compared(a: Run, b: Run) -> Outcome:
+    """As :func:`compare_runs`, with what was left out: also points that only one of the runs has."""
+    sides_a, sides_b = _sides(a, a.header.run_id), _sides(b, b.header.run_id)
+    alone = [
+        side for mine, other in ((sides_a, sides_b), (sides_b, sides_a)) for p, side in mine.items() if p not in other
+    ]
+    outcome = _outcome(found for p, side in sides_a.items() if p in sides_b for found in _compare(side, sides_b[p]))
+    only = tuple(NotCompared(s.name, "", _cell(s), METRICS, "the other run does not have it") for s in alone)
+    return Outcome(outcome.comparisons, (*outcome.skipped, *only))
+
+
+def _sides(run: Run, run_id: str = "") -> dict[Point, _Side]:
+    by_point: dict[Point, list[Trial]] = {}
+    for trial in run.trials:
+        by_point.setdefault(trial.point, []).append(trial)
+    suffix = f"@{run_id}" if run_id else ""
+    results = derive_results(run)
+    return {r.point: _Side(r.point.switch + suffix, r, tuple(by_point[r.point])) for r in results}
+
+
+def _outcome(found: Iterable[Comparison | NotCompared]) -> Outcome:
+    everything = tuple(found)
+    comparisons = tuple(c for c in everything if isinstance(c, Comparison))
+    return Outcome(comparisons, tuple(s for s in everything if isinstance(s, NotCompared)))
+
+
+def _compare(a: _Side, b: _Side) -> Found:
+    yield from _flat_out(a, b)
+    for method in SEARCHES:
+        yield from _search(method, a, b)
+    yield from _latency(a, b)
+
+
+def _flat_out(a: _Side, b: _Side) -> Found:
+    """Throughput, and cycles a packet where both know them, of the trials that count in the band that both have."""
+    common = a.usable_bands & b.usable_bands
+    if not common:
+        yield _left_out(a, b, FLAT_OUT, _why_no_band(a, b, a.usable_bands, b.usable_bands))
+        return
+    band = _preferred(a, b, common)
+    chosen = choose(a.saturating, band), choose(b.saturating, band)
+    yield _throughput(a, b, *chosen)
+    cycles_a, cycles_b = _cycles(chosen[0]), _cycles(chosen[1])
+    if cycles_a and cycles_b:
+        limited = [letter for letter, c in zip("ab", chosen, strict=True) if c.verdict.kind is LIMITED]
+        note = f"{' and '.join(limited)} not saturated" if limited else ""
+        effect, n = median_effect(cycles_a, cycles_b), (len(cycles_a), len(cycles_b))
+        yield _comparison("cycles_per_packet", a, b, n, effect, band, (note, _too_few(*n)))
+
+
+def _cycles(choice: Choice) -> list[float]:
+    return [c for t in choice.trials if (c := t.switch.cycles_per_packet)]
+
+
+def _throughput(a: _Side, b: _Side, chosen_a: Choice, chosen_b: Choice) -> Comparison:
+    rates_a, rates_b = ([t.throughput_pps for t in chosen.trials] for chosen in (chosen_a, chosen_b))
+    bound_a, bound_b = (chosen.verdict.kind is LIMITED for chosen in (chosen_a, chosen_b))
+    notes = _bound_notes(bound_a, bound_b)
+    for letter, chosen, rates in (("a", chosen_a, rates_a), ("b", chosen_b, rates_b)):
+        if (bands := two_bands(rates)) is not None:
+            notes.append(f"{letter}: {bands.words(chosen.band, [t.start for t in chosen.trials])}")
+    notes.append(_too_few(len(rates_a), len(rates_b)))
+    effect = with_bounds(median_effect(rates_a, rates_b), bound_a, bound_b)
+    return _comparison("throughput", a, b, (len(rates_a), len(rates_b)), effect, chosen_a.band, notes)
+
+
+def _comparison(
+    metric: Metric,
+    a: _Side,
+    b: _Side,
+    trials: tuple[int, int],
+    effect: Effect,
+    band: str | None,
+    notes: Iterable[str] = (),
+    load: str = "",
+) -> Comparison:
+    """A comparison with the notes that every one needs."""
+    unknown = "core distance unknown" if band is None else ""
+    return Comparison(
+        a=a.name,
+        b=b.name,
+        point=_cell(a),
+        metric=metric,
+        ratio=effect.ratio,
+        low=effect.low,
+        high=effect.high,
+        distinguishable=effect.distinguishable,
+        trials_a=trials[0],
+        trials_b=trials[1],
+        load=load,
+        band=band,
+        note="; ".join(note for note in (*notes, unknown) if note),
+    )
+
+
+def _search(method: Metric, a: _Side, b: _Side) -> Found:
+    """Two searches: the ratio of their lower bounds, told apart where their bounds do not meet."""
+    found_a, found_b = _searched(method, a), _searched(method, b)
+    if found_a is None or found_b is None:
+        return
+    for side, found in ((a, found_a), (b, found_b)):
+        if not found.complete or found.verdict.kind not in COUNTING or not found.lower_pps:
+            reasons = f": {'; '.join(found.verdict.reasons)}" if found.verdict.reasons else ""
+            yield _left_out(a, b, (method,), f"the search of {side.name} came to no figure{reasons}")
+            return
+    if found_a.band != found_b.band:
+        yield _left_out(a, b, (method,), _why_no_band(a, b, (found_a.band,), (found_b.band,)))
+        return
+    effect, trials = _search_effect(found_a, found_b), (len(found_a.trials), len(found_b.trials))
+    bounds = _bound_notes(*(found.verdict.kind is LIMITED for found in (found_a, found_b)))
+    yield _comparison(method, a, b, trials, effect, found_a.band, (SEARCH_NOTE, *bounds))
+
+
+def _search_effect(a: SearchResult, b: SearchResult) -> Effect:
+    """The extremes that the bounds allow; open where no upper bound of the switch is known."""
+    lower_a, lower_b = a.lower_pps or 0.0, b.lower_pps or 0.0
+    upper_a, upper_b = (None if s.verdict.kind is LIMITED else s.upper_pps for s in (a, b))
+    low = lower_b / upper_a if upper_a else None
+    high = upper_b / lower_a if upper_b else None
+    ratio = lower_b / lower_a
+    apart = (low is not None and low > 1) or (high is not None and high < 1)
+    return Effect(ratio, low, high, apart and abs(ratio - 1) >= MIN_EFFECT)
+
+
+def _searched(method: str, side: _Side) -> SearchResult | None:
+    return next((s for s in side.result.searches if s.method == method), None)
+
+
+def _latency(a: _Side, b: _Side) -> Found:
+    """p50 and p99 at each load that both have, of valid trials of one band."""
+    loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
+    for load in loads_a:
+        if load in loads_b:
+            yield from _latency_at(load, a, b)
+
+
+def _latency_at(load: str, a: _Side, b: _Side) -> Found:
+    trials_a, trials_b = (_latency_trials(side, load) for side in (a, b))
+    bands_a, bands_b = (frozenset(t.band for t in trials) for trials in (trials_a, trials_b))
+    common = bands_a & bands_b
+    if not common:
+        yield _left_out(a, b, tuple(PERCENTILES), _why_no_band(a, b, bands_a, bands_b), load)
+        return
+    band = _preferred(a, b, common)
+    chosen = choose(trials_a, band, (VALID,)), choose(trials_b, band, (VALID,))
+    counts = trial_counts(chosen[0]), trial_counts(chosen[1])
+    n_a, n_b = len(counts[0]), len(counts[1])
+    note = _loads_note(*(mean_intended_pps(choice.trials) for choice in chosen))
+    for metric, share in PERCENTILES.items():
+        effect = percentile_effect(*counts, share)
+        yield _comparison(metric, a, b, (n_a, n_b), effect, band, (note, _too_few(n_a, n_b)), load)
+
+
+def _latency_trials(side: _Side, load: str) -> list[Trial]:
+    """The valid latency trials at a load of which a probe came back."""
+    at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load and t.verdict.kind is VALID)
+    return [t for t in at_load if t.latency is not None and t.latency.probes_received]
+
+
+def _preferred(a: _Side, b: _Side, common: Collection[str | None]) -> str | None:
+    """The band of the results first: the one that their run is compared in."""
+    return next(band for band in (a.result.band, b.result.band, *_OTHER_BANDS) if band in common)
+
+
+def _loads_note(pps_a: float, pps_b: float) -> str:
+    if abs(pps_b - pps_a) <= LOADS_DIFFER * max(pps_a, pps_b):
+        return ""
+    return f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps"
+
+
+def _bound_notes(a_is_bound: bool, b_is_bound: bool) -> list[str]:
+    """Notes say a and b, as verdicts do: names of runs are long."""
+    if a_is_bound and b_is_bound:
+        return ["a and b are lower bounds (tester-limited)"]
+    return [f"{'a' if a_is_bound else 'b'} is a lower bound (tester-limited)"] if a_is_bound or b_is_bound else []
+
+
+def _too_few(n_a: int, n_b: int) -> str:
+    if min(n_a, n_b) >= MIN_TRIALS:
+        return ""
+    return "one trial each" if n_a == n_b == 1 else f"{n_a} and {n_b} trials, {MIN_TRIALS} each are needed"
+
+
+def _why_no_band(a: _Side, b: _Side, bands_a: Collection[str | None], bands_b: Collection[str | None]) -> str:
+    for side, bands in ((a, bands_a), (b, bands_b)):
+        if not bands:
+            return f"no trial of {side.name} counts"
+    where_a, where_b = (" and ".join(sorted(_band(band) for band in bands)) for bands in (bands_a, bands_b))
+    return f"no common band: {a.name} was measured in {where_a}, {b.name} in {where_b}"
+
+
+def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
+    return NotCompared(a.name, b.name, _cell(a), metrics, why, load)
+
+
+def _band(band: str | None) -> str:
+    return "an unknown band" if band is None else f"the {band} band"
+
+
+def _cell(side: _Side) -> str:
+    """The point without its switch, readable."""
+    return replace(side.result.point, switch="").point_id.lstrip("/")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two samples, one ratio, and whether it can be told from 1. "Not distinguishable" is a valid answer."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import comb
+
+import numpy as np
+
+from planebench.stats.histogram import Counts, merge_counts, percentile_ns, resampled_percentiles_ns
+from planebench.stats.intervals import Interval, median_ratio_interval, percentile_interval
+
+MIN_TRIALS = 3
+"""On each side; below it no interval is given and nothing is told apart."""
+MIN_EFFECT = 0.01
+"""Differences below 1 % are below what placement and page colouring do (METHODOLOGY)."""
+ALPHA = 0.05
+"""Of the exact two-sided Mann-Whitney test, where the samples are large enough to reach it."""
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """b / a with its bootstrap interval of 95 %; a side of it is None with too few trials, or where it is open."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    distinguishable: bool
+
+
+def median_effect(a: Sequence[float], b: Sequence[float], seed: int = 1) -> Effect:
+    """Ratio of medians of two samples of positive values; neither may be empty."""
+    ratio = statistics.median(b) / statistics.median(a)
+    enough = min(len(a), len(b)) >= MIN_TRIALS
+    return _effect(ratio, median_ratio_interval(a, b, seed=seed) if enough else None, a, b)
+
+
+def percentile_effect(a: Sequence[Counts], b: Sequence[Counts], share: float, seed: int = 1) -> Effect:
+    """Ratio of one percentile of merged histograms, one a trial, each with a sample; bootstrap over trials."""
+    ratio = percentile_ns(merge_counts(b), share) / percentile_ns(merge_counts(a), share)
+    if min(len(a), len(b)) < MIN_TRIALS:
+        return Effect(ratio, None, None, False)
+    below, above = (
+        resampled_percentiles_ns(side, share, np.random.default_rng([seed, i]), RESAMPLES)
+        for i, side in enumerate((a, b))
+    )
+    each_a, each_b = ([percentile_ns(counts, share) for counts in side] for side in (a, b))
+    return _effect(ratio, percentile_interval(above / below), each_a, each_b)
+
+
+def with_bounds(effect: Effect, a_is_bound: bool, b_is_bound: bool) -> Effect:
+    """The effect where a or b is only known to be *at least* what was measured: that side of the interval is open.
+
+    Distinguishable only where the direction is still certain: b above a although b is a lower bound, or below although
+    a is one.
+    """
+    certain = not (
+        (b_is_bound and effect.ratio < 1) or (a_is_bound and effect.ratio > 1) or (a_is_bound and b_is_bound)
+    )
+    return replace(
+        effect,
+        low=None if a_is_bound else effect.low,
+        high=None if b_is_bound else effect.high,
+        distinguishable=effect.distinguishable and certain,
+    )
+
+
+def beyond_noise(a: Sequence[float], b: Sequence[float]) -> bool:
+    """Whether the ranks of two samples differ: Mann-Whitney where it can reach ALPHA, else separation by a wide gap.
+
+    Of two equal samples of three one lies wholly above the other in one case of ten. So the gap between them must also
+    be wider than either sample.
+    """
+    if 2 / comb(len(a) + len(b), len(a)) < ALPHA:
+        from scipy.stats import mannwhitneyu  # half a second to import, for one command
+
+        # "auto" is exact up to eight values without ties; ties have no exact distribution.
+        return bool(mannwhitneyu(a, b, alternative="two-sided", method="auto").pvalue < ALPHA)
+    gap = max(min(b) - max(a), min(a) - max(b))
+    return gap > max(max(a) - min(a), max(b) - min(b))
+
+
+def _effect(ratio: float, interval: Interval | None, a: Sequence[float], b: Sequence[float]) -> Effect:
+    if interval is None:
+        return Effect(ratio, None, None, False)
+    excludes_one = not interval.lower <= 1 <= interval.upper
+    told = excludes_one and abs(ratio - 1) >= MIN_EFFECT and beyond_noise(a, b)
+    return Effect(ratio, interval.lower, interval.upper, told)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Latency of a point, load by load: which trials count, and what they come to together."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+
+from planebench.model.records import LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.results import LatencySummary, LoadFinding
+from planebench.stats.choose import LIMITED, VALID, Choice, choose
+from planebench.stats.histogram import Counts, decode, merge, percentile_ns, summarise
+from planebench.stats.intervals import relative_spread
+from planebench.stats.jitter import merged_jitter, pdv
+from planebench.stats.latency_load import LoadPoint, load_finding
+
+_ANY_KIND = (VALID, LIMITED, VerdictKind.UNSTABLE, VerdictKind.DISTURBED, VerdictKind.INVALID)
+
+
+def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choice]:
+    """Load label -> the latency trials that count for it: valid ones, else the best there are (their verdict tells).
+
+    In order of rising load.
+    """
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if trial.role == "latency":
+            groups.setdefault(trial.load.label, []).append(trial)
+    ordered = sorted(groups.items(), key=lambda item: (mean_intended_pps(item[1]), item[0]))
+    return {label: _choose(group, band) for label, group in ordered}
+
+
+def summarise_latency(label: str, choice: Choice) -> LatencySummary:
+    """Figures are NaN where no probe came back; the verdict then says so."""
+    records = latency_records(choice)
+    counts = merge(r.histogram for r in records)
+    summary = summarise(counts)
+    verdict, nan = choice.verdict, math.nan
+    if summary is None and verdict.kind is VALID:
+        verdict = Verdict(VerdictKind.INVALID, (*verdict.reasons, "no latency probe came back"))
+    intended = sum(d.intended_packets for t in choice.trials for d in t.directions)
+    forwarded = sum(t.forwarded_packets for t in choice.trials)
+    return LatencySummary(
+        load=label,
+        intended_pps=mean_intended_pps(choice.trials),
+        achieved_fraction=forwarded / intended if intended else 0.0,
+        mean=summary.mean if summary else nan,
+        stddev=summary.stddev if summary else nan,
+        p50=summary.p50 if summary else nan,
+        p90=summary.p90 if summary else nan,
+        p99=summary.p99 if summary else nan,
+        p99_9=summary.p99_9 if summary else nan,
+        max=summary.max if summary else nan,
+        samples=summary.samples if summary else 0,
+        probes_sent=sum(r.probes_sent for r in records),
+        verdict=verdict,
+        probes_stamped=sum(r.probes_stamped for r in records),
+        clock=_clock(records),
+        ipdv=merged_jitter(r.ipdv for r in records),
+        pdv=pdv(counts),
+        burst_jitter=merged_jitter(r.burst_jitter for r in records),
+    )
+
+
+def finding(groups: Mapping[str, Choice], summaries: Sequence[LatencySummary]) -> LoadFinding | None:
+    """What latency does with load, from the loads that count. ``summaries`` are those of ``groups``."""
+    curve = [
+        LoadPoint(s.load, s.p50, _spread(groups[s.load])) for s in summaries if s.verdict.kind is VALID and s.samples
+    ]
+    return load_finding(curve)
+
+
+def latency_records(choice: Choice) -> list[LatencyRecord]:
+    """The latency records of the trials that count."""
+    return [t.latency for t in choice.trials if t.latency is not None]
+
+
+def trial_counts(choice: Choice) -> list[Counts]:
+    """The histograms of the trials that count and got a probe back, one each."""
+    histograms = [decode(r.histogram) for r in latency_records(choice)]
+    return [counts for counts in histograms if counts.any()]
+
+
+def mean_intended_pps(trials: Sequence[Trial]) -> float:
+    """Aggregate of all sending directions; what was offered where the load is flat out."""
+    rates = [
+        t.offered_pps if t.load.pps_per_direction is None else t.load.pps_per_direction * len(t.directions)
+        for t in trials
+    ]
+    return statistics.fmean(rates) if rates else 0.0
+
+
+def _choose(trials: Sequence[Trial], band: str | None) -> Choice:
+    choice = choose(trials, band, (VALID,))
+    return choice if choice.trials else choose(trials, band, _ANY_KIND)
+
+
+def _spread(choice: Choice) -> float | None:
+    medians = [percentile_ns(counts, 0.50) for counts in trial_counts(choice)]
+    return relative_spread(medians) if len(medians) > 1 else None
+
+
+def _clock(records: Sequence[LatencyRecord]) -> str:
+    clocks: set[str] = {r.clock for r in records}
+    return "mixed" if len(clocks) > 1 else next(iter(clocks), "software")

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the frames of a trial went: what was sent = what came + what each counter says was lost + the rest. Pure.
+
+Each loss is counted once, by whoever freed the frame; so the rest is exactly 0 where every dropper counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from planebench.model.records import Trial
+from planebench.model.results import Ledger, Loss, LossPlace
+from planebench.scenarios import Topology, build
+
+RING_FULL = "tx_full"
+ATTEMPTS = frozenset({"rx_nombuf"})
+"""Reasons that count attempts, not frames: without a buffer, a DPDK driver leaves the frame where it is and tries
+again. What is lost for it shows at the sender's ring."""
+
+
+def ledger(trial: Trial) -> Ledger:
+    """The ledger of one trial, all directions together.
+
+    Places: a full ring of the switch is the **wire ring** or the **vhost ring** of a port; everything else that the
+    switch dropped, or damaged, is **switch**. Of ``Trial.tester_drops``, ``v1:tx_full`` is a VNF that found the ring
+    of its port v1 full, ``vnf0:runt`` a VNF too; other keys of a port (``n1:rx_missed``) are the **tester**'s.
+    An echo trial passes the switch twice; a frame is dropped once all the same.
+    """
+    topology = build(trial.point.scenario, trial.point.chain_length)
+    losses = [*_switch(trial, topology), *_damaged(trial), *_tester(trial, topology)]
+    return Ledger(
+        offered_packets=sum(direction.offered_packets for direction in trial.directions),
+        forwarded_packets=sum(direction.forwarded_packets for direction in trial.directions),
+        losses=_added(losses),
+        counted=bool(trial.switch.drops) or trial.switch.packets is not None,
+    )
+
+
+def merge(ledgers: Iterable[Ledger]) -> Ledger:
+    """All of them added up. Counted only if each is; of none: an empty ledger."""
+    every = tuple(ledgers)
+    return Ledger(
+        offered_packets=sum(it.offered_packets for it in every),
+        forwarded_packets=sum(it.forwarded_packets for it in every),
+        losses=_added(loss for it in every for loss in it.losses),
+        counted=all(it.counted for it in every),
+    )
+
+
+def describe(ledger: Ledger) -> str:
+    """One line for people: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``. Thin spaces in numbers."""
+    lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
+    parts = [f"{_number(loss.packets)} {_words(loss)}" for loss in ledger.losses]
+    if rest > 0:
+        parts.append(f"{_number(rest)} unexplained" + ("" if ledger.counted else " (the switch counts no drops)"))
+    if rest < 0:
+        parts.append(f"{_number(-rest)} counted too much")
+    if not parts:
+        return "nothing lost"
+    return f"{_number(lost)} lost: {', '.join(parts)}"
+
+
+def _switch(trial: Trial, topology: Topology) -> Iterator[Loss]:
+    rings: dict[str, LossPlace] = {
+        port.name: "wire ring" if port.side == "wire" else "vhost ring" for port in topology.ports
+    }
+    for key, packets in trial.switch.drops.items():
+        port, reason = _split(key)
+        if reason == RING_FULL and port in rings:
+            yield Loss(rings[port], f"full ({port})", packets)
+        elif reason not in ATTEMPTS:
+            yield Loss("switch", _cause(port, reason), packets)
+
+
+def _damaged(trial: Trial) -> Iterator[Loss]:
+    for direction in trial.directions:
+        yield Loss("switch", "damaged", direction.corrupt_packets)
+
+
+def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
+    ports = {port.name for port in topology.ports}
+    for key, packets in trial.tester_drops.items():
+        owner, reason = _split(key)
+        if reason in ATTEMPTS:
+            continue
+        place: LossPlace = "tester" if owner in ports and reason != RING_FULL else "VNF"
+        yield Loss(place, _cause(owner, reason), packets)
+
+
+def _split(key: str) -> tuple[str, str]:
+    """``v0:tx_full`` -> (v0, tx_full); a bare reason has no owner."""
+    owner, _, reason = key.rpartition(":")
+    return owner, reason
+
+
+def _cause(owner: str, reason: str) -> str:
+    words = "ring full" if reason == RING_FULL else reason
+    return f"{words} ({owner})" if owner else words
+
+
+def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
+    """One loss a place and cause, largest first; equal ones by name. Zeros are left out."""
+    total: Counter[tuple[LossPlace, str]] = Counter()
+    for loss in losses:
+        total[loss.place, loss.cause] += loss.packets
+    ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Loss(place, cause, packets) for (place, cause), packets in ordered if packets)
+
+
+def _words(loss: Loss) -> str:
+    """``vhost ring full (v0)``, ``switch: fault``."""
+    return f"{loss.place} {loss.cause}" if loss.place.endswith("ring") else f"{loss.place}: {loss.cause}"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}".replace(",", "\u202f")

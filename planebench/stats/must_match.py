@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What two runs must have in common for their figures to be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.header import RunHeader
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A value of run.json: in which of its tables, under which key, and what it is called."""
+
+    where: Literal["settings", "host"]
+    key: str
+    title: str
+
+
+MUST_MATCH = (
+    Fact("settings", "wire", "wire"),
+    Fact("settings", "ring_size", "ring size"),
+    Fact("settings", "hugepages", "hugepages"),
+    Fact("settings", "hosting", "hosting"),
+    Fact("settings", "trial_duration_s", "seconds of a saturating trial"),
+    Fact("settings", "latency_duration_s", "seconds of a latency trial"),
+    Fact("settings", "search_trial_duration_s", "seconds of a search trial"),
+    Fact("settings", "max_rate_pps", "highest rate of a direction"),
+    Fact("host", "cpu_model", "CPU"),
+    Fact("host", "cores_allowed", "cores"),
+    Fact("host", "governor", "frequency governor"),
+    Fact("host", "turbo", "turbo"),
+    Fact("host", "kernel", "kernel"),
+)
+"""Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
+
+
+def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
+    """One sentence for each fact that differs: ``kernel: 6.1.0 against 6.5.0``. Not stated on both sides is equal."""
+    found = []
+    for fact in MUST_MATCH:
+        left, right = (getattr(header, fact.where).get(fact.key) for header in (a, b))
+        if left != right:
+            found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
+    return tuple(found)
+
+
+def _words(value: str | int | float | bool | None) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "not stated"
+    return f"{value:g}" if isinstance(value, float) else str(value)

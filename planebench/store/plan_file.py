@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""plan.json of a run folder: what the run set out to do, so that it can be taken up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planebench.model.errors import StoreError
+from planebench.plans import Plan
+from planebench.store.codec import from_json, to_json
+from planebench.store.files import write_atomically
+from planebench.store.folder import PLAN_FILE, RunInfo, list_runs
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    """Store the plan of a run. Raises StoreError."""
+    write_atomically(folder / PLAN_FILE, to_json(plan, indent=2) + b"\n")
+
+
+def read_plan(folder: Path) -> Plan | None:
+    """The plan of a run; None for a run that has none (of an earlier planebench). Raises StoreError."""
+    path = folder / PLAN_FILE
+    return from_json(Plan, path.read_bytes(), str(path)) if path.is_file() else None
+
+
+def find_unfinished(runs_dir: Path, plan: Plan) -> RunInfo | None:
+    """The newest run of exactly this plan that did not come to its end; None if there is none."""
+    for info in reversed(list_runs(runs_dir)):
+        if info.finished is not None and info.finished.status == "complete":
+            continue
+        try:
+            if read_plan(info.path) == plan:
+                return info
+        except StoreError:
+            continue
+    return None

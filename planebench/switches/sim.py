@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The simulated switch: no process, no packets; trials with a truth that is known (docs/simulator.md)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from planebench.host.process import Supervisor
+from planebench.measure.runner import Runner
+from planebench.model.errors import StartError
+from planebench.model.records import Trial
+from planebench.sim import SIM_KEYS, SimRunner, SimSpec
+from planebench.switches.base import Found, RunningSwitch, SwitchRequest
+
+
+class SimAdapter:
+    """``sim:capacity=10M:noise=1%``: found everywhere, needs no tester (measure.runner.SelfMeasured)."""
+
+    name = "sim"
+    title = "simulated switch"
+    remedy = "it is part of planebench"
+    wires = frozenset({"virtio", "veth"})
+
+    def __init__(self, spec: SimSpec | None = None) -> None:
+        self.spec = spec or SimSpec()
+
+    def find(self) -> Found:
+        """Always here."""
+        return Found("simulated", Path(sys.executable))
+
+    def with_options(self, options: Mapping[str, str]) -> SimAdapter:
+        """With these keys of the simulator. UsageError names key, value and what is valid."""
+        return SimAdapter(SimSpec.from_options(self.name, options))
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """The keys that are not as they are by default."""
+        usual = SimSpec()
+        changed = {key: getattr(self.spec, key) for key in SIM_KEYS if getattr(self.spec, key) != getattr(usual, key)}
+        return {"function": "simulated", **{key: f"{value:.12g}" for key, value in changed.items()}}
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
+        """It has no ports to forward between."""
+        raise StartError("the simulated switch forwards no packets; it can only be measured by planebench run")
+
+    def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
+        """A runner that goes on where ``past`` ends."""
+        return SimRunner(self.spec, seed, past)
+
+
+ADAPTER = SimAdapter()

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""compare: what it prints, what it refuses, and its exit code as a gate."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_header, make_point, make_trial, store_run
+
+from planebench.cli.compare import compare, verdict_words
+from planebench.model.errors import UsageError
+from planebench.model.records import SwitchCycles
+from planebench.model.results import Comparison, Metric
+from planebench.model.run import Run
+
+Rates = Mapping[str, tuple[float, ...]]
+
+A, B = "20261121-120000-a", "20261121-130000-b"
+STEADY = (10.0, 10.01, 10.02)
+SLOWER = (9.0, 9.01, 9.02)
+
+NAMES = {field.name for field in dataclasses.fields(Comparison)}
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def stored(own_run_folder: Path) -> Callable[..., None]:
+    """Stores a run of saturating trials of switches that tell no cycles."""
+
+    def store(run_id: str, rates: Rates, verdict: str = "valid", **header: Any) -> None:
+        trials = [
+            make_trial(0, make_point(s), m, verdict, switch=SwitchCycles()) for s, mpps in rates.items() for m in mpps
+        ]
+        numbered = tuple(dataclasses.replace(t, index=i) for i, t in enumerate(trials))
+        store_run(own_run_folder, Run(make_header(tuple(rates), run_id=run_id, **header), numbered), finish=False)
+
+    return store
+
+
+def _compare(a: str = A, b: str | None = None, **options: Any) -> int:
+    defaults: dict[str, Any] = {"json": False, "force": False, "fail_below": None, "metric": None}
+    return compare(a, b, None, **{**defaults, **options})
+
+
+def test_one_run_is_compared_switch_against_switch(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": (11.0, 11.011, 11.02), "bess": (10.0, 10.01, 10.03)})
+    assert _compare() == 0
+    out = capsys.readouterr().out
+    assert "b is 10.0 % faster" in out
+    assert "not distinguishable" in out
+    assert [line.split()[1:3] for line in out.splitlines() if line.startswith("p2p")] == [
+        ["planed", "testpmd"],
+        ["planed", "bess"],
+        ["testpmd", "bess"],
+    ]
+
+
+def test_two_runs_are_named_once_above_the_table(stored, capsys) -> None:
+    stored(A, {"planed": STEADY})
+    stored(B, {"planed": SLOWER})
+    assert _compare(A, B) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[:2] == [f"a = {A}", f"b = {B}"]
+    assert "b is 10.0 % slower" in out
+    assert out.count(A) == 1
+
+
+def test_json_has_every_field_and_nothing_else_on_standard_output(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": SLOWER, "bess": ()})
+    assert _compare(json=True) == 0
+    (only,) = json.loads(capsys.readouterr().out).items()
+    assert only[0] == "comparisons"
+    (record,) = only[1]
+    assert set(record) == NAMES
+    assert (record["a"], record["b"], record["metric"], record["distinguishable"]) == (
+        "planed",
+        "testpmd",
+        "throughput",
+        True,
+    )
+    assert record["ratio"] == pytest.approx(0.9, abs=1e-3)
+
+
+def test_runs_that_differ_in_what_must_match_are_refused_by_name(stored) -> None:
+    settings = make_header().settings
+    stored(A, {"planed": STEADY})
+    stored(B, {"planed": STEADY}, settings={**settings, "ring_size": 1024}, host={"kernel": "6.5.0"})
+    with pytest.raises(UsageError) as refused:
+        _compare(A, B)
+    assert refused.value.exit_code == 2
+    for word in (A, B, "ring size: 256 against 1024", "kernel: 6.1.0-18-amd64 against 6.5.0", "--force"):
+        assert word in str(refused.value)
+
+
+def test_force_compares_them_and_says_what_differs(stored, capsys) -> None:
+    stored(A, {"planed": STEADY})
+    stored(B, {"planed": STEADY}, settings={**make_header().settings, "ring_size": 1024})
+    assert _compare(A, B, force=True) == 0
+    said = capsys.readouterr()
+    assert "ring size: 256 against 1024" in said.err
+    assert "not distinguishable" in said.out
+
+
+@pytest.mark.parametrize(
+    ("b", "limit", "code", "said"),
+    [
+        (SLOWER, 0.95, 1, "fails: throughput"),
+        (SLOWER, 0.89, 0, ""),
+        (STEADY, 1.0, 0, ""),
+        ((9.0, 10.01, 10.02), 1.0, 0, ""),
+        ((9.0,), 0.95, 0, "not distinguishable: throughput"),
+        ((8.0, 9.0, 10.5), 0.95, 0, "not distinguishable: throughput"),
+    ],
+    ids=["regression", "within-the-limit", "level", "one-outlier", "one-trial", "noise"],
+)
+def test_the_gate_tells_a_regression_from_noise(
+    stored, capsys, b: tuple[float, ...], limit: float, code: int, said: str
+) -> None:
+    stored(A, {"planed": STEADY})
+    stored(B, {"planed": b})
+    assert _compare(A, B, fail_below=limit) == code
+    err = capsys.readouterr().err
+    assert (said in err) if said else (err == "")
+
+
+def test_a_lower_bound_below_the_limit_is_no_regression(stored) -> None:
+    stored(A, {"planed": STEADY})
+    stored(B, {"planed": SLOWER}, verdict="tester-limited")
+    assert _compare(A, B, fail_below=0.95) == 0
+
+
+def test_in_one_run_the_gate_measures_by_the_first_switch(stored) -> None:
+    stored(A, {"planed": SLOWER, "testpmd": STEADY, "bess": SLOWER})
+    assert _compare(fail_below=0.95) == 0
+    stored(B, {"planed": STEADY, "testpmd": STEADY, "bess": SLOWER})
+    assert _compare(B, fail_below=0.95) == 1
+
+
+@pytest.mark.parametrize("rates", [{}, {"planed": STEADY}])
+def test_nothing_to_compare_is_not_passed(stored, capsys, rates: Rates) -> None:
+    stored(A, rates)
+    assert _compare() == 1
+    assert _compare(json=True) == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"comparisons": []}
+    assert "nothing to compare" in said.err
+
+
+def test_runs_without_a_common_point_are_not_passed_and_say_why(stored, capsys) -> None:
+    stored(A, {"planed": STEADY})
+    stored(B, {"testpmd": STEADY})
+    assert _compare(A, B, fail_below=0.9) == 1
+    point = "p2p/unidirectional/64/virtio/process"
+    assert f"not compared: planed@{A} at {point}: the other run does not have it" in capsys.readouterr().err
+
+
+def test_a_gate_without_the_first_switch_has_compared_nothing(stored, capsys) -> None:
+    stored(A, {"planed": (), "testpmd": STEADY, "bess": STEADY})
+    assert _compare() == 0
+    assert _compare(fail_below=0.9) == 1
+    assert "no rate was compared" in capsys.readouterr().err
+
+
+def test_what_was_not_compared_is_said_but_not_at_length(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": SLOWER})
+    stored(B, {f"switch{i}": STEADY for i in range(20)})
+    _compare(A, B)
+    err = capsys.readouterr().err
+    assert err.count("the other run does not have it") == 12
+    assert "not compared: 10 more" in err
+
+
+def test_what_was_not_compared_names_metric_and_sides(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": SLOWER}, verdict="disturbed")
+    _compare()
+    said = "throughput of testpmd and planed at p2p/unidirectional/64/virtio/process: no trial of planed counts"
+    assert said in capsys.readouterr().err
+    _compare(metric="ndr")
+    assert said not in capsys.readouterr().err
+
+
+def test_one_metric(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": SLOWER})
+    assert _compare(metric="throughput") == 0
+    assert _compare(metric="ndr") == 1
+    assert "nothing to compare by ndr" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, 2.01, float("nan"), float("inf")])
+def test_a_limit_that_is_no_ratio_is_refused(stored, limit: float) -> None:
+    with pytest.raises(UsageError, match="more than 0, at most 2"):
+        _compare(fail_below=limit)
+
+
+def test_bad_metrics_are_refused(stored) -> None:
+    with pytest.raises(UsageError, match="did you mean throughput"):
+        _compare(metric="troughput")
+    with pytest.raises(UsageError, match="throughput, ndr, pdr"):
+        _compare(metric="latency_p99", fail_below=0.9)
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio", "low", "high", "told", "words"),
+    [
+        ("throughput", 1.081, 1.05, 1.1, True, "b is 8.1 % faster"),
+        ("ndr", 0.9, 0.8, 0.95, True, "b is 10.0 % slower"),
+        ("throughput", 1.3, 1.2, None, True, "b is at least 30.0 % faster"),
+        ("throughput", 0.7, None, 0.8, True, "b is at least 30.0 % slower"),
+        ("cycles_per_packet", 0.5, 0.4, 0.6, True, "b takes 50.0 % fewer cycles"),
+        ("cycles_per_packet", 2.0, 1.9, 2.1, True, "b takes 100.0 % more cycles"),
+        ("latency_p50", 1.25, 1.2, 1.3, True, "b is 25.0 % slower"),
+        ("latency_p99", 0.5, 0.4, 0.6, True, "b is 50.0 % quicker"),
+        ("throughput", 1.3, 0.9, 1.7, False, "not distinguishable"),
+    ],
+)
+def test_verdicts_in_words(
+    metric: Metric, ratio: float, low: float | None, high: float | None, told: bool, words: str
+) -> None:
+    assert verdict_words(Comparison("a", "b", "p2p", metric, ratio, low, high, told, 3, 3)) == words

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run says of itself when something is wrong on purpose: a throttled tester, a stolen core, a lossy switch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from e2e_rig import Bench
+
+from planebench.host import facts
+from planebench.model.records import VerdictKind
+from planebench.model.results import Loss
+from planebench.placement import Cpus, place
+from planebench.stats import derive_results
+from planebench.stats.ledger import ledger
+from planebench.store import find_run, read_run
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
+
+SHORT = ("--scenario", "p2p", "--direction", "unidirectional", "--frame-size", 64, "--loads", "none", "--quiet")
+
+
+@contextmanager
+def busy_loop(cpu: int) -> Iterator[None]:
+    """A program that wants one CPU for itself, at the priority of a poller where that is allowed."""
+    text = f"import os; from planebench.host import launch; launch.raise_priority(); os.sched_setaffinity(0, {{{cpu}}})"
+    process = subprocess.Popen([sys.executable, "-c", f"{text}\nwhile True: pass"], start_new_session=True)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_throttled_tester_is_told_from_a_slow_switch(bench: Bench) -> None:
+    bench.run("run", bench.plan, *SHORT, "--switch", "planed", "--repeat", 3, "--duration", 0.2, "--max-rate", "50k")
+    run = read_run(find_run(bench.runs, "latest"))
+    counting = [t for t in run.trials if t.verdict.kind is not VerdictKind.DISTURBED]
+    assert all(t.verdict.kind is VerdictKind.TESTER_LIMITED for t in counting), [t.verdict for t in counting]
+    assert all(t.offered_pps < 60_000 for t in run.trials)
+    if not counting:
+        pytest.skip("every trial was disturbed: this machine has no free moment")
+    (result,) = derive_results(run)
+    assert result.verdict.kind is VerdictKind.TESTER_LIMITED
+    assert result.capacity_estimate_pps is None or result.capacity_estimate_pps > 10 * (result.throughput_pps or 0)
+
+
+def test_a_stolen_core_is_seen(bench: Bench) -> None:
+    host = facts.collect()
+    cpus = Cpus(host.cpus_allowed, host.siblings, host.numa_node)
+    with busy_loop(place(cpus).switch_cpu):
+        bench.run("run", bench.plan, *SHORT, "--switch", "planed", "--repeat", 2, "--duration", 0.5)
+    run = read_run(find_run(bench.runs, "latest"))
+    measured = [t for t in run.trials if t.offered_duration_ns]
+    assert measured
+    for trial in measured:
+        assert trial.verdict.kind is VerdictKind.DISTURBED, trial.verdict
+        assert any("switch thread" in reason and "waited" in reason for reason in trial.verdict.reasons), trial
+    (result,) = derive_results(run)
+    assert result.throughput_pps is None
+
+
+@pytest.mark.parametrize("one_in", [7, 1000])
+def test_a_switch_that_loses_frames_is_found_out_to_the_frame(bench: Bench, one_in: int) -> None:
+    switch = f"planed:drop_one_in={one_in}"
+    bench.run("run", bench.plan, *SHORT, "--switch", switch, "--repeat", 2, "--duration", 0.2, "--max-rate", "20k")
+    for trial in read_run(find_run(bench.runs, "latest")).trials:
+        account = ledger(trial)
+        lost = account.offered_packets - account.forwarded_packets
+        (fault,) = [loss for loss in account.losses if loss.cause == "fault"]
+        assert account.unexplained_packets == 0
+        assert lost == sum(loss.packets for loss in account.losses)
+        assert abs(fault.packets - account.offered_packets / one_in) <= 1
+        if len(account.losses) == 1:
+            assert account.losses == (Loss("switch", "fault", lost),)
+
+
+@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk", "testpmd"])
+@pytest.mark.parametrize("scenario", ["p2p", "v2v", "loopback"])
+def test_every_frame_is_accounted_for_at_overload(bench: Bench, switch: str, scenario: str) -> None:
+    options = ("--scenario", scenario, "--frame-size", 64, "--loads", "none", "--quiet", "--direction", "bidirectional")
+    bench.run("run", bench.plan, *options, "--switch", switch, "--repeat", 2, "--duration", 0.1)
+    trials = [t for t in read_run(find_run(bench.runs, "latest")).trials if t.offered_duration_ns]
+    assert trials
+    for trial in trials:
+        account = ledger(trial)
+        assert account.unexplained_packets == 0, (account, trial.switch.drops, trial.tester_drops)
+
+
+def test_a_search_goes_on_after_an_interruption(bench: Bench) -> None:
+    options = (*SHORT, "--switch", "planed", "--search", "pdr", "--search-duration", 0.02, "--duration", 0.05)
+    process = bench.start("run", bench.plan, *options)
+    bench.wait_for(lambda: sum(t["role"] == "search" for t in bench.trials()) >= 3, "three search trials", process)
+    os.killpg(process.pid, 9)
+    process.wait()
+    before = bench.trials()
+    bench.run("run", bench.plan, *options, "--resume")
+    after = bench.trials()
+    assert after[: len(before)] == before
+    assert [t["index"] for t in after] == list(range(len(after)))
+    assert bench.finished() == {**(bench.finished() or {}), "status": "complete"}
+    out = bench.run("export", "latest", "--format", "json").stdout
+    (result,) = json.loads(out)["results"]
+    assert [search["method"] for search in result["searches"]] == ["pdr"]
+
+
+def test_a_finished_run_is_not_taken_up(bench: Bench) -> None:
+    options = (*SHORT, "--switch", "sim")
+    bench.run("run", bench.plan, *options)
+    error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
+    assert "no unfinished run of this plan" in error

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run that has everything a report can show: searches, calibration, ledger, jitter, two bands, many loads."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from builders import make_header, make_latency_trial, make_point, make_trial
+
+from planebench.model.header import Calibration, Ceiling, LatencyFloor, RunHeader, SetPoint
+from planebench.model.records import Evidence, LatencyRecord, Point, SwitchCycles, ThreadEvidence, Trial, Verdict
+from planebench.model.records import VerdictKind as Kind
+from planebench.model.results import (
+    BandFigure,
+    BurstSummary,
+    CurvePoint,
+    Ledger,
+    LoadFinding,
+    Loss,
+    Result,
+    SearchResult,
+)
+from planebench.model.run import Finished, Run
+from planebench.report.derived import Derived, derive
+from planebench.stats.histogram import encode
+
+SWITCHES = ("planed", "ovs-dpdk", "testpmd")
+MPPS = {"planed": 14.3, "ovs-dpdk": 11.3, "testpmd": 12.8}
+CYCLES = {"planed": 84, "ovs-dpdk": 222, "testpmd": 190}
+LOADS = (0.10, 0.30, 0.50, 0.70, 0.90, 0.99)
+NO_VERDICT = Verdict(Kind.VALID)
+DEVIATION = "trials of 0.1 s; CSIT takes 1 s"
+LINE_RATE = "the highest load is 1.25 x the rate forwarded flat out, for want of a line rate"
+
+
+def make_calibration() -> Calibration:
+    return Calibration(
+        measured_at="2026-11-20T09:00:00Z",
+        planed_version="0.2.0",
+        cpu_model="AMD EPYC 9R14",
+        kernel="6.1.0-18-amd64",
+        wire="virtio",
+        ring_size=256,
+        hugepages=False,
+        tester_cpus=1,
+        duration_s=1.0,
+        ceilings=(Ceiling(64, "wire", "wire", 21.4e6, True), Ceiling(64, "vnf", "wire", 17.9e6, False)),
+        set_points=(SetPoint(64, 1e6, 1.0002e6, 1.0002e6), SetPoint(64, 5e6, 4.995e6, 4.995e6)),
+        floors=(LatencyFloor(64, 1e6, 1000, 998, 1200.0, 3100.0, ""),),
+    )
+
+
+def rich_header() -> RunHeader:
+    return make_header(SWITCHES, calibration=make_calibration())
+
+
+def rich_run() -> Run:
+    """planed is limited by the tester, ovs-dpdk has disturbed trials, testpmd one in the far band."""
+    trials: list[Trial] = []
+    for repetition in range(4):
+        for switch in SWITCHES:
+            trials.append(_saturating(len(trials), make_point(switch), repetition))
+    for share in (3.1, 4.0):
+        reason = (
+            f"switch thread pmd-c01 waited for its CPU {share}% of the time ({share * 10:.0f} involuntary switches)"
+        )
+        trials.append(make_trial(len(trials), make_point("ovs-dpdk"), 6.0, "disturbed", (reason,), evidence=_waits()))
+    trials.append(make_trial(len(trials), make_point("testpmd"), 5.0, band="far"))
+    for switch in SWITCHES:
+        for load in LOADS:
+            trials.append(_latency(len(trials), make_point(switch), load))
+    return Run(rich_header(), tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
+
+
+@functools.cache
+def rich() -> Derived:
+    """The rich run with searches and ledgers made by hand, as the searches of a real run would find them."""
+    derived = derive(rich_run())
+    return dataclasses.replace(derived, results=tuple(_with_searches(r) for r in derived.results))
+
+
+def search(point: Point, method: str, lower: float | None, upper: float | None, **changes: Any) -> SearchResult:
+    conditional = None if lower is None else lower * 1e6
+    made = SearchResult(
+        point,
+        method,
+        "near",
+        NO_VERDICT,
+        True,
+        None if lower is None else lower * 1e6,
+        None if upper is None else upper * 1e6,
+        conditional,
+        deviations=(LINE_RATE,),
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def _with_searches(result: Result) -> Result:
+    point, best = result.point, MPPS[result.point.switch]
+    interrupted = {"complete": False, "verdict": Verdict(Kind.DISTURBED, ("interrupted; bounds so far",))}
+    burst = BurstSummary(best * 1.2e6, 1834.0, 1702, 1990, 91.0, 3, 24_000.0)
+    curve = tuple(
+        CurvePoint(best * 1e6 * share, best * 1e6 * min(share, 0.92), max(0.0, 1 - 0.92 / share))
+        for share in (1.25, 1.125, 1.0, 0.875, 0.75)
+    )
+    searches = (
+        search(point, "ndr", best * 0.8, best * 0.804, deviations=(DEVIATION, LINE_RATE)),
+        search(point, "pdr", best * 0.9, best * 0.904, deviations=(DEVIATION, LINE_RATE)),
+        search(point, "rfc2544", best * 0.7, None, **interrupted)
+        if point.switch == "ovs-dpdk"
+        else search(point, "rfc2544", best * 0.79, best * 0.795),
+        search(point, "bswlv", best * 0.85, best * 0.853),
+        search(point, "curve", best * 0.875, best, curve=curve),
+        search(point, "b2b", None, None, burst=burst),
+    )
+    ledger = Ledger(1_000_000, 980_000, (Loss("vhost ring", "full (v0)", 19_000), Loss("switch", "fault", 900)))
+    uncounted = Ledger(1_000_000, 990_000, (), counted=False)
+    return dataclasses.replace(
+        result,
+        searches=searches,
+        ledger=uncounted if point.switch == "testpmd" else ledger,
+        other_bands=result.other_bands or (BandFigure("far", best * 0.47e6, 2),),
+        load_finding=LoadFinding(("0.10", "0.50"), 1.8, "0.70") if point.switch == "planed" else result.load_finding,
+    )
+
+
+def _saturating(index: int, point: Point, repetition: int) -> Trial:
+    limited = point.switch == "planed"
+    rate = MPPS[point.switch] * (1 + 0.002 * repetition)
+    packets = int(rate * 1e6)
+    busy = packets * CYCLES[point.switch]
+    idle = int(busy * (1.2 if limited else 0.01))
+    reasons = (f"the switch was busy only {45 + repetition % 2}% of the time",) if limited else ()
+    return make_trial(
+        index,
+        point,
+        rate,
+        "tester-limited" if limited else "valid",
+        reasons,
+        repetition=repetition,
+        switch=SwitchCycles(busy, idle, packets, {"n1:tx_full": packets // 5}),
+        start=repetition // 2,
+    )
+
+
+def _waits() -> Evidence:
+    threads = (
+        ThreadEvidence("switch", "pmd-c01", 1, 970_000_000, 31_000_000, 31),
+        ThreadEvidence("tester", "w0", 0, 999_000_000, 0, 0),
+    )
+    return Evidence(threads, 3, 1_200_000, 900_000, 100_000, 4_000_000)
+
+
+def _latency(index: int, point: Point, load: float) -> Trial:
+    base = 3000 * (SWITCHES.index(point.switch) + 1)
+    middle = int(base * (1.8 if load < 0.2 else 1.0) * (1 + 6 * max(0.0, load - 0.7)))
+    trial = make_latency_trial(
+        index, point, f"{load:.2f}", MPPS[point.switch] * 1e6 * load, ((middle, 900), (middle * 3, 99), (middle * 9, 1))
+    )
+    jitter = encode([[200, 900], [900, 90], [4000, 9]])
+    assert isinstance(trial.latency, LatencyRecord)
+    latency = dataclasses.replace(
+        trial.latency, probes_sent=1003, probes_stamped=1001, clock="hardware", ipdv=jitter, burst_jitter=jitter
+    )
+    return dataclasses.replace(trial, latency=latency)

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the numbers rest on: limits, bands, ledger, calibration, jitter, loads, comparisons; in table and page."""
+
+import dataclasses
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_trial
+from rich_run import make_calibration, rich
+from test_html import _Page
+
+from planebench.model.records import Evidence
+from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
+from planebench.model.run import Run
+from planebench.report.calibration_data import calibration_page
+from planebench.report.comparison_words import comparison_rows, told_words
+from planebench.report.derived import Derived, cell_id, derive
+from planebench.report.html import derived_html, to_html
+from planebench.report.page_data import band_table, jitter_table, latency_table, ledger_table, throughput_table
+from planebench.report.remarks import headline, load_sentences, unexplained_sentences
+from planebench.report.table import derived_text
+from planebench.report.trials_data import MAX_TRIALS, trial_table
+from planebench.stats import derive_results
+
+
+@pytest.fixture(scope="module")
+def everything() -> Derived:
+    return rich()
+
+
+@pytest.fixture(scope="module")
+def page(everything: Derived) -> str:
+    return " ".join(_Page(derived_html(everything)).text.split())
+
+
+def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everything: Derived, page: str) -> None:
+    text = derived_text(everything)
+    assert "45 %  84 c est. 32" in text
+    assert "est.: an estimate, throughput / busy share" in " ".join(text.split())
+    table = throughput_table(everything.results)
+    row = dict(zip(_names(table), _cells(table)[0], strict=True))
+    assert (row["Mpps"], row["core busy"], row["cycles / packet"], row["estimate"]) == (
+        "≥14.34",
+        "45 %",
+        "84",
+        "est. 32",
+    )
+    assert "lowest cycles a packet: 84" in page
+
+
+def test_the_page_has_every_section(page: str) -> None:
+    for words in (
+        "Rates by search, Mpps",
+        "Deviations from the standard",
+        "Back-to-back frames (RFC 9004)",
+        "Loss-rate curve",
+        "Latency against load",
+        "The same at the other core distance",
+        "Drop ledger",
+        "IPDV (RFC 3393)",
+        "PDV (delay - minimum)",
+        "burst means (ic16)",
+        "Switch against switch",
+        "Why trials did not count",
+        "All 33 trials with their evidence",
+        "switch pmd-c01 waited 3.1 %, 31 involuntary switches",
+        "What the tester can do on its own",
+        "2026-11-20T09:00:00Z",
+        "10 % of R+ is 1.8 times slower than 50 %, as where frames wait for a batch",
+    ):
+        assert words in page, words
+
+
+def test_a_section_without_data_is_not_there() -> None:
+    text = " ".join(_Page(to_html(Run(make_header(), (make_trial(),)))).text.split())
+    for words in (
+        "Rates by search",
+        "What the tester can do",
+        "other core distance",
+        "Jitter",
+        "Switch against",
+        "est.",
+    ):
+        assert words not in text, words
+
+
+def test_figures_of_the_other_band_stand_beside_the_result(everything: Derived) -> None:
+    rows = {row[0]: row for row in _cells(band_table(everything.results))}
+    assert rows["testpmd"][3:] == ("12.84 near", "5.00", "far", 1, "0.39")
+    assert "far 5.00 (1)" in derived_text(everything)
+
+
+def test_the_ledger_says_where_frames_were_lost_and_what_nobody_counts(everything: Derived) -> None:
+    rows = {row[0]: row for row in _cells(ledger_table(everything.results))}
+    assert rows["planed"][3:] == (
+        "1\u202f000\u202f000",
+        "980\u202f000",
+        "20\u202f000",
+        "19\u202f000 vhost ring: full (v0); 900 switch: fault",
+        "⚠ 100",
+    )
+    assert rows["testpmd"][-1] == "⚠ 10\u202f000 (not counted by this switch)"
+    assert [s.split(":")[0] for s in unexplained_sentences(everything.results)] == [
+        "planed p2p → 64 B",
+        "ovs-dpdk p2p → 64 B",
+    ]
+
+
+def test_a_ledger_that_adds_up_is_not_marked() -> None:
+    (result,) = derive_results(Run(make_header(), (make_trial(),)))
+    closed = dataclasses.replace(result, ledger=Ledger(100, 90, (Loss("switch", "fault", 10),)))
+    assert _cells(ledger_table([closed]))[0][-1] == "0"
+    assert unexplained_sentences([closed]) == []
+
+
+def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> None:
+    table = latency_table(everything.results, make_calibration())
+    row = dict(zip(_names(table), _cells(table)[0], strict=True))
+    assert [row[k] for k in ("sent", "stamped", "received", "clock", "floor")] == [
+        "1\u202f003",
+        "1\u202f001",
+        "1\u202f000",
+        "hardware",
+        "1.20",
+    ]
+    assert "floor" not in _names(latency_table(everything.results, None))
+    assert "Latency floor of the tester, p50 / p99 in µs: 64 B 1.20 / 3.10" in derived_text(everything)
+
+
+def test_jitter_is_mean_p99_and_max_of_each_definition(everything: Derived) -> None:
+    table = jitter_table(everything.results)
+    assert _names(table)[4:7] == ["IPDV (RFC 3393)", "PDV (delay - minimum)", "burst means (ic16)"]
+    assert _cells(table)[0][4:7] == ("0.30 / 0.90 / 4.00", "1.11 / 10.8 / 43.2", "0.30 / 0.90 / 4.00")
+
+
+def test_calibration_has_ceilings_rate_errors_and_floors() -> None:
+    found = calibration_page(make_calibration())
+    assert found is not None
+    ceilings, set_points, floors = ([row.cells for row in table.rows] for table in found.tables)
+    assert ceilings == [("64 B", "wire", "wire", "21.40", "measured"), ("64 B", "VNF", "wire", "17.90", "composed")]
+    assert [row[-1] for row in set_points] == ["+0.020 %", "-0.100 %"]
+    assert floors == [("64 B", "1.00", "1.20", "3.10", "1\u202f000", "0.2 %")]
+    assert calibration_page(None) is None
+
+
+def test_inversion_and_knee_are_sentences() -> None:
+    (result,) = derive_results(Run(make_header(), (make_trial(),)))
+
+    def said(finding: LoadFinding | None) -> list[str]:
+        return load_sentences([dataclasses.replace(result, load_finding=finding)])
+
+    assert said(LoadFinding(("0.10", "1Mpps"), 2.04, "0.70")) == [
+        "planed p2p → 64 B: 10 % of R+ is 2.0 times slower than 1 Mpps, as where frames wait for a batch",
+        "planed p2p → 64 B: latency leaves its plateau above 70 % of R+",
+    ]
+    assert said(LoadFinding()) == said(None) == []
+
+
+def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None:
+    trials = (make_trial(0, make_point("planed"), 12.0), make_trial(1, make_point("testpmd"), 10.0))
+    results = derive_results(Run(make_header(), trials))
+    assert headline(results).endswith("planed in 1.")
+    assert headline(results, (_comparison(distinguishable=True),)).endswith("planed in 1.")
+    assert headline(results, (_comparison(distinguishable=False),)).endswith("too close to call in 1.")
+    other_metric = dataclasses.replace(_comparison(distinguishable=False), metric="latency_p50")
+    assert headline(results, (other_metric,)).endswith("planed in 1.")
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio", "words"),
+    [
+        ("throughput", 0.8, "planed better"),
+        ("throughput", 1.2, "testpmd better"),
+        ("latency_p99", 0.8, "testpmd better"),
+    ],
+)
+def test_less_is_better_of_latency(metric: str, ratio: float, words: str) -> None:
+    found = dataclasses.replace(_comparison(distinguishable=True), metric=metric, ratio=ratio)  # type: ignore[arg-type]
+    assert told_words(found) == words
+    assert told_words(dataclasses.replace(found, distinguishable=False)) == "not distinguishable"
+
+
+def test_a_comparison_names_point_ratio_and_interval(everything: Derived) -> None:
+    open_ = dataclasses.replace(_comparison(distinguishable=True), high=None)
+    row, closed = comparison_rows(everything, [open_, _comparison(distinguishable=False)])
+    assert (row.point, row.ratio, row.interval, row.told) == ("p2p → 64 B", "0.833", "0.800 to open", "planed better")
+    assert (closed.interval, closed.told) == ("0.800 to 0.870", "not distinguishable")
+
+
+def test_all_trials_are_listed_up_to_a_limit() -> None:
+    trials = tuple(make_trial(i) for i in range(MAX_TRIALS + 3))
+    table = trial_table(Run(make_header(), trials), [trials[1]])
+    assert (len(table.rows), table.left_out) == (MAX_TRIALS, 3)
+    assert [row.out for row in table.rows[:3]] == [False, True, False]
+
+
+def test_footnotes_of_one_cause_share_a_number() -> None:
+    late = "n0->n1: the generator was late for {}% of its frames"
+    trials = [
+        make_trial(i, make_point(name), verdict="disturbed", reasons=(late.format(i + 1),))
+        for i, name in enumerate(("planed", "testpmd"))
+    ]
+    text = derived_text(derive(Run(make_header(), tuple(trials))))
+    assert "1) disturbed: the generator was late for N% of its frames" in text
+    assert "2) " not in text
+
+
+def test_a_run_of_schema_1_has_table_and_page() -> None:
+    trials = (make_trial(0, evidence=Evidence()), make_trial(1, verdict="invalid"), make_latency_trial(2))
+    run = Run(make_header(schema_version=1), trials)
+    assert "Why trials did not count" in _Page(to_html(run)).text
+    assert "core distance: unknown" in derived_text(derive(run))
+
+
+def _comparison(*, distinguishable: bool) -> Comparison:
+    return Comparison(
+        "planed", "testpmd", cell_id(make_point()), "throughput", 0.833, 0.8, 0.87, distinguishable, 3, 3, band="near"
+    )
+
+
+def _names(table) -> list[str]:  # type: ignore[no-untyped-def]
+    return [head.name for head in table.heads]
+
+
+def _cells(table) -> list[tuple]:  # type: ignore[no-untyped-def,type-arg]
+    return [row.cells for row in table.rows]

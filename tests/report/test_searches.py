@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import dataclasses
+
+import pytest
+from builders import make_header, make_point, make_run, make_trial
+from rich_run import DEVIATION, LINE_RATE, rich, search
+
+from planebench.model.records import Verdict, VerdictKind
+from planebench.model.results import SearchResult
+from planebench.model.run import Run
+from planebench.report.figures import make_figures
+from planebench.report.remarks import deviations
+from planebench.report.search_words import search_figure
+from planebench.report.searches_data import burst_table, search_table
+from planebench.report.table import derived_text, table_text
+from planebench.stats import derive_results
+
+POINT = make_point()
+LIMITED = Verdict(VerdictKind.TESTER_LIMITED, ("the most the tester keeps up",))
+GAVE_UP = Verdict(VerdictKind.DISTURBED, ("no quiet trial",))
+
+
+@pytest.mark.parametrize(
+    ("found", "figure"),
+    [
+        (search(POINT, "ndr", 5.1, 5.12), "5.10–5.12"),
+        (search(POINT, "ndr", 5.1, None), "≥5.10"),
+        (search(POINT, "ndr", None, 5.1), "<5.10"),
+        (search(POINT, "ndr", None, None), "–"),
+        (search(POINT, "ndr", 5.1, 5.12, verdict=LIMITED), "≥5.10–5.12"),
+        (search(POINT, "ndr", 5.1, None, verdict=LIMITED), "≥5.10"),
+        (search(POINT, "ndr", 5.1, None, complete=False), "(5.10)"),
+        (search(POINT, "ndr", 5.1, 5.12, verdict=GAVE_UP), "(5.10–5.12)"),
+        (search(POINT, "b2b", None, None), "–"),
+    ],
+)
+def test_a_search_is_its_bounds_in_brackets_where_it_does_not_count(found: SearchResult, figure: str) -> None:
+    assert search_figure(found) == figure
+
+
+def test_the_table_has_a_column_a_method_and_the_reason_of_what_is_incomplete() -> None:
+    table = search_table(rich().results)
+    assert [head.name for head in table.heads][3:] == [
+        "NDR",
+        "PDR",
+        "RFC 2544",
+        "BSwLV",
+        "first loss",
+        "back-to-back",
+        "band",
+    ]
+    ovs = next(row.cells for row in table.rows if row.cells[0] == "ovs-dpdk")
+    assert ovs[3] == ("9.04–9.09", "forwards 9.04")
+    assert ovs[5] == ("(7.91)", "forwards 7.91; interrupted; bounds so far")
+    assert ovs[8] == ("1\u202f834", "")
+
+
+def test_bursts_have_mean_least_most_and_buffer_time() -> None:
+    (first, *_) = burst_table(rich().results).rows
+    assert first.cells[3:10] == ("17.16", "1\u202f834", "1\u202f702", "1\u202f990", "91", 3, "24.0")
+
+
+def test_a_deviation_is_told_once_with_its_methods() -> None:
+    assert deviations(rich().results) == [
+        f"NDR, PDR: {DEVIATION}",
+        f"NDR, PDR, RFC 2544, BSwLV, first loss, back-to-back: {LINE_RATE}",
+    ]
+
+
+def test_the_terminal_table_shows_searches_and_why_one_is_incomplete() -> None:
+    text = derived_text(rich())
+    assert "(7.91)¹" in text
+    assert "1) disturbed: interrupted; bounds so far" in text
+    assert "frames a burst" in text
+    assert "Deviations from the standard:" in text
+
+
+def test_without_searches_there_is_no_table_of_them() -> None:
+    results = derive_results(make_run())
+    assert search_table(results).rows == burst_table(results).rows == ()
+    assert "rates by search" not in table_text(make_run())
+
+
+def test_curves_and_loads_are_drawn_where_there_are_enough() -> None:
+    derived = rich()
+    kinds = [f.kind for f in make_figures(derived.run, derived.results)]
+    assert kinds.count("loss") == kinds.count("load") == 1
+    three_loads = tuple(dataclasses.replace(r, latency=r.latency[:3], searches=()) for r in derived.results)
+    assert {"loss", "load"}.isdisjoint(f.kind for f in make_figures(derived.run, three_loads))
+
+
+def test_the_same_point_twice_keeps_the_searches_apart() -> None:
+    run = Run(make_header(), (make_trial(0, make_point("planed")), make_trial(1, make_point("testpmd"))))
+    first, second = derive_results(run)
+    pair = (dataclasses.replace(first, searches=(search(first.point, "ndr", 1.0, 1.1),)), second)
+    assert [row.cells[0] for row in search_table(pair).rows] == ["planed"]

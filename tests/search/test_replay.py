@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Replay: what answers an ask, what never does, and that a search can be cut and resumed anywhere."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from pathlib import Path
+
+import pytest
+from builders import make_evidence, make_point, make_trial
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planebench.model.errors import UsageError
+from planebench.model.records import Load, VerdictKind
+from planebench.model.results import SearchResult
+from planebench.search import METHOD_NAMES, METHODS, TRIES_MAX, Ask, SearchSettings, so_far, step
+
+from .conftest import Rig
+
+SOURCE = Path(__file__).parents[2] / "planebench" / "search"
+SEARCHES = tuple(m for m in METHODS if m != "r_plus")
+ROUGH = "sim:noise=1%:stall_share=20%:disturbed_share=20%:far_share=20%:band_change_share=10%:dies_share=5%:ring=500"
+
+
+def test_search_knows_only_the_model_and_mlrsearch():
+    for path in SOURCE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                if name.startswith("planebench"):
+                    assert name.startswith(("planebench.model", "planebench.search")), f"{path.name}: {name}"
+                else:
+                    assert name not in ("os", "time", "pathlib", "random", "socket", "subprocess"), path.name
+
+
+def test_methods_are_those_that_plans_name():
+    assert tuple(METHODS) == METHOD_NAMES
+    assert all(m.title and m.standard and m.description for m in METHODS.values())
+
+
+def test_an_unknown_method_is_named():
+    with pytest.raises(UsageError, match=r'unknown search "ndd", did you mean ndr\? Valid: r_plus, ndr'):
+        step("ndd", SearchSettings(), make_point(), [], None)
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+@settings(max_examples=8)
+@given(seed=st.integers(0, 999))
+def test_what_does_not_count_is_never_used(method, seed):
+    rig = Rig(ROUGH, seed, "near")
+    result = rig.finish(method)
+    for trial in rig.used(result):
+        limited_flat_out = trial.load.pps_per_direction is None and trial.verdict.kind is VerdictKind.TESTER_LIMITED
+        assert trial.verdict.kind is VerdictKind.VALID or limited_flat_out
+        assert trial.band == "near"
+        assert trial.role in ("r_plus", "search")
+    assert len(set(result.trials)) == len(result.trials)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=4)
+@given(seed=st.integers(0, 999), where=st.floats(0, 1))
+def test_a_cut_search_goes_on_to_the_same_result(method, seed, where):
+    whole = Rig(ROUGH, seed, "near")
+    wanted = whole.finish(method)
+    cut = Rig(ROUGH, seed, "near", trials=whole.trials[: int(where * len(whole.trials))])
+    partial = cut.so_far(method, cut.trials)
+    assert partial.complete == (len(cut.trials) == len(whole.trials) and wanted.complete)
+    assert cut.finish(method) == wanted
+    assert cut.trials == whole.trials
+
+
+@pytest.mark.parametrize("method", ["ndr", "bswlv", "curve"])
+def test_bounds_so_far_never_lie(rig, method):
+    whole = rig("sim")
+    final = whole.finish(method)
+    for n in range(len(whole.trials)):
+        partial = whole.so_far(method, whole.trials[:n])
+        assert not partial.complete
+        known = partial.lower_pps is not None or partial.upper_pps is not None
+        assert partial.verdict.kind is (VerdictKind.DISTURBED if known else VerdictKind.INVALID)
+        assert partial.verdict.reasons[0].startswith("interrupted")
+        assert partial.lower_pps is None or partial.lower_pps <= final.lower_pps
+        assert partial.upper_pps is None or partial.upper_pps >= final.upper_pps
+    assert whole.so_far(method, whole.trials) == final
+
+
+def test_later_searches_reuse_trials_of_earlier_ones(rig):
+    shared, alone = rig("sim:capacity=9M"), rig("sim:capacity=9M")
+    ndr = shared.finish("ndr")
+    before = len(shared.trials)
+    pdr = shared.finish("pdr")
+    wanted = alone.finish("pdr")
+    assert (pdr.lower_pps, pdr.upper_pps) == (wanted.lower_pps, wanted.upper_pps)
+    reused = set(ndr.trials) & set(pdr.trials)
+    assert len(reused) > 5
+    assert len(shared.trials) - before == len(alone.trials) - len(reused)
+
+
+def test_r_plus_trials_answer_the_first_ask(rig):
+    tried = rig("sim", r_plus_duration_s=0.5)
+    tried.finish("r_plus")
+    assert len(tried.trials) == 3
+    assert isinstance(ask := tried.next("ndr"), Ask)
+    assert ask.load_pps == 12.5e6
+
+
+def test_more_saturating_trials_do_not_move_a_search(rig):
+    tried = rig("sim:noise=5%")
+    result = tried.finish("bswlv")
+    tried.finish("r_plus")
+    assert tried.next("bswlv") == result
+
+
+def test_a_saturating_trial_paced_at_line_rate_counts_as_flat_out():
+    point = make_point()
+    paced = make_trial(0, point, 8.0, load=Load("saturating", 14.88e6))
+    how = SearchSettings(max_load_pps=14.88e6)
+    assert isinstance(ask := step("b2b", how, point, [paced], None), Ask)
+    assert ask.load_pps == 14.88e6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"role": "warmup"},
+        {"role": "latency"},
+        {"load": Load("paced", 12.5e6 * 1.00001)},
+        {"intended_duration_ns": 1_020_000_000, "offered_duration_ns": 1_020_000_000},
+        {"offered_duration_ns": 1_002_000_000},
+        {"verdict": "disturbed"},
+        {"verdict": "unstable"},
+        {"verdict": "invalid"},
+        {"verdict": "tester-limited"},
+        {"band": "far"},
+        {"band": None},
+    ],
+)
+def test_what_is_no_answer(change):
+    point = make_point()
+    flat_out = make_trial(0, point)
+    answer = {"role": "search", "load": Load("paced", 12.5e6), "search": "x"}
+    first = step("curve", SearchSettings(trial_duration_s=1.0), point, [flat_out], "near")
+    assert first == Ask(12.5e6, 1.0)
+    good = make_trial(1, point, 10.0, **answer)
+    bad = make_trial(1, point, 10.0, **{**answer, **change})
+    assert step("curve", SearchSettings(trial_duration_s=1.0), point, [flat_out, bad], "near") == first
+    assert step("curve", SearchSettings(trial_duration_s=1.0), point, [flat_out, bad, good], "near") != first
+
+
+def test_without_a_band_every_band_counts():
+    point = make_point()
+    log = [make_trial(0, point, band=None), make_trial(1, point, role="search", load=Load("p", 12.5e6), band="far")]
+    assert step("curve", SearchSettings(trial_duration_s=1.0), point, log, None) == Ask(11.25e6, 1.0)
+
+
+def test_giving_up_says_what_was_tried():
+    point = make_point()
+    log = [make_trial(0, point)]
+    far = {"role": "search", "load": Load("paced", 12.5e6), "band": "far"}
+    log += [make_trial(i, point, **far) for i in range(1, 6)]
+    log += [make_trial(i, point, **{**far, "verdict": "disturbed"}) for i in range(6, 8)]
+    how = SearchSettings(trial_duration_s=1.0)
+    assert len(log) == TRIES_MAX
+    assert isinstance(step("ndr", how, point, log, "near"), Ask)
+    end = step("ndr", how, point, [*log, make_trial(9, point, **far)], "near")
+    assert isinstance(end, SearchResult)
+    assert not end.complete
+    assert end.verdict.kind is VerdictKind.DISTURBED
+    assert "at 12.5 Mpps" in end.verdict.reasons[0]
+    assert "2 disturbed, 6 in band far" in end.verdict.reasons[0]
+    assert end.trials == (0,)
+
+
+def test_giving_up_counts_tries_in_a_row(rig):
+    """A third of the trials are disturbed: over 21 trials a load that is more than TRIES_MAX, but never in a row."""
+    tried = rig("sim:disturbed_share=35%:stall_share=45%", 3)
+    result = tried.finish("ndr")
+    assert result.complete
+    bad = [t.load for t in tried.trials if t.verdict.kind is VerdictKind.DISTURBED]
+    assert max(bad.count(load) for load in bad) >= TRIES_MAX
+
+
+def test_a_dead_switch_ends_the_search_as_invalid(rig):
+    tried = rig("sim:dies_share=1")
+    result = tried.finish("ndr")
+    assert result.verdict.kind is VerdictKind.INVALID
+    assert not result.complete
+    assert len(tried.trials) == TRIES_MAX
+    assert result.trials == ()
+
+
+def test_r_plus_takes_what_comes_and_restarts_in_between():
+    point, how = make_point(), SearchSettings(repetitions=4, restarts=1)
+    log = []
+    asks = []
+    while isinstance(ask := step("r_plus", how, point, log, "near"), Ask):
+        asks.append(ask)
+        verdict = "disturbed" if ask.repetition == 1 else "valid"
+        log.append(make_trial(len(log), point, 10 + ask.repetition, verdict, repetition=ask.repetition))
+    assert [a.restart for a in asks] == [False, False, True, False]
+    assert [a.repetition for a in asks] == [0, 1, 2, 3]
+    assert ask.trials == (0, 1, 2, 3)
+    assert ask.conditional_pps == pytest.approx((10 + 12 + 13) / 3 * 1e6)
+    again = make_trial(4, point, 11.0, repetition=1)
+    assert step("r_plus", how, point, [*log, again], "near").trials == (0, 2, 3, 4)  # type: ignore[union-attr]
+
+
+def test_trials_of_short_gaps_are_not_blamed_on_the_switch(rig):
+    """Every loss is 3 frames, and in every trial a poller stood still for a ms: 1000 frames' time at the least load."""
+
+    def with_gap(trial):
+        return dataclasses.replace(trial, evidence=dataclasses.replace(make_evidence(), poll_gap_sum_ns=1_000_000))
+
+    tried = rig("sim:stall_share=100%", max_load_pps=9e6, min_load_pps=1e6)
+    clean = rig("sim:stall_share=100%", max_load_pps=9e6, min_load_pps=1e6)
+    tried.change = with_gap
+    result = tried.finish("rfc2544")
+    assert result.verdict.kind is VerdictKind.DISTURBED
+    assert "what the gaps of the pollers explain (1 ms in 60 s)" in result.verdict.reasons[0]
+    assert clean.finish("rfc2544").verdict.kind is VerdictKind.VALID
+
+
+def test_r_plus_so_far_is_what_there_is():
+    point, how = make_point(), SearchSettings(repetitions=3)
+    partial = so_far("r_plus", how, point, [make_trial(0, point, 9.0)], None)
+    assert not partial.complete
+    assert partial.conditional_pps == 9e6
+    assert partial.trials == (0,)
+    limited = [make_trial(i, point, 8.0, "tester-limited", repetition=i) for i in range(3)]
+    assert so_far("r_plus", how, point, limited, None).verdict.kind is VerdictKind.TESTER_LIMITED

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""When a tester counts as unable, and the borders to MLRsearch and to the clock of the tester."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_point, make_trial
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planebench.model.records import DirectionCounts, Load, Trial, VerdictKind
+from planebench.search import SearchSettings, step
+from planebench.search.burst import _duration_s
+from planebench.search.log import GaveUp
+from planebench.search.mlr import bswlv
+from planebench.search.task import Finding, Task, tester_cap_pps
+
+SHORT = {"verdict": "tester-limited", "reasons": ("late",)}
+
+
+def paced(load_mpps: float, offered_mpps: float | None = None, lost: int = 0, **changes) -> Trial:
+    intended, offered = int(load_mpps * 1e6), int((offered_mpps or load_mpps) * 1e6)
+    counts = (DirectionCounts("n0->n1", intended, offered, offered - lost),)
+    return make_trial(0, role="search", load=Load("paced", load_mpps * 1e6), directions=counts, **changes)
+
+
+LIMITED = [paced(10, 8.0, **SHORT), paced(10, 7.5, **SHORT)]
+
+
+def test_cap_is_a_little_below_the_least_the_tester_reached():
+    assert tester_cap_pps(LIMITED, None) == pytest.approx(0.98 * 7.5e6)
+    assert tester_cap_pps([*LIMITED, paced(12, 7.0, **SHORT)], None) == pytest.approx(0.98 * 7.5e6)
+    assert tester_cap_pps([], None) is None
+
+
+@pytest.mark.parametrize("load", [10, 11])
+def test_a_load_that_the_tester_has_kept_is_no_limit(load):
+    assert tester_cap_pps([*LIMITED, paced(load)], None) is None
+    assert tester_cap_pps([*LIMITED, paced(9)], None) is not None
+
+
+def test_only_the_band_of_the_search_tells_of_the_tester():
+    far = [paced(10, 8.0, band="far", **SHORT)] * 2
+    assert tester_cap_pps(far, "near") is None
+    assert tester_cap_pps(far, "far") is not None
+    assert tester_cap_pps(far, None) is not None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"role": "r_plus"},
+        {"role": "latency"},
+        {"load": Load("saturating")},
+        {"load": Load("saturating", 10e6)},
+        {"intended_duration_ns": 1_000_000, "offered_duration_ns": 1_000_000},
+        {"verdict": "disturbed"},
+    ],
+)
+def test_what_does_not_tell_of_the_tester(changes):
+    values = {"role": "search", "load": Load("paced", 10e6), **SHORT, **changes}
+    assert tester_cap_pps([make_trial(0, **values)] * 2, None) is None
+
+
+def test_a_tester_that_keeps_no_load_ends_the_search():
+    short = [paced(load, load * 0.9, **SHORT) for load in range(10, 3, -1) for _ in range(2)]
+    assert tester_cap_pps(short, None) == pytest.approx(0.98 * 3.6e6)
+    with pytest.raises(GaveUp, match="fell short at 8 loads, the lowest 3 Mpps") as end:
+        tester_cap_pps([*short, *[paced(3, 2.7, **SHORT)] * 2], None)
+    assert end.value.verdict.kind is VerdictKind.TESTER_LIMITED
+
+
+@pytest.mark.parametrize("trial_s", [0.1, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("n", range(1, 13))
+def test_bswlv_fails_a_load_only_when_all_n_trials_have_lost(n, trial_s):
+    """At the highest load n - 1 trials lose and the last does not; every lower load loses nothing."""
+    asked = []
+
+    def measure(ask):
+        asked.append(ask.load_pps)
+        loses = ask.load_pps == 10e6 and asked.count(10e6) < n
+        return paced(ask.load_pps / 1e6, lost=3 if loses else 0)
+
+    found = Finding()
+    bswlv(measure, Task(SearchSettings(trial_duration_s=trial_s, max_r=n, max_load_pps=10e6), make_point()), found)
+    assert found.lower_pps == 10e6
+    assert found.upper_pps is None
+    assert asked.count(10e6) == n
+
+
+@given(packets=st.integers(16, 20_000_000), rate=st.integers(10_000, 150_000_000))
+def test_a_burst_is_as_long_as_it_was_meant(packets, rate):
+    """The tester cuts the duration to whole ns, then rate x duration to whole packets."""
+    duration_ns = int(_duration_s(packets, rate) * 1e9)
+    assert rate * duration_ns // 1_000_000_000 == packets
+
+
+def test_a_curve_that_loses_only_in_the_middle_says_both_loads():
+    """Lossless at the top, lossy below: nothing is said of a switch that may do more."""
+    loads = [10.0, 9.0, 8.0, 7.0]
+    log = [make_trial(0), *(paced(load, lost=5 if load == 9.0 else 0) for load in loads)]
+    how = SearchSettings(trial_duration_s=1.0, max_load_pps=10e6)
+    result = step("curve", how, make_point(), log, None)
+    assert (result.lower_pps, result.upper_pps) == (10e6, 9e6)
+    assert result.verdict.reasons == ()
+    assert [p.intended_pps for p in result.curve] == [10e6, 9e6, 8e6, 7e6]

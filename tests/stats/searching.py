@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run with searches, measured on an imagined switch that carries up to its capacity and not a packet more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from builders import make_header, make_point, make_trial
+
+from planebench.model.records import DirectionCounts, Load, Point, Trial
+from planebench.model.results import SearchResult
+from planebench.model.run import Run
+from planebench.search import Ask, step
+from planebench.stats.searches import search_methods, search_settings
+
+SETTINGS: dict[str, Any] = {
+    "search": "r_plus,ndr",
+    "trial_duration_s": 1.0,
+    "search_trial_duration_s": 1.0,
+    "search_duration_sum_s": 1.0,
+    "search_relative_width": 0.005,
+}
+"""Short: one trial decides a load."""
+
+
+def searched_run(mpps: Mapping[str, float], settings: Mapping[str, Any] = SETTINGS, **header: Any) -> Run:
+    """Switch label -> what it carries, in the near band; three saturating trials, then the searches to their ends."""
+    trials: list[Trial] = []
+    for label, capacity in mpps.items():
+        own = [_trial(make_point(label), capacity, Ask(None, 1.0, repetition=i)) for i in range(3)]
+        for method in search_methods(settings):
+            _search(method, settings, own, capacity)
+        trials += own
+    numbered = tuple(_numbered(trials))
+    return Run(make_header(tuple(mpps), settings={"wire": "virtio", **settings}, **header), numbered)
+
+
+def _search(method: str, settings: Mapping[str, Any], own: list[Trial], capacity_mpps: float) -> None:
+    point = own[0].point
+    while not isinstance(ask := step(method, search_settings(settings), point, own, "near"), SearchResult):
+        own.append(_trial(point, capacity_mpps, ask))
+
+
+def _trial(point: Point, capacity_mpps: float, ask: Ask) -> Trial:
+    capacity = int(capacity_mpps * 1e6)
+    if ask.load_pps is None:
+        return make_trial(0, point, capacity_mpps, repetition=ask.repetition)
+    sent = int(ask.load_pps * ask.duration_s)
+    counts = DirectionCounts("n0->n1", sent, sent, min(sent, int(capacity * ask.duration_s)))
+    nanoseconds = int(ask.duration_s * 1e9)
+    return make_trial(
+        0,
+        point,
+        role="search",
+        load=Load("search", ask.load_pps),
+        directions=(counts,),
+        intended_duration_ns=nanoseconds,
+        offered_duration_ns=nanoseconds,
+    )
+
+
+def _numbered(trials: Sequence[Trial]) -> Sequence[Trial]:
+    return [replace(trial, index=i) for i, trial in enumerate(trials)]

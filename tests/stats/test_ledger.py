@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every lost frame is named once, with its place and cause, or is part of the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import make_point, make_trial
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planebench.model.records import DirectionCounts, SwitchCycles, Trial
+from planebench.model.results import Ledger, Loss
+from planebench.stats.ledger import describe, ledger, merge
+
+
+def trial(
+    scenario: str,
+    offered: int,
+    forwarded: int,
+    drops: dict[str, int] | None = None,
+    tester: dict[str, int] | None = None,
+    **changes: Any,
+) -> Trial:
+    switch = SwitchCycles(busy_cycles=1, packets=offered, drops=drops or {})
+    directions = (DirectionCounts("a->b", offered, offered, forwarded),)
+    values = {"directions": directions, "switch": switch, "tester_drops": tester or {}}
+    return make_trial(point=make_point("planed", scenario), **{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("scenario", "drops", "tester", "losses"),
+    [
+        ("p2p", {"n1:tx_full": 7}, {}, [Loss("wire ring", "full (n1)", 7)]),
+        ("p2v", {"v0:tx_full": 7}, {}, [Loss("vhost ring", "full (v0)", 7)]),
+        ("v2v", {"v1:tx_full": 3, "v0:tx_full": 4}, {}, [("v0", 4), ("v1", 3)]),
+        ("p2p", {"fault": 7}, {}, [Loss("switch", "fault", 7)]),
+        ("p2p", {"n0:rx_missed": 7}, {}, [Loss("switch", "rx_missed (n0)", 7)]),
+        ("p2p", {"n1:tx_mtu_exceeded": 7}, {}, [Loss("switch", "tx_mtu_exceeded (n1)", 7)]),
+        ("loopback", {}, {"v1:tx_full": 7}, [Loss("VNF", "ring full (v1)", 7)]),
+        ("loopback", {}, {"vnf0:tx_full": 7}, [Loss("VNF", "ring full (vnf0)", 7)]),
+        ("loopback", {}, {"vnf0:runt": 7}, [Loss("VNF", "runt (vnf0)", 7)]),
+        ("loopback", {}, {"n1:rx_missed": 7}, [Loss("tester", "rx_missed (n1)", 7)]),
+        ("loopback", {}, {"v1:rx_errors": 7}, [Loss("tester", "rx_errors (v1)", 7)]),
+        ("v2v", {}, {"echo:runt": 7}, [Loss("VNF", "runt (echo)", 7)]),
+        ("p2p", {"v0:tx_full": 7}, {}, [Loss("switch", "ring full (v0)", 7)]),  # p2p has no such port
+        ("p2p", {"tx_full": 7}, {}, [Loss("switch", "ring full", 7)]),  # runs from before drops had a port
+    ],
+)
+def test_each_counter_has_its_place_and_cause(
+    scenario: str, drops: dict[str, int], tester: dict[str, int], losses: list[Any]
+) -> None:
+    expected = tuple(it if isinstance(it, Loss) else Loss("vhost ring", f"full ({it[0]})", it[1]) for it in losses)
+    got = ledger(trial(scenario, 100, 93, drops, tester))
+    assert got == Ledger(100, 93, expected)
+    assert got.unexplained_packets == 0
+
+
+def test_damaged_frames_of_all_directions_are_the_switchs() -> None:
+    both = (
+        DirectionCounts("n0->n1", 50, 50, 45, corrupt_packets=5),
+        DirectionCounts("n1->n0", 60, 60, 58, corrupt_packets=1),
+    )
+    got = ledger(trial("p2p", 0, 0, {"n0:tx_full": 1}, directions=both))
+    assert got.losses == (Loss("switch", "damaged", 6), Loss("wire ring", "full (n0)", 1))
+    assert (got.offered_packets, got.forwarded_packets, got.unexplained_packets) == (110, 103, 0)
+
+
+def test_an_echo_trial_loses_on_both_ways_and_in_between() -> None:
+    there_and_back = (DirectionCounts("v0->v0", 1000, 1000, 990),)
+    drops, tester = {"v1:tx_full": 5, "v0:tx_full": 3}, {"v1:tx_full": 2}
+    got = ledger(trial("v2v", 0, 0, drops, tester, directions=there_and_back))
+    assert [(loss.place, loss.packets) for loss in got.losses] == [("vhost ring", 5), ("vhost ring", 3), ("VNF", 2)]
+    assert got.unexplained_packets == 0
+
+
+def test_attempts_that_are_tried_again_are_no_losses() -> None:
+    got = ledger(trial("p2p", 100, 100, {"n0:rx_nombuf": 999}, {"n1:rx_nombuf": 999}))
+    assert got.losses == () and got.unexplained_packets == 0 and got.counted
+
+
+def test_what_no_counter_knows_is_unexplained_and_may_be_negative() -> None:
+    assert ledger(trial("p2p", 100, 80, {"n1:tx_full": 15})).unexplained_packets == 5
+    assert ledger(trial("p2p", 100, 90, {"n1:tx_full": 15})).unexplained_packets == -5
+
+
+def test_a_switch_without_counters_is_not_counted() -> None:
+    assert not ledger(trial("p2p", 100, 80, switch=SwitchCycles())).counted
+    assert ledger(trial("p2p", 100, 80, switch=SwitchCycles(packets=100))).counted
+    assert ledger(trial("p2p", 100, 80, switch=SwitchCycles(drops={"n1:tx_full": 1}))).counted
+
+
+def test_ledgers_add_up_by_place_and_cause() -> None:
+    one = Ledger(100, 90, (Loss("vhost ring", "full (v0)", 6), Loss("switch", "fault", 4)))
+    two = Ledger(200, 180, (Loss("switch", "fault", 9), Loss("VNF", "runt (vnf0)", 1)), counted=False)
+    expected = (Loss("switch", "fault", 13), Loss("vhost ring", "full (v0)", 6), Loss("VNF", "runt (vnf0)", 1))
+    assert merge([one, two]) == Ledger(300, 270, expected, counted=False)
+    assert merge([one, two]).unexplained_packets == one.unexplained_packets + two.unexplained_packets == 10
+    assert merge([]) == Ledger(0, 0, ())
+
+
+_KEYS = st.sampled_from(["v0:tx_full", "n1:tx_full", "fault", "n0:rx_missed", "n0:rx_nombuf", "x:y:z", "", ":", "v0:"])
+
+
+@given(st.dictionaries(_KEYS, st.integers(0, 10**9)), st.dictionaries(_KEYS, st.integers(0, 10**9)))
+def test_the_sum_is_what_was_sent_whatever_the_keys(drops: dict[str, int], tester: dict[str, int]) -> None:
+    got = ledger(trial("loopback", 10**10, 10**9, drops, tester))
+    counted = {key: count for key, count in drops.items() if key != "n0:rx_nombuf"}
+    counted_too = {key: count for key, count in tester.items() if key != "n0:rx_nombuf"}
+    assert sum(loss.packets for loss in got.losses) == sum(counted.values()) + sum(counted_too.values())
+    assert len({(loss.place, loss.cause) for loss in got.losses}) == len(got.losses)
+    assert describe(got).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("it", "words"),
+    [
+        (Ledger(100, 100, ()), "nothing lost"),
+        (
+            Ledger(12_001, 1, (Loss("vhost ring", "full (v0)", 11_990),)),
+            "12 000 lost: 11 990 vhost ring full (v0), 10 unexplained",
+        ),
+        (Ledger(9, 4, (Loss("switch", "fault", 5),)), "5 lost: 5 switch: fault"),
+        (Ledger(9, 4, (), counted=False), "5 lost: 5 unexplained (the switch counts no drops)"),
+        (Ledger(9, 4, (Loss("VNF", "runt (vnf0)", 8),)), "5 lost: 8 VNF: runt (vnf0), 3 counted too much"),
+    ],
+)
+def test_in_words(it: Ledger, words: str) -> None:
+    assert describe(it).replace("\u202f", " ") == words

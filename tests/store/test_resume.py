@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run that was killed or interrupted is taken up where it stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import make_header, make_trial
+
+from planebench.model.errors import StoreError
+from planebench.plans import load_plan
+from planebench.store import RunWriter, find_unfinished, read_plan, read_run, write_plan
+
+
+def begun(folder: Path, trials: int = 2) -> RunWriter:
+    writer = RunWriter.create(folder, make_header())
+    write_plan(writer.path, load_plan("quick"))
+    for index in range(trials):
+        writer.append(make_trial(index))
+    return writer
+
+
+def test_trials_go_on_after_those_that_are_there(tmp_path: Path) -> None:
+    begun(tmp_path).finish("interrupted", "Ctrl-C")
+    info = find_unfinished(tmp_path, load_plan("quick"))
+    assert info is not None
+    writer = RunWriter.reopen(info.path)
+    assert read_run(info.path).finished is None
+    writer.append(make_trial(2))
+    writer.finish()
+    run = read_run(info.path)
+    assert [t.index for t in run.trials] == [0, 1, 2]
+    assert run.finished is not None and run.finished.status == "complete"
+
+
+def test_a_torn_line_is_cut_before_anything_is_appended(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    writer.close()
+    lines = writer.path / "trials.jsonl"
+    lines.write_bytes(lines.read_bytes()[:-7])
+    again = RunWriter.reopen(writer.path)
+    again.append(make_trial(1))
+    assert [t.index for t in read_run(writer.path).trials] == [0, 1]
+
+
+def test_a_run_that_is_being_written_is_not_taken_up(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    with pytest.raises(StoreError, match="is being written by another planebench"):
+        RunWriter.reopen(writer.path)
+    writer.close()
+    RunWriter.reopen(writer.path).close()
+
+
+def test_only_an_unfinished_run_of_the_very_same_plan_is_found(tmp_path: Path) -> None:
+    plan = load_plan("quick")
+    assert find_unfinished(tmp_path, plan) is None
+    writer = begun(tmp_path)
+    assert read_plan(writer.path) == plan
+    assert find_unfinished(tmp_path, replace(plan, seed=2)) is None
+    assert find_unfinished(tmp_path, plan) is not None
+    writer.finish()
+    assert find_unfinished(tmp_path, plan) is None
+
+
+def test_a_run_without_a_plan_is_no_candidate(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    writer.close()
+    (writer.path / "plan.json").unlink()
+    assert read_plan(writer.path) is None
+    assert find_unfinished(tmp_path, load_plan("quick")) is None
+    (writer.path / "plan.json").write_text('{"name": 1}')
+    assert find_unfinished(tmp_path, load_plan("quick")) is None
