@@ -25,16 +25,18 @@ class Choice:
 
 
 def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
-    """The core-distance band that all switches are compared in: the one with most usable saturating trials.
+    """The core-distance band that all switches are compared in: the one with most valid saturating trials.
 
-    A tie goes to the near band. None where no trial knows its band. ``forced``: the setting ``band`` of the run's
+    Tester-limited ones decide where as many are valid, and the near band where they do not. None where no trial knows its band. ``forced``: the setting ``band`` of the run's
     header; ``near`` or ``far`` wins over the majority, anything else is no wish.
     """
     if forced in FORCED_BANDS:
         return str(forced)
-    usable = (t for t in trials if t.role == "r_plus" and t.verdict.kind in (VALID, LIMITED))
-    counts = Counter(t.band for t in usable if t.band is not None)
-    return max(counts, key=lambda band: (counts[band], band == "near", band), default=None)
+    saturating = [t for t in trials if t.role == "r_plus" and t.band is not None]
+    valid, limited = (Counter(t.band for t in saturating if t.verdict.kind is kind) for kind in (VALID, LIMITED))
+    return max(
+        (*valid, *limited), key=lambda band: (valid[band], limited[band], band == "near", str(band)), default=None
+    )
 
 
 def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, ...] = (VALID, LIMITED)) -> Choice:

@@ -105,6 +105,9 @@ def test_all_switches_are_compared_in_the_band_that_most_trials_have() -> None:
 def test_a_tie_of_bands_goes_to_the_near_one() -> None:
     assert run_band([make_trial(band="far"), make_trial(band="near")]) == "near"
     assert run_band([make_trial(band=None)]) is None
+    limited = [make_trial(band="far", verdict="tester-limited") for _ in range(5)]
+    assert run_band([*limited, make_trial(band="near")]) == "near", "one valid trial says more than five lower bounds"
+    assert run_band([*limited, make_trial(band="near", verdict="tester-limited")]) == "far"
     assert run_band([make_trial(band="far", verdict="disturbed"), make_trial(band="far", role="latency")]) is None
 
 
