@@ -33,7 +33,7 @@ static const struct field request_fields[] = {
         {.key = "duration_ns",
          FIELD(FIELD_UINT, struct request, duration_ns),
          .required = true,
-         .min = 1e6,
+         .min = 1e3,
          .max = 86400e9},
         {.key = "generators", .type = FIELD_ANY, .required = true},
         {0},

@@ -117,7 +117,8 @@ def compare(
         str | None, typer.Argument(metavar="[RUN]", help="The newer run; without it, the switches of RUN.")
     ] = None,
     fail_below: Annotated[
-        float | None, typer.Option("--fail-below", help="Exit code 1 if a rate is below this share of RUN, as 0.97.")
+        float | None,
+        typer.Option("--fail-below", help="Exit code 1 if a rate is below this share, or cannot be judged."),
     ] = None,
     metric: Annotated[
         str | None, typer.Option(help="Only this: throughput, ndr, pdr, cycles_per_packet, latency_p50, latency_p99.")

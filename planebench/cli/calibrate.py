@@ -17,9 +17,11 @@ from planebench.host import facts as host_facts
 from planebench.host.calibration_store import save
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.calibrate import calibrate as measure
+from planebench.measure.calibrate import check_duration
 from planebench.model.errors import NotInstalledError
 from planebench.model.header import Calibration, SetPoint
 from planebench.planed import REMEDY, find_planed
+from planebench.plans.schema import check_ring_size
 from planebench.scenarios import parse_frame_size
 from planebench.store.codec import to_json
 
@@ -33,6 +35,8 @@ def calibrate(frame_sizes: str, wire: str, ring_size: int, duration: float, huge
     StoreError, after the figures, where they cannot be kept.
     """
     sizes = [parse_frame_size(text.strip()) for text in frame_sizes.split(",")]
+    check_ring_size(ring_size)
+    check_duration(duration)
     planed = find_planed()
     if planed is None:
         raise NotInstalledError(f"the program planed is not here: {REMEDY}")

@@ -6,8 +6,10 @@ from __future__ import annotations
 import dataclasses
 import json as json_module
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 from rich.table import Table
@@ -17,19 +19,20 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.run import Run
+from planebench.report.wording import METRICS as TITLES
 from planebench.report.wording import load_words, printable
 from planebench.stats.compare import (
     METRICS,
+    RATES,
     NotCompared,
     Outcome,
     differing_facts,
     runs_compared,
     switches_compared,
 )
+from planebench.stats.gate import Judgement, judge
 from planebench.store import find_run, read_run
 
-RATES = ("throughput", "ndr", "pdr")
-"""Metrics of which more is better, and which ``--fail-below`` watches."""
 MAX_FAIL_BELOW = 2.0
 
 MAX_SKIPPED = 12
@@ -37,14 +40,10 @@ MAX_SKIPPED = 12
 
 NOT_TOLD = "not distinguishable"
 
-_TITLES: dict[Metric, str] = {
-    "throughput": "throughput",
-    "ndr": "NDR",
-    "pdr": "PDR",
-    "cycles_per_packet": "cycles a packet",
-    "latency_p50": "latency p50",
-    "latency_p99": "latency p99",
-}
+_ROOMY = 100
+_OTHERS = 80
+"""Columns of a terminal that the table takes beside the verdict; what it needs without folding a short point."""
+
 _WORDS: dict[Metric, tuple[str, str]] = {
     "cycles_per_packet": ("takes {} more cycles", "takes {} fewer cycles"),
     "latency_p50": ("is {} slower", "is {} quicker"),
@@ -65,8 +64,8 @@ def compare(
 ) -> int:
     """Print how b does against a: two runs, or the switches of one. The exit code: 0, or 1 for a gate not passed.
 
-    1 also where there was nothing to compare: a gate that compared nothing has not passed. UsageError for bad input,
-    and for two runs that differ in what must match, unless ``force``.
+    1 also where there was nothing to compare, or where the gate could not judge: then it has not passed. UsageError for
+    bad input, and for two runs that differ in what must match, unless ``force``.
     """
     _check(fail_below, metric)
     first = read_run(find_run(runs_dir, run_a))
@@ -85,7 +84,7 @@ def compare(
     if fail_below is None:
         return 0
     baseline = None if run_b is not None else next(iter(first.switch_labels), None)
-    return _gate([c for c in shown if baseline in (None, c.a)], fail_below)
+    return _gate(judge(outcome, fail_below, baseline, cast(Metric | None, metric)), fail_below)
 
 
 def verdict_words(comparison: Comparison) -> str:
@@ -131,22 +130,24 @@ def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
         for side, name in (("a", comparisons[0].a), ("b", comparisons[0].b)):
             console.print(Text(printable(f"{side} = {name.rpartition('@')[2]}")))
         comparisons = [dataclasses.replace(c, a=c.a.rpartition("@")[0], b=c.b.rpartition("@")[0]) for c in comparisons]
-    console.print(_table(comparisons))
+    console.print(_table(comparisons, console.width))
 
 
-def _table(comparisons: Sequence[Comparison]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+def _table(comparisons: Sequence[Comparison], width: int) -> Table:
+    """The last column has whole words, whatever the width; the point gives way first."""
+    gap = 2 if width >= _ROOMY else 1
+    table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for column in ("point", "a", "b", "metric"):
         table.add_column(column, overflow="fold")
     for column in ("ratio", "interval"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold", min_width=len(NOT_TOLD))
+    table.add_column("verdict", no_wrap=True)
     alike = len({_wire_and_hosting(c) for c in comparisons}) == 1
     for c in comparisons:
-        metric = _TITLES[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
+        metric = TITLES[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
         point = c.point.removesuffix(_wire_and_hosting(c)) if alike else c.point
         texts = (point, c.a, c.b, metric, f"{c.ratio:.3f}", _interval(c))
-        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c))
+        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(len(NOT_TOLD), width - _OTHERS)))
     return table
 
 
@@ -155,11 +156,16 @@ def _wire_and_hosting(comparison: Comparison) -> str:
     return "/" + "/".join(comparison.point.split("/")[-2:])
 
 
-def _verdict(comparison: Comparison) -> Text:
-    text = Text(verdict_words(comparison), style="bold" if comparison.distinguishable else "")
+def _verdict(comparison: Comparison, width: int) -> Text:
+    text = Text(_wrapped(verdict_words(comparison), width), style="bold" if comparison.distinguishable else "")
     if comparison.note:
-        text.append(f"\n{printable(comparison.note)}", style="dim not bold")
+        text.append("\n" + _wrapped(printable(comparison.note), width), style="dim not bold")
     return text
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Lines of whole words: the column does not wrap by itself, so that rich does not squeeze it."""
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _interval(comparison: Comparison) -> str:
@@ -172,20 +178,26 @@ def _interval(comparison: Comparison) -> str:
     return f"to {high:.3f}" if high is not None else ""
 
 
-def _gate(comparisons: Sequence[Comparison], fail_below: float) -> int:
-    """1 if a rate is below, told from noise, or if there was no rate at all."""
-    rates = [c for c in comparisons if c.metric in RATES]
-    if not rates:
+def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
+    """1 if a rate is below, told from noise; if one could not be judged; or if there was none at all."""
+    if not judgements:
         _say(f"--fail-below {fail_below:g}: no rate was compared, so nothing has passed")
         return 1
-    below = [c for c in rates if c.ratio < fail_below]
-    for c in below:
-        what = "fails" if c.distinguishable else NOT_TOLD
-        note = f": {c.note}" if c.note else ""
-        _say(
-            f"{what}: {_TITLES[c.metric]} of {c.b} is {c.ratio:.3f} of {c.a} at {c.point} (limit {fail_below:g}){note}"
-        )
-    return int(any(c.distinguishable for c in below))
+    for judgement in judgements:
+        if judgement.kind != "passes":
+            _say(_judgement_words(judgement))
+    return int(any(j.kind in ("fails", "cannot be judged") for j in judgements))
+
+
+def _judgement_words(judgement: Judgement) -> str:
+    j, title = judgement, TITLES[judgement.metric]
+    why = f": {j.why}" if j.why else ""
+    if j.kind == "cannot be judged" or j.ratio is None:
+        return f"{j.kind}: {title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
+    limit = f"limit {j.limit:g}"
+    if j.metric not in RATES:
+        limit = f"limit {j.limit:.3f}; the tester limits the rate, so cycles are judged"
+    return f"{j.kind}: {title} of {j.b} is {j.ratio:.3f} of {j.a} at {j.point} ({limit}){why}"
 
 
 def _say_skipped(skipped: Sequence[NotCompared]) -> None:
@@ -198,7 +210,7 @@ def _say_skipped(skipped: Sequence[NotCompared]) -> None:
 def _left_out(left_out: NotCompared) -> str:
     if not left_out.b:
         return f"{left_out.a} at {left_out.point}"
-    metric = _TITLES[left_out.metrics[0]] if not left_out.load else f"latency at {load_words(left_out.load)}"
+    metric = TITLES[left_out.metrics[0]] if not left_out.load else f"latency at {load_words(left_out.load)}"
     return f"{metric} of {left_out.b} and {left_out.a} at {left_out.point}"
 
 

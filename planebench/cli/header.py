@@ -10,6 +10,7 @@ from pathlib import Path
 from planebench import __version__
 from planebench.cli.prepare import Prepared, cpus_of
 from planebench.host import doctor
+from planebench.host.calibration_store import version_of
 from planebench.host.facts import HostFacts
 from planebench.measure.live import LiveSettings
 from planebench.model.header import RunHeader, SwitchInfo
@@ -67,6 +68,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "hosting": plan.hosting,
         "ring_size": plan.ring_size,
         "hugepages": settings.hugepages,
+        "tester_version": version_of(settings.planed),
         "switch_cpu": placement.switch_cpu,
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
     }

@@ -32,7 +32,7 @@ from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError, UsageError
-from planebench.model.header import Calibration
+from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
 from planebench.plans import estimate, load_plan, override
 from planebench.report.table import print_table
@@ -101,7 +101,7 @@ def _reopen(
             f"no unfinished run of this plan in {runs_dir}: give the options it was started with, or leave out --resume"
         )
     settings = replace(settings, calibration=info.header.calibration)
-    differing = differing_facts(info.header, make_header(prepared, facts, settings))
+    differing = _changed(info.header, make_header(prepared, facts, settings))
     if differing:
         raise UsageError(
             f"run {info.run_id} cannot be taken up here, its trials would not compare: {'; '.join(differing)}. "
@@ -109,6 +109,24 @@ def _reopen(
         )
     writer = RunWriter.reopen(info.path)
     return writer, list(read_run(info.path).trials), settings
+
+
+def _changed(old: RunHeader, new: RunHeader) -> list[str]:
+    """What is not as it was when the run began, one sentence each: its last trials would not be like its first."""
+    versions = {switch.label: switch for switch in old.switches}
+    switches = [
+        f"{switch.label} was {versions[switch.label].version} {versions[switch.label].settings}, "
+        f"now it is {switch.version} {switch.settings}"
+        for switch in new.switches
+        if switch.label in versions and switch != versions[switch.label]
+    ]
+    gone = [f"{label} is not here" for label in versions if label not in {switch.label for switch in new.switches}]
+    settings = [
+        f"{key}: {old.settings[key]} against {value}"
+        for key, value in new.settings.items()
+        if key in old.settings and old.settings[key] != value
+    ]
+    return [*differing_facts(old, new), *switches, *gone, *settings]
 
 
 def _calibration(

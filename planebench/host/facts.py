@@ -83,6 +83,8 @@ class HostFacts:
     governor: str | None = None
     """Frequency governor of the allowed CPUs, ``mixed`` if they differ."""
     turbo: bool | None = None
+    cpu_mhz: int | None = None
+    """Highest frequency; where the system does not govern it (a virtual machine), the one it reports."""
     autogroup: bool | None = None
     """kernel.sched_autogroup_enabled; None if the kernel has no autogroups."""
     load_average_1m: float = 0.0
@@ -159,6 +161,7 @@ def collect() -> HostFacts:
         nonstop_tsc="nonstop_tsc" in flags,
         governor=_governor(allowed),
         turbo=_turbo(),
+        cpu_mhz=_cpu_mhz(cpuinfo),
         autogroup=_flag(read_text("/proc/sys/kernel/sched_autogroup_enabled")),
         load_average_1m=os.getloadavg()[0],
         steal_share=_steal_share(),
@@ -302,6 +305,14 @@ def _numa_nodes() -> dict[int, int]:
 def _governor(cpus: Iterable[int]) -> str | None:
     found = {read_text(_CPU / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {None}
     return "mixed" if len(found) > 1 else next(iter(found), None)
+
+
+def _cpu_mhz(cpuinfo: str) -> int | None:
+    highest_khz = read_text(_CPU / "cpu0/cpufreq/cpuinfo_max_freq")
+    if highest_khz and highest_khz.strip().isdigit():
+        return int(highest_khz) // 1000
+    reported = _first(r"^cpu MHz\s*:\s*([0-9.]+)$", cpuinfo, "")
+    return round(float(reported)) if reported else None
 
 
 def _turbo() -> bool | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import Runner, start_runner
+from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.errors import PlanebenchError
-from planebench.model.records import Trial
+from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus, place
 from planebench.plans import Group
 from planebench.scenarios import build
@@ -42,6 +43,8 @@ class Bench:
     deaths: int = 0
     restarted_for: set[int] = field(default_factory=set)
     """Repetitions of R+ before which it was started again."""
+    fresh: bool = False
+    """Nothing was measured since its last start: starting it again would change nothing."""
 
     @property
     def what(self) -> str:
@@ -62,6 +65,7 @@ class Bench:
             self.runner = start_runner(
                 self.label, self.adapter, topology, placement, self.settings, self.supervisor, self.seed, mine
             )
+            self.fresh = True
         except PlanebenchError as error:
             self._give_up(str(error))
 
@@ -74,7 +78,15 @@ class Bench:
         """Start it anew once for this repetition of R+, however many points it has."""
         if repetition not in self.restarted_for:
             self.restarted_for.add(repetition)
-            self.restart()
+            if not self.fresh:
+                self.restart()
+
+    def run(self, request: TrialRequest) -> Trial:
+        """One trial; one that cannot be, because it is not up, is invalid and says why."""
+        if self.runner is None:
+            return unmeasured(request, Verdict(VerdictKind.INVALID, (self.reason,)))
+        self.fresh = False
+        return self.runner.run(request)
 
     def revive(self, reason: str) -> None:
         """It died: start it again, a limited number of times."""

@@ -57,6 +57,9 @@ START_DELAY_S = 0.002
 SETTLE_DEADLINE_S = 1.0
 SETTLE_STEP_S = 0.005
 
+DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
+"""Of one send: below it there are too few packets to tell a rate, above it a frame size takes over fifteen minutes."""
+
 Document = dict[str, Any]
 Listener = Callable[[str, float], None]
 Send = Callable[[Flow, int, float | None, int], Stats]
@@ -71,6 +74,13 @@ class FlatOut:
     send_cycles: float
     receive_cycles: float
     tsc_hz: int
+
+
+def check_duration(duration_s: float) -> float:
+    """Seconds of one send; UsageError for what is no number of DURATION_MIN_S to DURATION_MAX_S."""
+    if DURATION_MIN_S <= duration_s <= DURATION_MAX_S:
+        return duration_s
+    raise UsageError(f'duration "{duration_s:g}" s is not valid. Valid: {DURATION_MIN_S:g} to {DURATION_MAX_S:g}')
 
 
 def calibrate(
@@ -91,8 +101,9 @@ def calibrate(
     Raises UsageError for a value that makes no sense, StartError or DiedError if planed does not come up or stay.
     """
     sizes = tuple(dict.fromkeys(frame_sizes))
-    if not sizes or duration_s <= 0:
-        raise UsageError(f"cannot calibrate frame sizes {list(sizes)} for {duration_s:g} s; give a size, above 0 s")
+    if not sizes:
+        raise UsageError("no frame size to calibrate; give one, such as 64")
+    check_duration(duration_s)
     if wire not in ("virtio", "veth"):
         raise UsageError(f'wire "{wire}" has no calibration. Valid: virtio, veth')
     placement, facts, version = place(cpus), host_facts.collect(), version_of(planed)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,9 +15,9 @@ from typing import Protocol
 from planebench.host.process import Supervisor
 from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
-from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.measure.trial import TrialRequest
 from planebench.model.header import Skipped
-from planebench.model.records import Load, Point, Trial, Verdict, VerdictKind
+from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.placement import Cpus
 from planebench.plans import Group, Plan, Rounds, Step, estimate, group_points, interleave
@@ -132,7 +133,10 @@ class Campaign:
 
     def _band(self, method: str) -> str | None:
         """The band whose trials a search uses. R+ takes every trial and leaves the choice to the statistics."""
-        return None if method == "r_plus" else self.plan.band or run_band(self.trials)
+        if method == "r_plus":
+            return None
+        common = Counter(t.band for t in self.trials if t.band is not None).most_common(1)
+        return self.plan.band or run_band(self.trials) or (common[0][0] if common else None)
 
     def _next(self, method: str, point: Point, band: str | None) -> Ask | SearchResult:
         mine = [t for t in self.trials if t.point == point]
@@ -186,12 +190,11 @@ class Campaign:
         self._advance(1)
 
     def _has(self, step: Step) -> bool:
-        """Whether an earlier session has measured a latency step."""
-        return any(
-            (t.point, t.role, t.load.label, t.repetition) == (step.point, "latency", step.load, step.repetition)
-            and t.verdict.kind is not VerdictKind.DISTURBED
-            for t in self.trials
-        )
+        """Whether an earlier session has measured a latency step, or tried as often as the plan allows."""
+        wanted = (step.point, "latency", step.load, step.repetition)
+        tries = [t for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == wanted]
+        undisturbed = any(t.verdict.kind is not VerdictKind.DISTURBED for t in tries)
+        return undisturbed or len(tries) > self.plan.throughput.retries
 
     def _latency_load(self, step: Step) -> Load | None:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
@@ -211,12 +214,11 @@ class Campaign:
             point = request.point
             text = f"{point.switch} {point.scenario_label} {point.direction} {point.frame_size_bytes} B"
             self.listener.working_on(f"{text} {request.search}".strip())
-            if bench.runner is None:
-                self._record(unmeasured(request, Verdict(VerdictKind.INVALID, (bench.reason,))))
-                return
-            trial = bench.runner.run(request)
+            trial = bench.run(request)
             self._record(trial)
-            if trial.offered_duration_ns == 0:
+            if bench.runner is None:
+                return
+            if not bench.runner.alive():
                 reason = "; ".join(trial.verdict.reasons)
                 self.listener.trouble(f"{bench.label}: {reason}")
                 bench.revive(reason)

@@ -11,10 +11,11 @@ from planebench.host.process import Supervisor
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
-from planebench.model.header import Calibration, End
-from planebench.model.records import CoreDistance, Point, Trial
+from planebench.model.errors import PlanebenchError
+from planebench.model.records import CoreDistance, Trial
 from planebench.placement import Placement
 from planebench.scenarios import Topology
+from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.switches.base import SwitchAdapter
 
 
@@ -30,6 +31,9 @@ class Runner(Protocol):
 
     def band(self) -> str | None:
         """The core-distance band right now; None where there is no such thing."""
+
+    def alive(self) -> bool:
+        """Whether it can run another trial: False once a process of it is gone."""
 
     def stop(self) -> None:
         """End it. Never raises; safe to call twice."""
@@ -66,6 +70,14 @@ class LiveRunner:
         distance = self._distance()
         return distance.band if distance is not None else None
 
+    def alive(self) -> bool:
+        """Whether tester and switch are there."""
+        try:
+            self.live.check()
+        except PlanebenchError:
+            return False
+        return True
+
     def stop(self) -> None:
         """End tester and switch."""
         self.live.stop()
@@ -89,24 +101,3 @@ def start_runner(
     if isinstance(adapter, SelfMeasured):
         return adapter.runner(label, seed, past)
     return LiveRunner(LiveTopology.start(label, adapter, topology, placement, settings, supervisor), settings)
-
-
-_ENDS: dict[tuple[str, str], tuple[End, End]] = {
-    ("p2v", "unidirectional"): ("wire", "vnf"),
-    ("p2v", "bidirectional"): ("wire", "vnf"),
-    ("p2v", "reversed"): ("vnf", "wire"),
-    ("v2v", "unidirectional"): ("vnf", "vnf"),
-    ("v2v", "bidirectional"): ("vnf", "vnf"),
-}
-
-
-def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float | None:
-    """The most the tester could do between the ends of this point if the switch were free; None if unknown.
-
-    In loopback the VNFs may share the tester's core: the ceiling is then above what the tester can really do. With a
-    CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them.
-    """
-    if calibration is None or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
-        return None
-    sender, receiver = _ENDS.get((point.scenario, point.direction), ("wire", "wire"))
-    return calibration.ceiling_pps(point.frame_size_bytes, sender, receiver)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,8 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         trial = _measure(live, request, started_at)
         live.pause()
     except PlanebenchError as error:
+        with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
+            live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (str(error),)), started_at)
     return with_verdict(_with_distance(trial, before, distance()), ceiling_pps)
 
@@ -162,7 +165,7 @@ def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int
         busy_cycles=busy,
         idle_cycles=None if busy is None else max(trial_cycles - busy, 0),
         packets=_difference(before.packets, after.packets),
-        drops={reason: count for reason, count in drops.items() if count},
+        drops=drops,
     )
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planebench.model.records import DirectionCounts, Evidence, Role, SwitchCycles, Verdict, VerdictKind
+from planebench.model.records import (
+    SCHEDSTAT_MIN_NS,
+    DirectionCounts,
+    Evidence,
+    Role,
+    SwitchCycles,
+    Verdict,
+    VerdictKind,
+)
+from planebench.stats.ceiling import CEILING_SHARE
 
 LOST_CPU_SHARE = 0.02
 """Share of the trial a polling thread may wait for its CPU, or spend in poll gaps, before the trial is disturbed."""
@@ -27,8 +36,6 @@ NOT_CARRIED_SHARE = 0.02
 STRETCH_SHARE = 0.01
 STRETCH_NS = 1_000_000
 """A generator that takes longer than it was told by more than this sends slower than it says (trex-core #442)."""
-CEILING_SHARE = 0.10
-"""A result this close to what the tester does alone says something of the tester."""
 UNSENT_SHARE = 0.01
 """Share of the intended frames that a paced generator may miss for its own lateness."""
 
@@ -82,7 +89,7 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[s
     allowed_ns = max(limit * duration_ns, LOST_CPU_MIN_NS)
     if evidence.shared_cpu:
         yield "switch and tester share one CPU: the numbers do not count"
-    for thread in evidence.threads:
+    for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
         if thread.wait_ns > allowed_ns:
             yield (
                 f"{thread.owner} thread {thread.thread} waited for its CPU "
@@ -107,25 +114,28 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[s
 def _tester_limited(
     saturating: bool, flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles
 ) -> Iterator[str]:
-    """A saturating trial has to show a saturated switch; a paced one, that the generator kept its pace."""
+    """A paced generator has to keep its pace, a saturating trial to show a saturated switch, a monitor to keep up."""
     for d in directions:
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
             yield f"{d.name}: the generator was late for {late} of its frames"
-    if not saturating and not flat_out:
-        return
+    if saturating or flat_out:
+        yield from _not_saturated(directions, switch)
     behind = [d for d in directions if d.monitor_full_bursts > FULL_BURSTS_SHARE * d.monitor_bursts]
-    if switch.busy_share is not None:
-        if switch.busy_share < SWITCH_BUSY_SHARE:
-            yield f"the switch was busy only {switch.busy_share:.0%} of the time"
-    elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
-        yield "the switch took every frame and lost none: it was not saturated"
     for d in behind:
         if d.lost_packets > LOSS_SHARE * d.offered_packets:
             yield (
                 f"{d.name}: the monitor was behind ({_percent(d.monitor_full_bursts, d.monitor_bursts)} of its bursts "
                 "were full), so frames were lost on the tester's side"
             )
+
+
+def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles) -> Iterator[str]:
+    if switch.busy_share is not None:
+        if switch.busy_share < SWITCH_BUSY_SHARE:
+            yield f"the switch was busy only {switch.busy_share:.0%} of the time"
+    elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
+        yield "the switch took every frame and lost none: it was not saturated"
 
 
 def _stretched(duration_ns: int, intended_ns: int | None) -> Iterator[str]:

@@ -21,6 +21,10 @@ L1_OVERHEAD_BYTES = 20
 """Preamble, start delimiter and inter-frame gap: 20 bytes a frame (METHODOLOGY section 1)."""
 
 
+SCHEDSTAT_MIN_NS = 10_000_000
+"""In a shorter trial the run-queue waits of threads are those of starting and reading it: they tell nothing of it."""
+
+
 class VerdictKind(StrEnum):
     """What a trial, or a result, is worth (DESIGN section 6)."""
 

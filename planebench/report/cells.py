@@ -141,7 +141,8 @@ def _latency_cell(result: Result, load: str, results: Sequence[Result], notes: N
         shown = f"({figure})" if summary.samples else notes.glyphs.text(NOTHING)
         note = notes.add(summary.verdict)
         return Text(shown + note, style="dim")
-    return Text(figure, style=BEST if summary.mean == _lowest_mean(results, result, load) else "")
+    remark = notes.add(summary.verdict) if summary.verdict.reasons else ""
+    return Text(figure + remark, style=BEST if summary.mean == _lowest_mean(results, result, load) else "")
 
 
 def _lowest_mean(results: Sequence[Result], result: Result, load: str) -> float:

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 
 from planebench.model.results import Comparison
 from planebench.report.derived import Derived, cell_id
-from planebench.report.wording import NOTHING, load_words, point_words
+from planebench.report.wording import METRICS, NOTHING, load_words, point_words
 
-METRICS = {
-    "throughput": "throughput",
-    "ndr": "NDR",
-    "pdr": "PDR",
-    "cycles_per_packet": "cycles a packet",
-    "latency_p50": "latency p50",
-    "latency_p99": "latency p99",
-}
 _LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
 
 

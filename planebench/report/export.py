@@ -10,17 +10,29 @@ import json
 import math
 from typing import Any
 
+from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
 from planebench.model.run import Run
 from planebench.report.search_words import search_counts
+from planebench.stats.choose import is_foreign
 from planebench.stats.compare import compare_switches
 from planebench.stats.results import derive_results
 
 LATENCY_FIGURES = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
 LATENCY_KEYS = ("intended_pps", "achieved_fraction", *LATENCY_FIGURES, "samples", "verdict")
 """Of a latency: columns of the CSV, and the first keys in JSON."""
-LATENCY_MORE = ("probes_sent", "probes_stamped", "clock", "verdict_reasons", "ipdv", "pdv", "burst_jitter")
-"""Of a latency, in JSON only."""
+LATENCY_MORE = (
+    "probes_sent",
+    "probes_stamped",
+    "clock",
+    "verdict_reasons",
+    "ipdv",
+    "pdv",
+    "burst_jitter",
+    "floor_p50",
+    "floor_p99",
+)
+"""Of a latency, in JSON only. The floors are those of the tester at this frame size, in microseconds as the rest."""
 RESULT_KEYS = (
     "switch",
     "version",
@@ -58,13 +70,34 @@ RESULT_KEYS = (
 """
 CSV_KEYS = RESULT_KEYS[: RESULT_KEYS.index("run_id") + 1]
 """Of a result, columns of the CSV; ``latency_us`` becomes columns of its own behind them."""
-CSV_MORE = ("ndr_pps", "pdr_pps", "throughput_median_pps", "unexplained_packets")
-"""The last columns of the CSV. Of NDR and PDR the lower bound, where the search is complete and counts."""
+CSV_MORE = (
+    "ndr_pps",
+    "pdr_pps",
+    "throughput_median_pps",
+    "unexplained_packets",
+    "rfc2544_pps",
+    "bswlv_pps",
+    "b2b_packets",
+    "ndr_verdict",
+    "pdr_verdict",
+)
+"""The last columns of the CSV. Of a search the lower bound, of b2b the mean longest burst.
+
+Empty unless the search is complete, counts and is of the band of the run. The verdict is ``other-band`` where only the
+last fails; ``tester-limited`` where the figure is a lower bound.
+"""
 
 
 def to_json(run: Run) -> bytes:
-    """``{"results": [...], "comparisons": [...]}``; a result has the keys of RESULT_KEYS, unknown figures are null."""
-    document = {"results": records(run), "comparisons": [_plain(c) for c in compare_switches(run)]}
+    """``{"results": [...], "comparisons": [...], "calibration": {...}}``; calibration null where there was none.
+
+    A result has the keys of RESULT_KEYS, unknown figures are null.
+    """
+    document = {
+        "results": records(run),
+        "comparisons": [_plain(c) for c in compare_switches(run)],
+        "calibration": _plain(run.header.calibration),
+    }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
 
@@ -84,12 +117,13 @@ def to_csv(run: Run) -> bytes:
 
 def records(run: Run) -> list[dict[str, Any]]:
     """The results of a run as plain values, keys as in RESULT_KEYS."""
-    return [record(result, run.header.run_id) for result in derive_results(run)]
+    return [record(result, run.header.run_id, run.header.calibration) for result in derive_results(run)]
 
 
-def record(result: Result, run_id: str) -> dict[str, Any]:
-    """One result as plain values, keys as in RESULT_KEYS."""
+def record(result: Result, run_id: str, calibration: Calibration | None = None) -> dict[str, Any]:
+    """One result as plain values, keys as in RESULT_KEYS. ``calibration``: where latencies have their floors from."""
     point = result.point
+    floor = calibration.floor(point.frame_size_bytes) if calibration is not None else None
     return {
         "switch": point.switch,
         "version": result.version,
@@ -103,7 +137,7 @@ def record(result: Result, run_id: str) -> dict[str, Any]:
         "throughput_pps": result.throughput_pps,
         "throughput_l1_gbps": result.throughput_l1_gbps,
         "loss_ratio": result.loss_ratio,
-        "latency_us": {summary.load: _latency(summary) for summary in result.latency},
+        "latency_us": {summary.load: _latency(summary, floor) for summary in result.latency},
         "switch_cycles_per_packet": result.switch_cycles_per_packet,
         "verdict_reasons": list(result.verdict.reasons),
         "throughput_stddev_pps": result.throughput_stddev_pps,
@@ -136,15 +170,38 @@ def flat(result: Result, run_id: str) -> dict[str, Any]:
         "pdr_pps": _found(result, "pdr"),
         "throughput_median_pps": result.throughput_median_pps,
         "unexplained_packets": None if ledger is None else ledger.unexplained_packets,
+        "rfc2544_pps": _found(result, "rfc2544"),
+        "bswlv_pps": _found(result, "bswlv"),
+        "b2b_packets": _burst_packets(result),
+        "ndr_verdict": _search_verdict(result, "ndr"),
+        "pdr_verdict": _search_verdict(result, "pdr"),
     }
 
 
+def _search(result: Result, method: str) -> SearchResult | None:
+    return next((s for s in result.searches if s.method == method), None)
+
+
 def _found(result: Result, method: str) -> float | None:
-    search = next((s for s in result.searches if s.method == method), None)
+    search = _search(result, method)
     return search.lower_pps if search is not None and search_counts(search) else None
 
 
-def _latency(summary: LatencySummary) -> dict[str, Any]:
+def _burst_packets(result: Result) -> float | None:
+    search = _search(result, "b2b")
+    if search is None or search.burst is None or not search_counts(search):
+        return None
+    return search.burst.mean_packets
+
+
+def _search_verdict(result: Result, method: str) -> str | None:
+    search = _search(result, method)
+    if search is None:
+        return None
+    return "other-band" if search.complete and is_foreign(search.verdict) else search.verdict.kind.value
+
+
+def _latency(summary: LatencySummary, floor: LatencyFloor | None) -> dict[str, Any]:
     figures = {key: _plain(getattr(summary, key)) for key in LATENCY_FIGURES}
     return {
         "intended_pps": summary.intended_pps,
@@ -159,6 +216,8 @@ def _latency(summary: LatencySummary) -> dict[str, Any]:
         "ipdv": _plain(summary.ipdv),
         "pdv": _plain(summary.pdv),
         "burst_jitter": _plain(summary.burst_jitter),
+        "floor_p50": None if floor is None else floor.p50_ns / 1e3,
+        "floor_p99": None if floor is None else floor.p99_ns / 1e3,
     }
 
 

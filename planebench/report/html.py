@@ -21,7 +21,7 @@ from planebench.report.figures import Figure, make_figures
 from planebench.report.images import inline_svg
 from planebench.report.page_table import some
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
-from planebench.report.remarks import band_words, deviations, headline, load_sentences
+from planebench.report.remarks import band_words, deviations, headline, load_sentences, v2v_sentence
 from planebench.report.searches_data import burst_table, search_table
 from planebench.report.summary_data import summary
 from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
@@ -115,7 +115,7 @@ def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], figures: 
         "path": PATHS[name],
         "meaning": MEANINGS[name],
         "groups": groups,
-        "sentences": load_sentences(members),
+        "sentences": [*load_sentences(members), *filter(None, [v2v_sentence(run.header.settings, members)])],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
         "bands": some([page_data.band_table(members)]),

@@ -12,6 +12,7 @@ from planebench.report.derived import level_with_first
 from planebench.report.wording import METHODS, count, frame_size, load_words, point_words, us
 from planebench.stats.ledger import describe
 from planebench.stats.ranking import Ranking, rank
+from planebench.stats.searches import Settings
 
 _SHARE = " of R+"
 
@@ -38,6 +39,15 @@ def load_sentences(results: Iterable[Result]) -> list[str]:
     found = [(r, r.load_finding) for r in results if r.load_finding is not None]
     sentences = [text for r, finding in found for text in _inversion(r, finding)]
     return sentences + [text for r, finding in found for text in _knee(r, finding)]
+
+
+def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
+    """That v2v has one latency although several loads were asked for; empty where that is not so."""
+    asked = [load for load in str(settings.get("latency_loads") or "").split(",") if load.strip()]
+    loads = {s.load for r in results if r.point.scenario == "v2v" for s in r.latency}
+    if len(asked) < 2 or len(loads) != 1:
+        return ""
+    return f"v2v latency is taken at the fixed rate of {load_words(*loads)} (METHODOLOGY), not along loads"
 
 
 def deviations(results: Iterable[Result]) -> list[str]:

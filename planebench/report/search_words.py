@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result, SearchResult
 from planebench.report.wording import METHODS, NOTHING, count, mpps
+from planebench.stats.choose import is_foreign
 
 _COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
 
 
 def search_counts(search: SearchResult) -> bool:
-    """Whether what a search found may stand without brackets."""
-    return search.complete and search.verdict.kind in _COUNTING
+    """Whether what a search found may stand without brackets: it ended, counts, and is of the band of the run."""
+    return search.complete and search.verdict.kind in _COUNTING and not is_foreign(search.verdict)
 
 
 def search_bounds(search: SearchResult) -> str:
@@ -36,6 +37,13 @@ def search_figure(search: SearchResult) -> str:
         if search.verdict.kind is VerdictKind.TESTER_LIMITED and figure[0].isdigit():
             figure = f"≥{figure}"
     return figure if search_counts(search) else f"({figure})"
+
+
+def search_bands(searches: Sequence[SearchResult]) -> str:
+    """The core-distance band of searches: ``near``; each with its own where they differ, ``NDR near, PDR far``."""
+    if len({s.band for s in searches}) == 1:
+        return searches[0].band or NOTHING
+    return ", ".join(f"{METHODS.get(s.method, s.method)} {s.band or 'unknown'}" for s in searches)
 
 
 def methods_of(results: Sequence[Result]) -> list[str]:

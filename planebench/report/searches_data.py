@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planebench.model.results import Result, SearchResult
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
-from planebench.report.search_words import methods_of, search_counts, search_figure
+from planebench.report.search_words import methods_of, search_bands, search_counts, search_figure
 from planebench.report.wording import METHODS, NOTHING, count, mpps, us
 
 
@@ -20,7 +20,7 @@ def search_table(results: Sequence[Result]) -> PageTable:
     for result in members:
         found = {s.method: s for s in result.searches}
         cells = (_cell(found[m]) if m in found else (NOTHING, "") for m in methods)
-        rows.append(Row((*point_cells(result.point, points), *cells, result.searches[0].band or NOTHING)))
+        rows.append(Row((*point_cells(result.point, points), *cells, search_bands(result.searches))))
     titles = [METHODS.get(m, m) for m in methods]
     return PageTable(
         "Rates by search, Mpps",
@@ -28,7 +28,7 @@ def search_table(results: Sequence[Result]) -> PageTable:
         tuple(rows),
         "Highest load that met the goal to lowest that did not; below, the rate forwarded at the former. "
         "First loss: of the loss-rate curve. Back-to-back: frames of the mean longest burst. "
-        "In brackets: incomplete, or does not count.",
+        "In brackets: incomplete, does not count, or of another band than the run.",
     )
 
 

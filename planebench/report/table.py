@@ -18,7 +18,7 @@ from planebench.report.cells import Notes, latency_tables, throughput_tables
 from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
 from planebench.report.limit_cells import band_tables, limit_tables
-from planebench.report.remarks import headline, load_sentences
+from planebench.report.remarks import headline, load_sentences, v2v_sentence
 from planebench.report.search_cells import search_tables
 from planebench.report.table_end import against_table, cut, endnotes, legend
 from planebench.report.wording import PATHS
@@ -75,6 +75,8 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
     for sentence in cut(load_sentences(results), MAX_SENTENCES):
+        yield Text(glyphs.text(sentence))
+    if sentence := v2v_sentence(derived.run.header.settings, results):
         yield Text(glyphs.text(sentence))
 
 

@@ -7,7 +7,7 @@ import math
 import unicodedata
 
 from planebench.model.records import Direction, Point, ScenarioName, VerdictKind
-from planebench.model.results import LatencySummary, Result
+from planebench.model.results import LatencySummary, Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -28,7 +28,17 @@ METHODS: dict[str, str] = {
     "curve": "first loss",
     "b2b": "back-to-back",
 }
-"""Short names of the searches, in the order of their columns."""
+"""Short names of the searches, in the order of their columns; the titles of planebench.search are too long for one."""
+
+METRICS: dict[Metric, str] = {
+    "throughput": "throughput",
+    "ndr": "NDR",
+    "pdr": "PDR",
+    "cycles_per_packet": "cycles a packet",
+    "latency_p50": "latency p50",
+    "latency_p99": "latency p99",
+}
+"""What comparisons are called."""
 
 PATHS: dict[ScenarioName, str] = {
     "p2p": "NIC → switch → NIC",
@@ -53,10 +63,15 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
 
 
 def mpps(pps: float | None) -> str:
-    """Packets per second as Mpps with two decimals, three below 0.1; an en dash for None."""
+    """Packets per second as Mpps with two decimals, three below 0.1; an en dash for None.
+
+    Below 0.001 three significant digits, which three decimals would round away: ``0.000450``.
+    """
     if pps is None:
         return NOTHING
     value = pps / 1e6
+    if 0 < value < 0.001:
+        return f"{value:.{2 - math.floor(math.log10(value))}f}"
     return f"{value:.2f}" if value >= 0.1 or value == 0 else f"{value:.3f}"
 
 
@@ -118,11 +133,6 @@ def load_words(label: str) -> str:
 def frame_size(size_bytes: int) -> str:
     """``64 B``."""
     return f"{size_bytes} B"
-
-
-def column_words(point: Point) -> str:
-    """``bidirectional, 64 B``."""
-    return f"{point.direction}, {frame_size(point.frame_size_bytes)}"
 
 
 def point_words(point: Point) -> str:

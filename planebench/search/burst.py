@@ -13,6 +13,8 @@ from planebench.search.task import Finding, Task
 
 BURST_MIN_PACKETS = 16
 """The fewest the tester can time."""
+BURST_MIN_S = 2e-6
+"""The shortest trial that is asked for, whatever the rate: twice what the tester takes."""
 BURST_FIRST_PACKETS = 1024
 BURST_GROWTH = 8
 """The search goes up in such steps until a burst fails: a burst of seconds at an impossible rate tells nothing more."""
@@ -38,7 +40,8 @@ def b2b(measure: Measure, task: Task, found: Finding) -> None:
         longest.append(packets)
         found.burst = summarise(longest, rate, throughput_pps)
     if not any(longest):
-        found.remarks += (f"not even a burst of {BURST_MIN_PACKETS} frames at {rate / 1e6:.6g} Mpps gets through",)
+        shortest = _shortest(task, rate) * task.senders
+        found.remarks += (f"not even a burst of {shortest} frames at {rate / 1e6:.6g} Mpps gets through",)
 
 
 def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> BurstSummary:
@@ -60,10 +63,10 @@ def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> Bur
 
 def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
     """The longest burst without loss, in packets as sent; 0 if there is none, None if even the longest allowed is."""
-    n = task.senders
-    limit = round(rate_pps * BURST_MAX_S / n)
-    low, longest = max(1, BURST_MIN_PACKETS // n) - 1, 0
-    high = min(limit, BURST_FIRST_PACKETS // n)
+    n, shortest = task.senders, _shortest(task, rate_pps)
+    limit = max(shortest, round(rate_pps * BURST_MAX_S / n))
+    low, longest = shortest - 1, 0
+    high = min(limit, max(shortest, BURST_FIRST_PACKETS // n))
     while (passed := _passes(measure, task, rate_pps, high * n)) is not None:
         if high == limit:
             return None
@@ -76,6 +79,11 @@ def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
         else:
             low, longest = middle, passed
     return longest
+
+
+def _shortest(task: Task, rate_pps: float) -> int:
+    """The shortest burst, in packets of each direction."""
+    return math.ceil(max(BURST_MIN_PACKETS, rate_pps * BURST_MIN_S) / task.senders)
 
 
 def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int | None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from planebench.model.records import Trial
+from planebench.model.records import SCHEDSTAT_MIN_NS, Trial
 
 STRETCH_TOLERANCE = 0.001
 """A generator that takes longer than it was told by more than this did not send at the rate it was told."""
+STRETCH_FLOOR_NS = 50_000
+"""Less than this is no stretch however short the trial: a burst of 20 us is timed no better."""
 
 FLAT_OUT_LABEL = "saturating"
 """Label of flat-out loads. A run may pace them at the rate of a line: they are flat out all the same."""
@@ -25,12 +27,27 @@ def is_flat_out(trial: Trial) -> bool:
 
 def is_stretched(trial: Trial) -> bool:
     """Whether a paced generator took longer than it was told, so sent slower than it says (trex-core #442)."""
-    return trial.offered_duration_ns > (1 + STRETCH_TOLERANCE) * trial.intended_duration_ns + 1
+    allowed_ns = max(STRETCH_TOLERANCE * trial.intended_duration_ns, STRETCH_FLOOR_NS)
+    return trial.offered_duration_ns - trial.intended_duration_ns > allowed_ns
 
 
 def gap_ns(trial: Trial) -> int:
-    """How long pollers, of switch and tester, did not poll: waited for their CPU, or stood still."""
-    return sum(thread.wait_ns for thread in trial.evidence.threads) + trial.evidence.poll_gap_sum_ns
+    """How long pollers, of switch and tester, did not poll: waited for their CPU, or stood still.
+
+    A tester's poller that waits for its CPU has a poll gap too, of the same time: the larger of the two counts. Waits
+    are not those of a trial that is shorter than their reading.
+    """
+    evidence = trial.evidence
+    if trial.offered_duration_ns < SCHEDSTAT_MIN_NS:
+        return evidence.poll_gap_sum_ns
+    switch = sum(thread.wait_ns for thread in evidence.threads if thread.owner == "switch")
+    tester = sum(thread.wait_ns for thread in evidence.threads if thread.owner == "tester")
+    return switch + max(tester, evidence.poll_gap_sum_ns)
+
+
+def intended_packets(trial: Trial) -> int:
+    """What was to be sent, all directions."""
+    return sum(d.intended_packets for d in trial.directions)
 
 
 def missing_packets(trial: Trial) -> int:

@@ -15,7 +15,7 @@ TRIES_MAX = 8
 
 EXCUSES_MAX = 5
 """So many trials of a load that miss the goal by no more than gaps of the pollers explain are passed over: the next may
-be free of gaps. Then they are taken as they are, and the result says what bounds it."""
+be free of gaps. Then they are taken as they are, and the result says what bounds it. What was passed over is told."""
 
 RATE_TOLERANCE = 1e-6
 DURATION_TOLERANCE = 0.01
@@ -38,13 +38,27 @@ class GaveUp(Exception):
 
 
 class TrialLog:
-    """The trials of one point in the order in which they were measured, and which of them one search has used."""
+    """The trials of one point in the order in which they were measured, and which of them one search has used.
+
+    ``used`` are in the order of use; ``passed_over`` would have counted, but for their excuse.
+    """
 
     def __init__(self, trials: Sequence[Trial], band: str | None) -> None:
         self._trials = [t for t in trials if t.role in ("r_plus", "search")]
         self._band = band
         self._used: set[int] = set()
+        self._passed_over: set[int] = set()
         self.used: list[Trial] = []
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All that can answer, whether they count or not."""
+        return self._trials
+
+    @property
+    def passed_over(self) -> list[Trial]:
+        """Trials that lost frames, with an excuse: another one was taken, or asked for, instead."""
+        return [self._trials[i] for i in sorted(self._passed_over)]
 
     def measure(self, ask: Ask) -> Trial:
         """The first trial of this load and duration that counts, is not used yet, and has no excuse.
@@ -62,6 +76,7 @@ class TrialLog:
                 if excused == EXCUSES_MAX or not _excused(trial, ask):
                     return self._use(i)
                 excused += 1
+                self._passed_over.add(i)
             else:
                 tries.append(trial)
         if len(tries) >= TRIES_MAX:

@@ -16,12 +16,14 @@ from planebench.search.task import Finding, Task
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A search. ``search`` fills a Finding, ``deviations`` says in what it departs from ``standard``."""
+    """A search. ``search`` fills a Finding, ``deviations`` says in what it departs from ``standard``.
+
+    ``title`` and ``standard`` are what a report calls it, and whose it is.
+    """
 
     name: str
     title: str
     standard: str
-    description: str
     search: Callable[[Measure, Task, Finding], None]
     deviations: Callable[[SearchSettings], tuple[str, ...]]
 
@@ -31,7 +33,6 @@ _ALL = (
         "r_plus",
         "R+",
         "Zhang et al., CoNEXT 2019",
-        "mean rate forwarded while the generator offers its maximum, losses ignored",
         r_plus,
         deviations.none,
     ),
@@ -39,7 +40,6 @@ _ALL = (
         "ndr",
         "NDR",
         "MLRsearch (draft-ietf-bmwg-mlrsearch), goals of FD.io CSIT",
-        "highest load at which at least half of 21 trials lose nothing",
         mlr.ndr,
         deviations.of_ndr,
     ),
@@ -47,7 +47,6 @@ _ALL = (
         "pdr",
         "PDR",
         "MLRsearch (draft-ietf-bmwg-mlrsearch), goals of FD.io CSIT",
-        "highest load at which at least half of 21 trials lose no more than 0.5 %",
         mlr.pdr,
         deviations.of_pdr,
     ),
@@ -55,7 +54,6 @@ _ALL = (
         "rfc2544",
         "RFC 2544 throughput",
         "RFC 2544 section 26.1",
-        "highest load of which one trial of 60 s loses nothing",
         mlr.rfc2544,
         deviations.of_rfc2544,
     ),
@@ -63,7 +61,6 @@ _ALL = (
         "bswlv",
         "Binary search with loss verification",
         "ETSI GS NFV-TST 009 section 12.3.3",
-        "highest load of which one of max(r) trials loses nothing",
         mlr.bswlv,
         deviations.of_bswlv,
     ),
@@ -71,7 +68,6 @@ _ALL = (
         "curve",
         "Loss-rate curve",
         "RFC 2544 section 26.3",
-        "loss ratio from the highest load down in steps of 10 %, until two trials lose nothing",
         curve,
         deviations.of_curve,
     ),
@@ -79,7 +75,6 @@ _ALL = (
         "b2b",
         "Back-to-back frames",
         "RFC 9004",
-        "longest burst at the highest load that loses nothing, and the buffer it implies",
         b2b,
         deviations.of_b2b,
     ),

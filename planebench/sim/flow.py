@@ -49,8 +49,7 @@ def account(spec: SimSpec, luck: Draw, flows: tuple[Flow, ...], pps: float | Non
         for cause, count in causes.items():
             lost = min(count, left)
             left -= lost
-            if lost:
-                drops[cause] = drops.get(cause, 0) + lost
+            drops[cause] = drops.get(cause, 0) + lost  # 0 too: a counter that was read
         directions.append(
             DirectionCounts(
                 flow.name,

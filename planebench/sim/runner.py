@@ -6,12 +6,10 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
-from planebench.measure.trial import TrialRequest, with_verdict
+from planebench.measure.trial import TrialRequest, unmeasured, with_verdict
 from planebench.model.records import (
     CoreDistance,
-    DirectionCounts,
     Evidence,
     SwitchCycles,
     ThreadEvidence,
@@ -29,9 +27,11 @@ SWITCH_CPU, TESTER_CPU = 0, 1
 
 
 class SimRunner:
-    """A simulated switch that is up. Same spec, seed and past: same trials, but for the time of day.
+    """A simulated switch that is up. Same spec, seed, past and start: same trials, but for the time of day.
 
-    ``past`` are the trials that this switch has behind it: a resumed run goes on as one that never stopped.
+    ``past`` are the trials that this switch has behind it: those of a point are counted on from there, so no luck
+    comes twice. Luck is drawn by the number of the start too, and a resumed run starts the switch again: what it sees
+    is not what a run that never stopped would have seen. ``now`` tells the time of day, for tests.
     """
 
     shared = False
@@ -42,16 +42,19 @@ class SimRunner:
         self.spec = spec
         self._seed = seed
         self._starts = 0
+        self._alive = True
         self._done = Counter(t.point.point_id for t in past)
-        self._now = now or _now
+        self._now = now
 
     def run(self, request: TrialRequest) -> Trial:
         """One trial. Never raises; a switch that dies makes an invalid trial."""
         start = max(request.start, self._starts)
         luck = draw(self.spec, self._seed, request.point, start, self._done[request.point.point_id])
         self._done[request.point.point_id] += 1
+        self._alive = not luck.dies
         if luck.dies:
-            return dataclasses.replace(self._died(request), start=start)
+            died = Verdict(VerdictKind.INVALID, (f"{self.spec.name} died (simulated)",))
+            return dataclasses.replace(self._blank(request, died), start=start)
         flows = request.flows()
         ledger = account(self.spec, luck, flows, request.load.pps_per_direction, request.duration_s)
         return with_verdict(dataclasses.replace(self._trial(request, luck, ledger), start=start))
@@ -64,30 +67,31 @@ class SimRunner:
         """Which band the next trial is in is left to chance, so there is none to tell."""
         return None
 
+    def alive(self) -> bool:
+        """Whether the last trial found it alive."""
+        return self._alive
+
     def stop(self) -> None:
         """There is nothing to end."""
 
     def _trial(self, request: TrialRequest, luck: Draw, ledger: Ledger) -> Trial:
         probes = round(request.probe_rate_pps * request.duration_s * len(ledger.directions))
         load_pps = ledger.offered_packets * 1e9 / ledger.duration_ns
-        return Trial(
-            index=0,
-            point=request.point,
-            role=request.role,
-            load=request.load,
-            intended_duration_ns=int(request.duration_s * 1e9),
+        return dataclasses.replace(
+            self._blank(request, Verdict(VerdictKind.VALID)),
             offered_duration_ns=ledger.duration_ns,
-            started_at=self._now(),
             directions=ledger.directions,
-            verdict=Verdict(VerdictKind.VALID),
             evidence=_evidence(luck, ledger),
             switch=self._cycles(luck, ledger),
             latency=latency_record(self.spec, luck.rng, probes, load_pps, luck.capacity_pps)
             if probes and self.spec.latency_us
             else None,
-            repetition=request.repetition,
-            search=request.search,
         )
+
+    def _blank(self, request: TrialRequest, verdict: Verdict) -> Trial:
+        """A trial without counts, that starts now."""
+        trial = unmeasured(request, verdict)
+        return trial if self._now is None else dataclasses.replace(trial, started_at=self._now())
 
     def _cycles(self, luck: Draw, ledger: Ledger) -> SwitchCycles:
         """The clock is such that the switch is always busy at its capacity; in the far band a packet costs more."""
@@ -97,21 +101,6 @@ class SimRunner:
         taken = ledger.offered_packets - sum(n for cause, n in ledger.drops.items() if cause.endswith(":rx_missed"))
         busy = min(total, round(taken * self.spec.cycles * self.spec.capacity / luck.capacity_pps))
         return SwitchCycles(busy_cycles=busy, idle_cycles=total - busy, packets=taken, drops=ledger.drops)
-
-    def _died(self, request: TrialRequest) -> Trial:
-        return Trial(
-            index=0,
-            point=request.point,
-            role=request.role,
-            load=request.load,
-            intended_duration_ns=int(request.duration_s * 1e9),
-            offered_duration_ns=0,
-            started_at=self._now(),
-            directions=tuple(DirectionCounts(flow.name, 0, 0, 0) for flow in request.flows()),
-            verdict=Verdict(VerdictKind.INVALID, (f"{self.spec.name} died (simulated)",)),
-            repetition=request.repetition,
-            search=request.search,
-        )
 
 
 def _evidence(luck: Draw, ledger: Ledger) -> Evidence:
@@ -126,8 +115,3 @@ def _evidence(luck: Draw, ledger: Ledger) -> Evidence:
         distance_after=CoreDistance(DISTANCE_NS[luck.after], luck.after),
         tester_busy_share=0.8,
     )
-
-
-def _now() -> str:
-    """RFC 3339 UTC, in milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

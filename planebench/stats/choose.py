@@ -14,6 +14,8 @@ VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 FORCED_BANDS = ("near", "far")
 """Values of the setting ``band`` that choose it."""
 
+_FOREIGN = ": not to be compared with it"
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -27,8 +29,9 @@ class Choice:
 def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
     """The core-distance band that all switches are compared in: the one with most valid saturating trials.
 
-    Tester-limited ones decide where as many are valid, and the near band where they do not. None where no trial knows its band. ``forced``: the setting ``band`` of the run's
-    header; ``near`` or ``far`` wins over the majority, anything else is no wish.
+    Tester-limited ones decide where as many are valid, and the near band where they do not. None where no trial knows
+    its band. ``forced``: the setting ``band`` of the run's header; ``near`` or ``far`` wins over the majority, anything
+    else is no wish.
     """
     if forced in FORCED_BANDS:
         return str(forced)
@@ -49,7 +52,7 @@ def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, 
         for kind in kinds:
             chosen = tuple(t for t in trials if t.verdict.kind is kind and t.band == candidate)
             if chosen:
-                return Choice(chosen, Verdict(kind, _reasons(chosen) + _foreign_band(candidate, band)), candidate)
+                return Choice(chosen, Verdict(kind, _reasons(chosen) + foreign_band(candidate, band)), candidate)
     return Choice((), nothing_counts(trials), None)
 
 
@@ -70,11 +73,17 @@ def _bands_to_try(trials: Sequence[Trial], wanted: str | None) -> list[str | Non
     return list(dict.fromkeys([wanted, *others, None]))
 
 
-def _foreign_band(band: str | None, wanted: str | None) -> tuple[str, ...]:
+def foreign_band(band: str | None, wanted: str | None) -> tuple[str, ...]:
+    """The reason that goes with a figure of another band than the run is compared in; empty for one of that band."""
     if band == wanted:
         return ()
-    where = "at an unknown core distance" if band is None else f"in the {band} band"
-    return (f"measured {where}, the rest of the run in the {wanted} band: not to be compared with it",)
+    here, there = ("at an unknown core distance" if b is None else f"in the {b} band" for b in (band, wanted))
+    return (f"measured {here}, the rest of the run {there}{_FOREIGN}",)
+
+
+def is_foreign(verdict: Verdict) -> bool:
+    """Whether a verdict carries the reason of :func:`foreign_band`."""
+    return any(reason.endswith(_FOREIGN) for reason in verdict.reasons)
 
 
 def _reasons(trials: Iterable[Trial]) -> tuple[str, ...]:

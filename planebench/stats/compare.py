@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import statistics
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import get_args
@@ -12,7 +13,16 @@ from planebench.model.records import Point, Trial
 from planebench.model.results import Comparison, Metric, Result, SearchResult
 from planebench.model.run import Run
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
-from planebench.stats.effect import MIN_EFFECT, MIN_TRIALS, Effect, median_effect, percentile_effect, with_bounds
+from planebench.stats.effect import (
+    MIN_EFFECT,
+    MIN_TRIALS,
+    Effect,
+    median_effect,
+    percentile_effect,
+    search_effect,
+    with_bounds,
+)
+from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import mean_intended_pps, trial_counts
 from planebench.stats.must_match import MUST_MATCH, differing_facts
 from planebench.stats.ranking import COUNTING
@@ -23,6 +33,7 @@ __all__ = [
     "METRICS",
     "MIN_EFFECT",
     "MUST_MATCH",
+    "RATES",
     "NotCompared",
     "Outcome",
     "compare_runs",
@@ -32,8 +43,10 @@ __all__ = [
     "switches_compared",
 ]
 
-SEARCH_NOTE = "one search each: the interval is what its bounds allow, not one of 95 %"
+SEARCH_NOTE = "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
 METRICS: tuple[Metric, ...] = get_args(Metric)
+RATES: tuple[Metric, ...] = ("throughput", "ndr", "pdr")
+"""Metrics of which more is better."""
 FLAT_OUT: tuple[Metric, ...] = ("throughput", "cycles_per_packet")
 SEARCHES: tuple[Metric, ...] = ("ndr", "pdr")
 PERCENTILES: Mapping[Metric, float] = {"latency_p50": 0.50, "latency_p99": 0.99}
@@ -46,7 +59,11 @@ _OTHER_BANDS = ("near", "far", "same", None)
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """What could not be compared, and why. ``b`` is empty where only ``a`` has the point."""
+    """What could not be compared, and why. ``b`` is empty where only ``a`` has the point.
+
+    ``has``: of ``metrics`` those RATES that ``a`` has a counting figure for. ``baseline``: whether ``a`` can be what
+    others are measured by; not a point that only the second run has.
+    """
 
     a: str
     b: str
@@ -54,6 +71,8 @@ class NotCompared:
     metrics: tuple[Metric, ...]
     reason: str
     load: str = ""
+    has: tuple[Metric, ...] = ()
+    baseline: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +99,12 @@ class _Side:
     def saturating(self) -> tuple[Trial, ...]:
         return tuple(t for t in self.trials if t.role == "r_plus")
 
+    @property
+    def rates(self) -> tuple[Metric, ...]:
+        """Those of RATES that there is a counting figure for."""
+        searched = tuple(m for m in SEARCHES if (found := _searched(m, self)) is not None and _came_to_a_rate(found))
+        return ("throughput", *searched) if self.usable_bands else searched
+
 
 Found = Iterator[Comparison | NotCompared]
 
@@ -95,11 +120,24 @@ def compare_runs(a: Run, b: Run) -> tuple[Comparison, ...]:
 
 
 def switches_compared(run: Run) -> Outcome:
-    """As :func:`compare_switches`, with what was left out."""
+    """As :func:`compare_switches`, with what was left out: also a switch without a trial where the first has some."""
     cells: dict[Point, list[_Side]] = {}
     for point, side in _sides(run).items():
         cells.setdefault(replace(point, switch=""), []).append(side)
-    return _outcome(found for sides in cells.values() for pair in combinations(sides, 2) for found in _compare(*pair))
+    outcome = _outcome(
+        found for sides in cells.values() for pair in combinations(sides, 2) for found in _compare(*pair)
+    )
+    absent = tuple(found for sides in cells.values() for found in _absent(sides, run.switch_labels))
+    return Outcome(outcome.comparisons, (*outcome.skipped, *absent))
+
+
+def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompared]:
+    first, there = sides[0], {side.name for side in sides}
+    for label in labels:
+        if label not in there:
+            yield NotCompared(
+                first.name, label, _cell(first), METRICS, f"{label} was not measured there", has=first.rates
+            )
 
 
 def runs_compared(a: Run, b: Run) -> Outcome:
@@ -109,7 +147,10 @@ def runs_compared(a: Run, b: Run) -> Outcome:
         side for mine, other in ((sides_a, sides_b), (sides_b, sides_a)) for p, side in mine.items() if p not in other
     ]
     outcome = _outcome(found for p, side in sides_a.items() if p in sides_b for found in _compare(side, sides_b[p]))
-    only = tuple(NotCompared(s.name, "", _cell(s), METRICS, "the other run does not have it") for s in alone)
+    why = "the other run does not have it"
+    only = tuple(
+        NotCompared(s.name, "", _cell(s), METRICS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
+    )
     return Outcome(outcome.comparisons, (*outcome.skipped, *only))
 
 
@@ -143,6 +184,9 @@ def _flat_out(a: _Side, b: _Side) -> Found:
         return
     band = _preferred(a, b, common)
     chosen = choose(a.saturating, band), choose(b.saturating, band)
+    if not statistics.median(t.throughput_pps for t in chosen[0].trials):
+        yield _left_out(a, b, FLAT_OUT, f"{a.name} forwarded nothing: there is no ratio")
+        return
     yield _throughput(a, b, *chosen)
     cycles_a, cycles_b = _cycles(chosen[0]), _cycles(chosen[1])
     if cycles_a and cycles_b:
@@ -198,32 +242,41 @@ def _comparison(
 
 
 def _search(method: Metric, a: _Side, b: _Side) -> Found:
-    """Two searches: the ratio of their lower bounds, told apart where their bounds do not meet."""
+    """Two searches: the ratio of their lower bounds, told apart where bounds and noise do not meet."""
     found_a, found_b = _searched(method, a), _searched(method, b)
+    if found_b is None and method in a.rates:
+        yield _left_out(a, b, (method,), f"{b.name} was not searched for it")
     if found_a is None or found_b is None:
         return
     for side, found in ((a, found_a), (b, found_b)):
-        if not found.complete or found.verdict.kind not in COUNTING or not found.lower_pps:
+        if not _came_to_a_rate(found):
             reasons = f": {'; '.join(found.verdict.reasons)}" if found.verdict.reasons else ""
             yield _left_out(a, b, (method,), f"the search of {side.name} came to no figure{reasons}")
             return
     if found_a.band != found_b.band:
         yield _left_out(a, b, (method,), _why_no_band(a, b, (found_a.band,), (found_b.band,)))
         return
-    effect, trials = _search_effect(found_a, found_b), (len(found_a.trials), len(found_b.trials))
+    spreads = _noise(a, found_a), _noise(b, found_b)
+    effect = search_effect(_bounds(found_a), _bounds(found_b), spreads)
+    trials = len(found_a.trials), len(found_b.trials)
     bounds = _bound_notes(*(found.verdict.kind is LIMITED for found in (found_a, found_b)))
-    yield _comparison(method, a, b, trials, effect, found_a.band, (SEARCH_NOTE, *bounds))
+    few = "" if None not in spreads else f"under {MIN_TRIALS} saturating trials a side: its noise is not known"
+    yield _comparison(method, a, b, trials, effect, found_a.band, (SEARCH_NOTE, *bounds, few))
 
 
-def _search_effect(a: SearchResult, b: SearchResult) -> Effect:
-    """The extremes that the bounds allow; open where no upper bound of the switch is known."""
-    lower_a, lower_b = a.lower_pps or 0.0, b.lower_pps or 0.0
-    upper_a, upper_b = (None if s.verdict.kind is LIMITED else s.upper_pps for s in (a, b))
-    low = lower_b / upper_a if upper_a else None
-    high = upper_b / lower_a if upper_b else None
-    ratio = lower_b / lower_a
-    apart = (low is not None and low > 1) or (high is not None and high < 1)
-    return Effect(ratio, low, high, apart and abs(ratio - 1) >= MIN_EFFECT)
+def _bounds(search: SearchResult) -> tuple[float, float | None]:
+    """Lower and upper; no upper one where the tester was the limit."""
+    return search.lower_pps or 0.0, None if search.verdict.kind is LIMITED else search.upper_pps
+
+
+def _noise(side: _Side, search: SearchResult) -> float | None:
+    """Spread of the saturating trials that count in the band of the search; None with too few."""
+    trials = [t for t in choose(side.saturating, search.band).trials if search.band in (None, t.band)]
+    return relative_spread([t.throughput_pps for t in trials]) if len(trials) >= MIN_TRIALS else None
+
+
+def _came_to_a_rate(search: SearchResult) -> bool:
+    return bool(search.complete and search.verdict.kind in COUNTING and search.lower_pps)
 
 
 def _searched(method: str, side: _Side) -> SearchResult | None:
@@ -294,7 +347,8 @@ def _why_no_band(a: _Side, b: _Side, bands_a: Collection[str | None], bands_b: C
 
 
 def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
-    return NotCompared(a.name, b.name, _cell(a), metrics, why, load)
+    has = tuple(m for m in a.rates if m in metrics)
+    return NotCompared(a.name, b.name, _cell(a), metrics, why, load, has)
 
 
 def _band(band: str | None) -> str:

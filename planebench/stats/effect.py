@@ -69,6 +69,26 @@ def with_bounds(effect: Effect, a_is_bound: bool, b_is_bound: bool) -> Effect:
     )
 
 
+def search_effect(
+    a: tuple[float, float | None], b: tuple[float, float | None], spreads: tuple[float | None, float | None]
+) -> Effect:
+    """Two searches by (lower, upper) bound: the extremes that bounds and noise allow; open without an upper bound.
+
+    One search is one sample, so both of its bounds are widened by the relative spread of its side. Where a spread is
+    None (too few trials to know it) there is no interval, and nothing is told apart.
+    """
+    (lower_a, upper_a), (lower_b, upper_b) = a, b
+    spread_a, spread_b = spreads
+    if spread_a is None or spread_b is None:
+        return Effect(lower_b / lower_a, None, None, False)
+    least_a, least_b = lower_a * max(0.0, 1 - spread_a), lower_b * max(0.0, 1 - spread_b)
+    low = least_b / (upper_a * (1 + spread_a)) if upper_a else None
+    high = upper_b * (1 + spread_b) / least_a if upper_b and least_a else None
+    ratio = lower_b / lower_a
+    apart = (low is not None and low > 1) or (high is not None and high < 1)
+    return Effect(ratio, low, high, apart and abs(ratio - 1) >= MIN_EFFECT)
+
+
 def beyond_noise(a: Sequence[float], b: Sequence[float]) -> bool:
     """Whether the ranks of two samples differ: Mann-Whitney where it can reach ALPHA, else separation by a wide gap.
 

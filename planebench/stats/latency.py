@@ -15,6 +15,9 @@ from planebench.stats.intervals import relative_spread
 from planebench.stats.jitter import merged_jitter, pdv
 from planebench.stats.latency_load import LoadPoint, load_finding
 
+MAX_PROBES_MISSING = 0.01
+"""Of the probes sent: beyond it those that are missing, the slow ones, move the percentiles."""
+
 _ANY_KIND = (VALID, LIMITED, VerdictKind.UNSTABLE, VerdictKind.DISTURBED, VerdictKind.INVALID)
 
 
@@ -39,6 +42,8 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
     verdict, nan = choice.verdict, math.nan
     if summary is None and verdict.kind is VALID:
         verdict = Verdict(VerdictKind.INVALID, (*verdict.reasons, "no latency probe came back"))
+    elif summary is not None:
+        verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(records))
     intended = sum(d.intended_packets for t in choice.trials for d in t.directions)
     forwarded = sum(t.forwarded_packets for t in choice.trials)
     return LatencySummary(
@@ -94,6 +99,15 @@ def mean_intended_pps(trials: Sequence[Trial]) -> float:
 def _choose(trials: Sequence[Trial], band: str | None) -> Choice:
     choice = choose(trials, band, (VALID,))
     return choice if choice.trials else choose(trials, band, _ANY_KIND)
+
+
+def _missing_probes(records: Sequence[LatencyRecord]) -> tuple[str, ...]:
+    sent, received = (
+        sum(counts) for counts in zip(*((r.probes_sent, r.probes_received) for r in records), strict=True)
+    )
+    if sent - received <= MAX_PROBES_MISSING * sent:
+        return ()
+    return (f"{sent - received} of {sent} probes did not come back: those that are missing would be the slow ones",)
 
 
 def _spread(choice: Choice) -> float | None:

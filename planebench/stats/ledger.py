@@ -26,6 +26,8 @@ def ledger(trial: Trial) -> Ledger:
     switch dropped, or damaged, is **switch**. Of ``Trial.tester_drops``, ``v1:tx_full`` is a VNF that found the ring
     of its port v1 full, ``vnf0:runt`` a VNF too; other keys of a port (``n1:rx_missed``) are the **tester**'s.
     An echo trial passes the switch twice; a frame is dropped once all the same.
+
+    It is counted where the switch gave at least one drop counter that could be read, be it 0.
     """
     topology = build(trial.point.scenario, trial.point.chain_length)
     losses = [*_switch(trial, topology), *_damaged(trial), *_tester(trial, topology)]
@@ -33,7 +35,7 @@ def ledger(trial: Trial) -> Ledger:
         offered_packets=sum(direction.offered_packets for direction in trial.directions),
         forwarded_packets=sum(direction.forwarded_packets for direction in trial.directions),
         losses=_added(losses),
-        counted=bool(trial.switch.drops) or trial.switch.packets is not None,
+        counted=_counts_drops(trial),
     )
 
 
@@ -59,6 +61,10 @@ def describe(ledger: Ledger) -> str:
     if not parts:
         return "nothing lost"
     return f"{_number(lost)} lost: {', '.join(parts)}"
+
+
+def _counts_drops(trial: Trial) -> bool:
+    return any(_split(key)[1] not in ATTEMPTS for key in trial.switch.drops)
 
 
 def _switch(trial: Trial, topology: Topology) -> Iterator[Loss]:

@@ -11,11 +11,15 @@ from planebench.model.header import RunHeader
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value of run.json: in which of its tables, under which key, and what it is called."""
+    """A value of run.json: in which of its tables, under which key, and what it is called.
+
+    ``newer``: old runs do not have the key, and a run without it differs from none.
+    """
 
     where: Literal["settings", "host"]
     key: str
     title: str
+    newer: bool = False
 
 
 MUST_MATCH = (
@@ -26,11 +30,20 @@ MUST_MATCH = (
     Fact("settings", "trial_duration_s", "seconds of a saturating trial"),
     Fact("settings", "latency_duration_s", "seconds of a latency trial"),
     Fact("settings", "search_trial_duration_s", "seconds of a search trial"),
+    Fact("settings", "search_duration_sum_s", "seconds of search trials at a load", newer=True),
+    Fact("settings", "search_relative_width", "relative width of a search", newer=True),
+    Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR", newer=True),
+    Fact("settings", "search_max_r", "max(r) of BSwLV", newer=True),
     Fact("settings", "max_rate_pps", "highest rate of a direction"),
+    Fact("settings", "warmup_s", "seconds of warm-up", newer=True),
+    Fact("settings", "probe_rate_pps", "latency probes a second", newer=True),
+    Fact("settings", "switch_cpu", "CPU of the switch", newer=True),
+    Fact("settings", "tester_cpus", "CPUs of the tester", newer=True),
     Fact("host", "cpu_model", "CPU"),
     Fact("host", "cores_allowed", "cores"),
     Fact("host", "governor", "frequency governor"),
     Fact("host", "turbo", "turbo"),
+    Fact("host", "cpu_mhz", "CPU MHz", newer=True),
     Fact("host", "kernel", "kernel"),
 )
 """Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
@@ -40,8 +53,9 @@ def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
     """One sentence for each fact that differs: ``kernel: 6.1.0 against 6.5.0``. Not stated on both sides is equal."""
     found = []
     for fact in MUST_MATCH:
-        left, right = (getattr(header, fact.where).get(fact.key) for header in (a, b))
-        if left != right:
+        tables = [getattr(header, fact.where) for header in (a, b)]
+        left, right = (table.get(fact.key) for table in tables)
+        if left != right and not (fact.newer and any(fact.key not in table for table in tables)):
             found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
     return tuple(found)
 

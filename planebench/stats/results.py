@@ -50,7 +50,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
     choice = choose(saturating, band)
     groups = latency_groups(trials, choice.band or band)
     latency = tuple(summarise_latency(label, group) for label, group in groups.items())
-    searches = run_searches(run.header.settings, point, trials, band)
+    searches = run_searches(run.header, point, trials, band)
     counting = {t.index for t in choice.trials}.union(*(search.trials for search in searches))
     counting |= {t.index for group in groups.values() if group.verdict.kind is VALID for t in group.trials}
     rates = tuple(t.throughput_pps for t in choice.trials)

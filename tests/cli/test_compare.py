@@ -117,7 +117,7 @@ def test_force_compares_them_and_says_what_differs(stored, capsys) -> None:
         (SLOWER, 0.89, 0, ""),
         (STEADY, 1.0, 0, ""),
         ((9.0, 10.01, 10.02), 1.0, 0, ""),
-        ((9.0,), 0.95, 0, "not distinguishable: throughput"),
+        ((9.0,), 0.95, 1, "cannot be judged: throughput"),
         ((8.0, 9.0, 10.5), 0.95, 0, "not distinguishable: throughput"),
     ],
     ids=["regression", "within-the-limit", "level", "one-outlier", "one-trial", "noise"],
@@ -132,10 +132,61 @@ def test_the_gate_tells_a_regression_from_noise(
     assert (said in err) if said else (err == "")
 
 
-def test_a_lower_bound_below_the_limit_is_no_regression(stored) -> None:
+def test_a_lower_bound_below_the_limit_is_no_regression_but_has_not_passed(stored, capsys) -> None:
     stored(A, {"planed": STEADY})
     stored(B, {"planed": SLOWER}, verdict="tester-limited")
-    assert _compare(A, B, fail_below=0.95) == 0
+    assert _compare(A, B, fail_below=0.95) == 1
+    said = capsys.readouterr().err
+    assert "fails" not in said
+    assert "cannot be judged: throughput" in said and "no cycles a packet to judge by" in said
+
+
+@pytest.mark.parametrize(
+    ("cycles", "code", "said"),
+    [(110, 1, "fails: cycles a packet of planed@"), (104, 0, ""), (90, 0, "")],
+    ids=["regression", "within-the-limit", "better"],
+)
+def test_where_the_tester_limits_both_sides_cycles_are_judged(
+    own_run_folder: Path, capsys, cycles: int, code: int, said: str
+) -> None:
+    for run_id, cost in ((A, 100), (B, cycles)):
+        busy = [SwitchCycles(cost * 10_000 + i, 10_000, 10_000) for i in range(4)]
+        trials = tuple(make_trial(i, make_point(), 14.0, "tester-limited", switch=b) for i, b in enumerate(busy))
+        store_run(own_run_folder, Run(make_header(("planed",), run_id=run_id), trials), finish=False)
+    assert _compare(A, B, fail_below=0.95, metric="throughput") == code
+    err = capsys.readouterr().err
+    assert (said in err) if said else (err == "")
+    if code:
+        assert "is 1.100 of" in err and "(limit 1.053; the tester limits the rate, so cycles are judged)" in err
+
+
+def test_a_dead_side_has_not_passed(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": STEADY})
+    stored(B, {"planed": STEADY, "testpmd": ()})
+    assert _compare(A, B, fail_below=0.95) == 1
+    assert f"cannot be judged: throughput of testpmd@{A} at p2p" in capsys.readouterr().err
+    assert _compare(B, A, fail_below=0.95) == 0
+    assert "cannot be judged" not in capsys.readouterr().err
+
+
+def test_trials_that_do_not_count_have_not_passed(stored, own_run_folder: Path, capsys) -> None:
+    good = [make_trial(i, make_point("a"), m) for i, m in enumerate(STEADY)]
+    more = [make_trial(3 + i, make_point("b"), m) for i, m in enumerate(STEADY)]
+    dead = make_trial(6, make_point("c"), 10.0, "invalid", ("c died",))
+    store_run(own_run_folder, Run(make_header(("a", "b", "c"), run_id=A), (*good, *more, dead)), finish=False)
+    assert _compare(fail_below=0.95) == 1
+    assert "cannot be judged: throughput of c and a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", ["80", "90", "120"])
+def test_the_verdict_has_whole_words_in_a_narrow_terminal(stored, capsys, monkeypatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    stored(A, {"planed": STEADY, "ovs-dpdk": (9.0, 10.0, 11.0)})
+    assert _compare() == 0
+    out = capsys.readouterr().out
+    assert "not distinguishable" in out
+    assert "throughput" in out
+    assert all(len(line.rstrip()) <= int(columns) for line in out.splitlines())
 
 
 def test_in_one_run_the_gate_measures_by_the_first_switch(stored) -> None:

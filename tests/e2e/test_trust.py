@@ -115,3 +115,26 @@ def test_a_finished_run_is_not_taken_up(bench: Bench) -> None:
     bench.run("run", bench.plan, *options)
     error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
     assert "no unfinished run of this plan" in error
+
+
+def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:
+    options = (*SHORT, "--switch", "planed", "--repeat", 1, "--search", "b2b", "--max-rate", "2M")
+    bench.run("run", bench.plan, *options)
+    bursts = [t for t in read_run(find_run(bench.runs, "latest")).trials if t.search == "b2b"]
+    assert bursts
+    assert all(t.offered_duration_ns for t in bursts), [t.verdict for t in bursts if not t.offered_duration_ns][:1]
+    assert min(t.intended_duration_ns for t in bursts) < 1_000_000
+    for trial in bursts:
+        assert ledger(trial).unexplained_packets == 0
+
+
+def test_a_run_is_not_taken_up_with_another_tester(bench: Bench) -> None:
+    options = (*SHORT, "--switch", "sim")
+    bench.run("run", bench.plan, *options)
+    folder = find_run(bench.runs, "latest")
+    (folder / "finished.json").unlink()
+    header = json.loads((folder / "run.json").read_text())
+    header["settings"]["tester_version"] = "planed 0.0 (000000000000)"
+    (folder / "run.json").write_text(json.dumps(header))
+    error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
+    assert "cannot be taken up here" in error and "tester_version: planed 0.0" in error

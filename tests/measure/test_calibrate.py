@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from planebench.cli.calibrate import calibrate as command
 from planebench.host.calibration_store import condition_of, load, save
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
@@ -242,7 +243,15 @@ def test_nothing_that_comes_through_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "wire", "duration_s"), [([], "virtio", 0.1), ([64], "virtio", 0.0), ([64], "pci", 1)]
+    ("sizes", "wire", "duration_s"),
+    [
+        ([], "virtio", 0.1),
+        ([64], "virtio", 0.0),
+        ([64], "virtio", float("nan")),
+        ([64], "virtio", float("inf")),
+        ([64], "virtio", 61.0),
+        ([64], "pci", 1),
+    ],
 )
 def test_what_makes_no_sense_is_refused(sizes: list[int], wire: str, duration_s: float) -> None:
     with Supervisor(Path("/tmp")) as supervisor, pytest.raises(UsageError):
@@ -256,6 +265,18 @@ def test_what_makes_no_sense_is_refused(sizes: list[int], wire: str, duration_s:
             supervisor=supervisor,
             duration_s=duration_s,
         )
+
+
+@pytest.mark.parametrize("duration_s", [float("nan"), float("inf"), -1.0, 0.009, 60.1, 1e9])
+def test_the_command_refuses_a_duration_before_it_starts_anything(duration_s: float) -> None:
+    with pytest.raises(UsageError, match=r'duration ".*" s is not valid. Valid: 0.01 to 60'):
+        command("64", "virtio", 256, duration_s, None, False)
+
+
+@pytest.mark.parametrize("ring_size", [7, 0, -256, 1 << 20])
+def test_the_command_refuses_a_ring_size_that_no_wire_has(ring_size: int) -> None:
+    with pytest.raises(UsageError, match=f'ring_size "{ring_size}" is not valid'):
+        command("64", "virtio", ring_size, 0.2, None, False)
 
 
 def settings(tester_cpus: tuple[int, ...], wire: str = "virtio") -> LoopSettings:

@@ -13,7 +13,7 @@ from builders import make_header
 
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
-from planebench.model.records import Trial, VerdictKind
+from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus
 from planebench.plans import Plan, expand, load_plan, override, switch_labels
 from planebench.search import TRIES_MAX
@@ -171,3 +171,24 @@ def test_no_cell_twice_in_a_row(tmp_path: Path) -> None:
     trials = run(plan_of("sim,sim", frame_size="64,1024", repeat=4), tmp_path)
     for first, second in pairwise(trials):
         assert first.point != second.point
+
+
+def test_going_on_starts_a_switch_once_and_not_again_for_a_restart_that_was_due(tmp_path: Path) -> None:
+    plan = plan_of("sim", repeat=4, restarts=1, loads="none")
+    writer = RunWriter.create(tmp_path, make_header())
+    with pytest.raises(KeyboardInterrupt):
+        campaign(plan, writer, Watcher(stop_after=2)).run()
+    campaign(plan, writer, Watcher(), read_run(writer.path).trials).run()
+    assert [t.start for t in read_run(writer.path).trials] == [0, 0, 1, 1]
+
+
+def test_latency_that_stayed_disturbed_is_not_tried_for_ever(tmp_path: Path) -> None:
+    plan = plan_of("sim", repeat=1, restarts=0, loads="0.5")
+    trials = run(plan, tmp_path)
+    bad = Verdict(VerdictKind.DISTURBED, ("a build ran beside it",))
+    tries = [t for t in trials if t.role == "latency"] * (1 + plan.throughput.retries)
+    disturbed = tuple(dataclasses.replace(t, verdict=bad) for t in tries)
+    with RunWriter.create(tmp_path / "again", make_header()) as writer:
+        watcher = Watcher()
+        campaign(plan, writer, watcher, (*(t for t in trials if t.role == "r_plus"), *disturbed)).run()
+    assert watcher.trials == 0

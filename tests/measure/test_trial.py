@@ -14,6 +14,7 @@ from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance
 from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, unmeasured
 from planebench.model.errors import DiedError, StartError
 from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
+from planebench.planed import RpcError
 from planebench.stats.ledger import ledger
 
 NEAR, FAR = CoreDistance(60.0, "near"), CoreDistance(300.0, "far")
@@ -158,7 +159,7 @@ def test_cycles_are_those_of_the_trial_alone() -> None:
     before = SwitchCycles(busy_cycles=1000, idle_cycles=500, packets=50, drops={"full": 3, "runt": 1})
     after = SwitchCycles(busy_cycles=1800, idle_cycles=9999, packets=90, drops={"full": 5, "runt": 1, "new": 2})
     cycles = cycles_of_trial(before, after, 1000)
-    assert cycles == SwitchCycles(800, 200, 40, {"full": 2, "new": 2})
+    assert cycles == SwitchCycles(800, 200, 40, {"full": 2, "runt": 0, "new": 2})
     assert cycles.busy_share == pytest.approx(0.8)
     assert cycles.cycles_per_packet == pytest.approx(20.0)
 
@@ -228,3 +229,16 @@ def test_a_trial_says_who_asked_for_it_and_after_how_many_starts() -> None:
     assert (trial.start, trial.search, trial.role) == (2, "ndr", "search")
     lost = unmeasured(request(start=2, search="ndr"), Verdict(VerdictKind.INVALID, ("gone",)))
     assert (lost.start, lost.search) == (2, "ndr")
+
+
+def test_a_refused_call_is_no_death_and_nothing_runs_on() -> None:
+    live = FakeLive()
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise RpcError("traffic.start", -32602, "duration_ns: 7 is not valid")
+
+    live.send = refuse  # type: ignore[method-assign]
+    trial = run_trial(live, request(), near)  # type: ignore[arg-type]
+    assert trial.verdict.kind is VerdictKind.INVALID
+    assert "duration_ns: 7 is not valid" in trial.verdict.reasons[0]
+    assert live.asked[-1] == ("pause",)

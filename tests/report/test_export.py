@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
-from rich_run import rich
+from rich_run import rich, rich_run
 
+from planebench.model.records import Verdict, VerdictKind
 from planebench.model.run import Run
 from planebench.report.export import CSV_MORE, LATENCY_KEYS, LATENCY_MORE, RESULT_KEYS, flat, record, to_csv, to_json
+from planebench.stats.choose import foreign_band
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -83,7 +85,7 @@ def test_rates_of_searches_are_lower_bounds_of_complete_ones() -> None:
         for result in rich().results
     ]
     assert flat(interrupted[0], "run")["ndr_pps"] is None
-    assert list(ovs)[-4:] == list(CSV_MORE)
+    assert list(ovs)[-len(CSV_MORE) :] == list(CSV_MORE)
 
 
 def test_json_has_searches_and_ledger_whole() -> None:
@@ -99,5 +101,35 @@ def test_json_has_searches_and_ledger_whole() -> None:
 
 def test_comparisons_are_at_the_top() -> None:
     document = json.loads(to_json(_small_run()))
-    assert list(document) == ["results", "comparisons"]
+    assert list(document) == ["results", "comparisons", "calibration"]
     assert {c["metric"] for c in document["comparisons"]} == {"throughput", "cycles_per_packet"}
+
+
+def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> None:
+    planed, ovs, _ = (flat(result, "run") for result in rich().results)
+    assert (round(planed["rfc2544_pps"]), round(planed["bswlv_pps"]), planed["b2b_packets"]) == (
+        11_297_000,
+        12_155_000,
+        1834.0,
+    )
+    assert ovs["rfc2544_pps"] is None
+    assert (planed["ndr_verdict"], planed["pdr_verdict"]) == ("valid", "valid")
+    assert flat(dataclasses.replace(rich().results[0], searches=()), "run")["ndr_verdict"] is None
+
+
+def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
+    result = rich().results[0]
+    limited = Verdict(VerdictKind.TESTER_LIMITED, ("the most the tester keeps up",))
+    elsewhere = Verdict(VerdictKind.VALID, foreign_band("far", "near"))
+    ndr, pdr = (dataclasses.replace(s, verdict=v) for s, v in zip(result.searches, (limited, elsewhere), strict=False))
+    line = flat(dataclasses.replace(result, searches=(ndr, pdr)), "run")
+    assert (line["ndr_verdict"], line["ndr_pps"]) == ("tester-limited", ndr.lower_pps)
+    assert (line["pdr_verdict"], line["pdr_pps"]) == ("other-band", None)
+
+
+def test_json_has_the_calibration_and_its_floor_at_each_latency() -> None:
+    document = json.loads(to_json(rich_run()))
+    assert document["calibration"]["floors"][0]["p50_ns"] == 1200.0
+    latencies = [summary for result in document["results"] for summary in result["latency_us"].values()]
+    assert latencies and all((s["floor_p50"], s["floor_p99"]) == (1.2, 3.1) for s in latencies)
+    assert json.loads(to_json(_small_run()))["calibration"] is None

@@ -14,6 +14,7 @@ from planebench.report.search_words import search_figure
 from planebench.report.searches_data import burst_table, search_table
 from planebench.report.table import derived_text, table_text
 from planebench.stats import derive_results
+from planebench.stats.choose import foreign_band
 
 POINT = make_point()
 LIMITED = Verdict(VerdictKind.TESTER_LIMITED, ("the most the tester keeps up",))
@@ -94,3 +95,18 @@ def test_the_same_point_twice_keeps_the_searches_apart() -> None:
     first, second = derive_results(run)
     pair = (dataclasses.replace(first, searches=(search(first.point, "ndr", 1.0, 1.1),)), second)
     assert [row.cells[0] for row in search_table(pair).rows] == ["planed"]
+
+
+def test_a_search_of_the_other_band_is_in_brackets_and_each_names_its_band() -> None:
+    first = rich().results[0]
+    elsewhere = Verdict(VerdictKind.VALID, foreign_band("far", "near"))
+    ndr = search(POINT, "ndr", 5.1, 5.12, band="far", verdict=elsewhere)
+    result = dataclasses.replace(first, searches=(ndr, search(POINT, "pdr", 6.1, 6.12)))
+    cells = search_table((result,)).rows[0].cells
+    assert cells[3][0] == "(5.10–5.12)" and "not to be compared with it" in cells[3][1]
+    assert cells[4][0] == "6.10–6.12"
+    assert cells[5] == "NDR far, PDR near"
+    assert search_table((first,)).rows[0].cells[-1] == "near"
+    text = derived_text(dataclasses.replace(rich(), results=(result,)))
+    assert "(5.10–5.12)¹" in text
+    assert "1) valid: measured in the far band, the rest of the run in the near band" in text

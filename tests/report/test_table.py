@@ -13,8 +13,9 @@ from planebench.model.header import Skipped
 from planebench.model.run import Finished, Run
 from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
+from planebench.report.html import to_html
 from planebench.report.table import derived_text, print_table, table_text
-from planebench.report.wording import NOTHING
+from planebench.report.wording import NOTHING, mpps
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
 
@@ -126,3 +127,40 @@ def test_hostile_text_is_shown_and_not_interpreted() -> None:
 @settings(max_examples=50)
 def test_bars_fill_exactly_their_width(share: float, width: int, unicode: bool) -> None:
     assert len(Glyphs(unicode).bar(share, width)) == width
+
+
+@pytest.mark.parametrize(("loads", "times"), [("0.1,0.5,0.99", 1), ("0.5", 0), (None, 0)])
+def test_v2v_says_once_that_its_latency_is_not_along_loads(loads: str | None, times: int) -> None:
+    trials = (
+        make_trial(0, make_point(scenario="v2v")),
+        make_latency_trial(1, make_point(scenario="v2v"), "1Mpps", 1e6),
+    )
+    run = Run(make_header(settings={**make_header().settings, "latency_loads": loads}), trials)
+    said = "v2v latency is taken at the fixed rate of 1 Mpps (METHODOLOGY), not along loads"
+    assert table_text(run).count(said) == times
+    assert to_html(run).decode().count(said) == times
+
+
+def test_a_valid_latency_with_a_remark_has_a_footnote() -> None:
+    trial = make_latency_trial(1)
+    assert trial.latency is not None
+    lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=1100))
+    text = table_text(Run(make_header(), (make_trial(0), lossy)))
+    assert "4.53 / 9.01¹" in text
+    assert "1) valid: 100 of 1100 probes did not come back" in text
+
+
+@pytest.mark.parametrize(
+    ("pps", "text"),
+    [
+        (None, NOTHING),
+        (0.0, "0.00"),
+        (1.0, "0.00000100"),
+        (450.0, "0.000450"),
+        (999.0, "0.000999"),
+        (1e3, "0.001"),
+        (5e5, "0.50"),
+    ],
+)
+def test_small_rates_keep_their_digits(pps: float | None, text: str) -> None:
+    assert mpps(pps) == text

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-import pytest
-from builders import make_point
+import dataclasses
 
-from planebench.model.records import VerdictKind
+import pytest
+from builders import make_point, make_trial
+
+from planebench.model.records import DirectionCounts, Load, VerdictKind
+from planebench.search import SearchSettings, step
 from planebench.search.burst import summarise
 
 
@@ -18,6 +21,36 @@ def test_curve_stops_after_two_lossless_trials(rig):
     assert [p.forwarded_pps for p in result.curve] == [10e6] * 6 + [8e6]
     assert (result.lower_pps, result.upper_pps, result.conditional_pps) == (10e6, 12e6, 10e6)
     assert len(tried.trials) == 7
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_of_a_curve_are_never_upside_down(rig, seed):
+    """The first load without loss may be luck: the lower bound is the higher of two in a row."""
+    result = rig("sim:stall_share=0.3", seed).finish("curve")
+    lossy = [p.intended_pps for p in result.curve if p.loss_ratio > 0]
+    assert result.upper_pps == min(lossy)
+    if result.lower_pps is None:
+        assert len(result.curve) == 10
+    else:
+        assert result.lower_pps < result.upper_pps
+        last = result.curve[-2:]
+        assert (result.lower_pps, result.conditional_pps) == (last[0].intended_pps, last[0].forwarded_pps)
+        assert [p.loss_ratio for p in last] == [0, 0]
+
+
+def test_a_curve_without_two_in_a_row_says_so():
+    loads = [10.0 - i for i in range(10)]
+    counts = [DirectionCounts("n0->n1", 10**6, 10**6, 10**6 - (i % 2 == 0)) for i in range(10)]
+    log = [
+        make_trial(i, role="search", load=Load("p", load * 1e6), directions=(count,))
+        for i, (load, count) in enumerate(zip(loads, counts, strict=True))
+    ]
+    how = SearchSettings(trial_duration_s=1.0, max_load_pps=10e6)
+    result = step("curve", how, make_point(), log, None)
+    assert (result.lower_pps, result.upper_pps) == (None, 2e6)
+    assert result.verdict.reasons == (
+        "no two loads in a row lost nothing: not even 1e+06 pps, the lowest of the curve",
+    )
 
 
 def test_curve_of_a_lossy_switch_has_all_ten_points(rig):
@@ -77,7 +110,27 @@ def test_without_loss_the_test_does_not_apply(rig):
 def test_without_a_ring_no_burst_gets_through(rig):
     result = rig("sim:capacity=40M:ring=0", max_load_pps=50e6).finish("b2b")
     assert result.burst.max_packets == 0
-    assert "not even a burst of 16" in result.verdict.reasons[0]
+    assert "not even a burst of 100" in result.verdict.reasons[0]
+
+
+@pytest.mark.parametrize(("mpps", "shortest"), [(4, 16), (8, 16), (12, 24), (200, 400), (1000, 2000)])
+@pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
+def test_no_burst_is_shorter_than_two_microseconds(rig, mpps, shortest, direction):
+    tried = rig(
+        f"sim:capacity={mpps / 2}M:ring=0", max_load_pps=mpps * 1e6, point=make_point("sim", direction=direction)
+    )
+    tried.finish("b2b")
+    bursts = [t for t in tried.trials if t.load.pps_per_direction is not None]
+    assert min(t.intended_duration_ns for t in bursts) >= 2000
+    assert min(sum(d.intended_packets for d in t.directions) for t in bursts) == pytest.approx(shortest, rel=0.01)
+
+
+def test_a_burst_that_took_a_little_longer_is_taken_all_the_same(rig):
+    """Evidence of 20 us is coarse: 40 us more do not make the generator one that stretches."""
+    tried = rig("sim:capacity=8M:ring=200", max_load_pps=10e6, burst_repetitions=1)
+    tried.change = lambda t: dataclasses.replace(t, offered_duration_ns=t.offered_duration_ns + 40_000)
+    result = tried.finish("b2b")
+    assert result.complete and 980 <= result.burst.max_packets <= 1001
 
 
 def test_a_stall_does_not_shorten_a_burst(rig):

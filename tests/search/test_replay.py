@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
-from planebench.model.records import Load, VerdictKind
+from planebench.model.records import DirectionCounts, Load, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.search import METHOD_NAMES, METHODS, TRIES_MAX, Ask, SearchSettings, so_far, step
 
@@ -38,7 +38,7 @@ def test_search_knows_only_the_model_and_mlrsearch():
 
 def test_methods_are_those_that_plans_name():
     assert tuple(METHODS) == METHOD_NAMES
-    assert all(m.title and m.standard and m.description for m in METHODS.values())
+    assert all(m.title and m.standard for m in METHODS.values())
 
 
 def test_an_unknown_method_is_named():
@@ -191,6 +191,67 @@ def test_a_dead_switch_ends_the_search_as_invalid(rig):
     assert not result.complete
     assert len(tried.trials) == TRIES_MAX
     assert result.trials == ()
+
+
+def test_a_search_that_a_dead_switch_cut_says_of_what_it_died():
+    point, died = make_point(), {"verdict": "invalid", "reasons": ("planed died (signal 9)",)}
+    log = [make_trial(0, point), *(make_trial(i, point, role="search", **died) for i in (1, 2))]
+    nothing = so_far("ndr", SearchSettings(), point, log, "near").verdict
+    assert nothing.kind is VerdictKind.INVALID
+    assert nothing.reasons == (
+        "planed died (signal 9) (the last 2 trials are invalid)",
+        "interrupted before anything was found",
+    )
+    disturbed = make_trial(3, point, role="search", verdict="disturbed", reasons=("no CPU",))
+    end = so_far("ndr", SearchSettings(), point, [*log, disturbed], "near").verdict
+    assert end.kind is VerdictKind.DISTURBED and end.reasons[0] == "no CPU"
+    assert so_far("ndr", SearchSettings(), point, [*log, disturbed, make_trial(4, point)], "near").verdict.reasons == (
+        "interrupted before anything was found",
+    )
+
+
+def test_bounds_so_far_are_told_with_what_cut_them(rig):
+    tried = rig("sim")
+    tried.finish("bswlv")
+    died = make_trial(99, tried.point, role="search", verdict="invalid", reasons=("planed died",))
+    end = tried.so_far("bswlv", [*tried.trials[:4], died])
+    assert end.verdict.kind is VerdictKind.DISTURBED
+    assert end.verdict.reasons == ("interrupted; bounds so far", "planed died")
+
+
+def test_a_search_over_two_bands_is_disturbed():
+    """No band was known: every trial counted."""
+    point = make_point()
+    lossless = {"role": "search", "directions": (DirectionCounts("n0->n1", 10**7, 10**7, 10**7),)}
+    log = [make_trial(i, point, load=Load("p", pps), **lossless) for i, pps in enumerate((10e6, 9e6))]
+    how = SearchSettings(trial_duration_s=1.0, max_load_pps=10e6)
+    assert step("curve", how, point, log, None).verdict.kind is VerdictKind.VALID
+    far = [log[0], dataclasses.replace(log[1], evidence=make_evidence("far"))]
+    verdict = step("curve", how, point, far, None).verdict
+    assert verdict.kind is VerdictKind.DISTURBED
+    assert verdict.reasons[0].startswith("trials of both bands: 1 far, 1 near; ")
+    assert "the highest load that was allowed" in verdict.reasons[1]
+    unknown = [log[0], dataclasses.replace(log[1], evidence=make_evidence(None))]
+    assert step("curve", how, point, unknown, None).verdict.kind is VerdictKind.VALID
+
+
+def test_r_plus_leaves_bands_and_starts_to_the_statistics():
+    point, how = make_point(), SearchSettings(repetitions=2, restarts=1)
+    log = [make_trial(i, point, band=band, repetition=i, start=i) for i, band in enumerate(("near", "far"))]
+    result = step("r_plus", how, point, log, None)
+    assert result.verdict.kind is VerdictKind.VALID
+    assert result.deviations == ()
+
+
+def test_a_restart_of_the_switch_during_a_search_is_told(rig):
+    one, several = rig("sim"), rig("sim")
+    told = "the switch was started again during the search (starts 0 to 2)"
+    several.change = lambda t: dataclasses.replace(t, start=min(2, len(several.trials) // 3))
+    assert told not in one.finish("bswlv").deviations
+    assert told in several.finish("bswlv").deviations
+    first = rig("sim")
+    first.change = lambda t: dataclasses.replace(t, start=0 if t.load.pps_per_direction is None else 1)
+    assert first.finish("bswlv").deviations == one.finish("bswlv").deviations, "only the flat-out one was before"
 
 
 def test_r_plus_takes_what_comes_and_restarts_in_between():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from planebench.model.records import DirectionCounts, Load, Trial, VerdictKind
 from planebench.search import SearchSettings, step
 from planebench.search.burst import _duration_s
+from planebench.search.facts import is_stretched
 from planebench.search.log import GaveUp
 from planebench.search.mlr import bswlv
 from planebench.search.task import Finding, Task, tester_cap_pps
@@ -95,12 +96,28 @@ def test_a_burst_is_as_long_as_it_was_meant(packets, rate):
     assert rate * duration_ns // 1_000_000_000 == packets
 
 
+@pytest.mark.parametrize(
+    ("duration_ns", "over_ns", "stretched"),
+    [
+        (20_000, 50_000, False),
+        (20_000, 50_001, True),
+        (50_000_000, 50_000, False),
+        (50_000_000, 50_001, True),
+        (10**9, 1_000_000, False),
+        (10**9, 1_000_001, True),
+    ],
+)
+def test_a_stretch_is_a_share_of_the_trial_and_never_less_than_its_timing_is_coarse(duration_ns, over_ns, stretched):
+    times = {"intended_duration_ns": duration_ns, "offered_duration_ns": duration_ns + over_ns}
+    assert is_stretched(paced(1, **times)) is stretched
+
+
 def test_a_curve_that_loses_only_in_the_middle_says_both_loads():
     """Lossless at the top, lossy below: nothing is said of a switch that may do more."""
     loads = [10.0, 9.0, 8.0, 7.0]
     log = [make_trial(0), *(paced(load, lost=5 if load == 9.0 else 0) for load in loads)]
     how = SearchSettings(trial_duration_s=1.0, max_load_pps=10e6)
     result = step("curve", how, make_point(), log, None)
-    assert (result.lower_pps, result.upper_pps) == (10e6, 9e6)
+    assert (result.lower_pps, result.upper_pps) == (8e6, 9e6)
     assert result.verdict.reasons == ()
     assert [p.intended_pps for p in result.curve] == [10e6, 9e6, 8e6, 7e6]

@@ -33,6 +33,11 @@ def wanted(pps: float | None = None, point=POINT, duration_s: float = 1.0, **req
     return TrialRequest(point, "r_plus" if pps is None else "search", load, duration_s, **request)
 
 
+def dropped(trial: Trial) -> dict[str, int]:
+    """Drops of the simulated switch; the rest of its counters are 0."""
+    return {cause: count for cause, count in trial.switch.drops.items() if count}
+
+
 def many(text: str, count: int = 200, pps: float | None = None) -> list[Trial]:
     one = runner(text)
     return [one.run(wanted(pps)) for _ in range(count)]
@@ -43,7 +48,7 @@ def test_flat_out_forwards_the_capacity_and_is_valid():
     assert trial.verdict.kind is VerdictKind.VALID
     assert trial.forwarded_packets == 10_000_000
     assert trial.directions[0].offered_packets == 15_000_000
-    assert trial.switch.drops == {"n0:rx_missed": 5_000_000}
+    assert trial.switch.drops == {"n0:rx_missed": 5_000_000, "fault": 0, "loss": 0, "stall": 0}
     assert trial.switch.busy_share == 1.0
     assert trial.switch.cycles_per_packet == 200
     assert trial.band == "near"
@@ -75,14 +80,14 @@ def test_ring_takes_what_is_too_much_for_a_while():
 @pytest.mark.parametrize("ways", [POINT, BOTH_WAYS])
 def test_fault_drops_exactly_every_nth_frame(ways):
     trial = run("sim:drop_one_in=1000", 2_000_500, ways)
-    assert trial.switch.drops == {"fault": 2000 * len(trial.directions)}
+    assert dropped(trial) == {"fault": 2000 * len(trial.directions)}
     assert all(d.lost_packets == 2000 for d in trial.directions)
 
 
 def test_loss_and_stall_are_exact():
-    assert run("sim:loss=1%", 1e6).switch.drops == {"loss": 10_000}
+    assert dropped(run("sim:loss=1%", 1e6)) == {"loss": 10_000}
     stalled = run("sim:stall_share=1:stall_packets=7", 1e6, BOTH_WAYS)
-    assert stalled.switch.drops == {"stall": 7}
+    assert dropped(stalled) == {"stall": 7}
     assert sum(d.lost_packets for d in stalled.directions) == 7
 
 
@@ -145,10 +150,28 @@ def test_a_switch_that_dies_makes_an_invalid_trial():
     assert len(trial.directions) == 2
 
 
+def test_without_loss_the_switch_has_counted_all_the_same():
+    account = ledger(run("sim", 1e6))
+    assert account.counted and account.losses == ()
+
+
+def test_the_time_of_day_is_told_where_none_is_given():
+    for spec in ("sim", "sim:dies_share=1"):
+        assert SimRunner(SimSpec.parse(spec)).run(wanted()).started_at.endswith("Z")
+        assert run(spec).started_at == ""
+
+
+def test_a_start_has_its_own_luck():
+    """A resumed run starts the switch again, so it does not see what a run that never stopped would have."""
+    first, second = run(ROUGH, start=0), run(ROUGH, start=1)
+    assert (first.start, second.start) == (0, 1)
+    assert first.directions != second.directions
+
+
 @pytest.mark.parametrize(
     ("key", "counted"),
     [
-        ("stall_share", lambda t: "stall" in t.switch.drops),
+        ("stall_share", lambda t: "stall" in dropped(t)),
         ("disturbed_share", lambda t: t.verdict.kind is VerdictKind.DISTURBED),
         ("far_share", lambda t: t.band == "far"),
         ("band_change_share", lambda t: t.band is None),

@@ -112,9 +112,9 @@ def test_without_a_common_band_the_reason_is_kept() -> None:
     apart = "no common band: a was measured in the near band, b in the far band"
     flat_out = ("throughput", "cycles_per_packet")
     assert outcome.skipped == (
-        NotCompared("a", "b", CELL, flat_out, apart),
-        NotCompared("a", "c", CELL, flat_out, "no trial of c counts"),
-        NotCompared("b", "c", CELL, flat_out, "no trial of c counts"),
+        NotCompared("a", "b", CELL, flat_out, apart, has=("throughput",)),
+        NotCompared("a", "c", CELL, flat_out, "no trial of c counts", has=("throughput",)),
+        NotCompared("b", "c", CELL, flat_out, "no trial of c counts", has=("throughput",)),
     )
 
 
@@ -184,11 +184,66 @@ def test_searches_are_told_apart_where_their_bounds_do_not_meet() -> None:
     assert found.distinguishable
     assert found.low is not None and found.high is not None
     assert found.low <= 0.8 <= found.high
-    assert found.note == "one search each: the interval is what its bounds allow, not one of 95 %"
+    assert (
+        found.note == "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
+    )
     same = _only(switches_compared(searched_run({"a": 10.0, "b": 10.01})), "ndr")
     assert not same.distinguishable
     assert same.low is not None and same.high is not None
     assert same.low < 1 < same.high
+
+
+def _with_rates(run: Run, switch: str, *mpps: float) -> Run:
+    """The saturating trials of a switch as if they had forwarded so much; the first, which NDR used, stays."""
+    own = [t for t in run.trials if t.role == "r_plus" and t.point.switch == switch]
+    new = {t.index: make_trial(t.index, t.point, m) for t, m in zip(own[1:], mpps, strict=True)}
+    return dataclasses.replace(run, trials=tuple(new.get(t.index, t) for t in run.trials))
+
+
+def test_one_search_each_is_told_apart_only_beyond_the_spread_of_the_saturating_trials() -> None:
+    run = searched_run({"a": 10.0, "b": 9.6})
+    quiet = _only(switches_compared(run), "ndr")
+    noisy = _only(switches_compared(_with_rates(run, "a", 9.9, 10.4)), "ndr")
+    assert (quiet.distinguishable, noisy.distinguishable) == (True, False)
+    assert quiet.ratio == noisy.ratio
+    assert quiet.low is not None and quiet.high is not None and noisy.low is not None and noisy.high is not None
+    spread = 0.5 / 10.0
+    assert (noisy.low, noisy.high) == (
+        pytest.approx(quiet.low / (1 + spread)),
+        pytest.approx(quiet.high / (1 - spread)),
+    )
+
+
+def test_a_search_without_saturating_trials_to_know_its_noise_tells_nothing() -> None:
+    run = searched_run({"a": 10.0, "b": 8.0})
+    saturating = [t.index for t in run.trials if t.role == "r_plus" and t.point.switch == "b"]
+    found = _only(switches_compared(Run(run.header, tuple(t for t in run.trials if t.index != saturating[-1]))), "ndr")
+    assert (found.low, found.high, found.distinguishable) == (None, None, False)
+    assert "under 3 saturating trials a side" in found.note
+
+
+def test_a_search_that_only_the_first_has_is_named() -> None:
+    a, b = searched_run({"planed": 10.0}, run_id="a"), _run(_flat("planed", 10.0, 10.0, 10.0), run_id="b")
+    (left_out,) = runs_compared(a, b).skipped
+    assert (left_out.metrics, left_out.has, left_out.reason) == (
+        ("ndr",),
+        ("ndr",),
+        "planed@b was not searched for it",
+    )
+    assert runs_compared(b, a).skipped == ()
+
+
+def test_a_baseline_that_forwarded_nothing_has_no_ratio() -> None:
+    outcome = switches_compared(_run(_flat("a", 0.0, 0.0, 0.0), _flat("b", 1.0, 1.0, 1.0)))
+    assert outcome.comparisons == ()
+    assert outcome.skipped[0].reason == "a forwarded nothing: there is no ratio"
+
+
+def test_a_switch_without_a_trial_at_a_point_is_named() -> None:
+    run = _run(_flat("a", 10.0), _flat("b", 10.0), [make_trial(0, make_point("a", "v2v"), 5.0, switch=MUTE)])
+    (left_out,) = switches_compared(run).skipped
+    assert (left_out.a, left_out.b, left_out.has) == ("a", "b", ("throughput",))
+    assert (left_out.point, left_out.reason) == ("v2v/unidirectional/64/virtio/process", "b was not measured there")
 
 
 def test_a_search_that_is_not_complete_is_not_compared() -> None:
@@ -221,9 +276,21 @@ def test_a_run_against_itself_is_level_everywhere() -> None:
 
 @pytest.mark.parametrize("fact", MUST_MATCH, ids=lambda fact: fact.key)
 def test_every_fact_that_differs_is_named(fact: Any) -> None:
-    a, b = make_header(), make_header(**{fact.where: {**getattr(make_header(), fact.where), fact.key: 4096}})
-    (said,) = differing_facts(a, b)
-    assert said.startswith(f"{fact.title}: ") and said.endswith(" against 4096")
+    old = make_header()
+    a, b = (
+        make_header(**{fact.where: {**getattr(old, fact.where), fact.key: value}, "run_id": str(value)})
+        for value in (1024, 4096)
+    )
+    assert differing_facts(a, b) == (f"{fact.title}: 1024 against 4096",)
+    if fact.key not in getattr(old, fact.where):
+        assert len(differing_facts(old, b)) == (0 if fact.newer else 1)
+
+
+def test_what_must_match_is_whole() -> None:
+    assert {fact.key for fact in MUST_MATCH} >= {
+        *("switch_cpu", "tester_cpus", "warmup_s", "probe_rate_pps", "max_rate_pps", "search_max_r"),
+        *("search_pdr_loss_ratio", "search_relative_width", "search_duration_sum_s", "governor", "turbo"),
+    }
 
 
 def test_facts_in_words() -> None:

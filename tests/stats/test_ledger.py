@@ -23,7 +23,7 @@ def trial(
     tester: dict[str, int] | None = None,
     **changes: Any,
 ) -> Trial:
-    switch = SwitchCycles(busy_cycles=1, packets=offered, drops=drops or {})
+    switch = SwitchCycles(busy_cycles=1, packets=offered, drops={"fault": 0} | (drops or {}))
     directions = (DirectionCounts("a->b", offered, offered, forwarded),)
     values = {"directions": directions, "switch": switch, "tester_drops": tester or {}}
     return make_trial(point=make_point("planed", scenario), **{**values, **changes})
@@ -77,7 +77,7 @@ def test_an_echo_trial_loses_on_both_ways_and_in_between() -> None:
 
 def test_attempts_that_are_tried_again_are_no_losses() -> None:
     got = ledger(trial("p2p", 100, 100, {"n0:rx_nombuf": 999}, {"n1:rx_nombuf": 999}))
-    assert got.losses == () and got.unexplained_packets == 0 and got.counted
+    assert got.losses == () and got.unexplained_packets == 0
 
 
 def test_what_no_counter_knows_is_unexplained_and_may_be_negative() -> None:
@@ -87,8 +87,15 @@ def test_what_no_counter_knows_is_unexplained_and_may_be_negative() -> None:
 
 def test_a_switch_without_counters_is_not_counted() -> None:
     assert not ledger(trial("p2p", 100, 80, switch=SwitchCycles())).counted
-    assert ledger(trial("p2p", 100, 80, switch=SwitchCycles(packets=100))).counted
+    assert not ledger(trial("p2p", 100, 80, switch=SwitchCycles(packets=100))).counted, "its drops could not be read"
+    attempts = SwitchCycles(packets=100, drops={"n1:rx_nombuf": 3})
+    assert not ledger(trial("p2p", 100, 80, switch=attempts)).counted, "attempts are no drops"
     assert ledger(trial("p2p", 100, 80, switch=SwitchCycles(drops={"n1:tx_full": 1}))).counted
+
+
+def test_a_counter_that_stands_at_zero_counts_and_is_no_loss() -> None:
+    got = ledger(trial("p2p", 100, 80, switch=SwitchCycles(packets=100, drops={"n1:tx_full": 0})))
+    assert got.counted and got.losses == () and got.unexplained_packets == 20
 
 
 def test_ledgers_add_up_by_place_and_cause() -> None:

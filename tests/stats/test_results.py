@@ -265,3 +265,21 @@ def test_the_ledger_is_of_the_saturating_trials_that_count() -> None:
     assert ledger == Ledger(200, 180, (Loss("wire ring", "full (n1)", 18),))
     assert ledger.unexplained_packets == 2
     assert _only(make_trial(verdict="invalid")).ledger is None
+
+
+@pytest.mark.parametrize(("sent", "remark"), [(1000, ()), (1010, ()), (1011, ("11 of 1011 probes",))])
+def test_missing_probes_are_remarked_and_the_latency_stays_valid(sent: int, remark: tuple[str, ...]) -> None:
+    trial = make_latency_trial(samples_ns=[(1000, 1000)])
+    assert trial.latency is not None
+    lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=sent))
+    verdict = _only(make_trial(), lossy).latency[0].verdict
+    assert verdict.kind is VerdictKind.VALID
+    assert verdict.reasons == tuple(
+        f"{text} did not come back: those that are missing would be the slow ones" for text in remark
+    )
+
+
+def test_the_band_of_a_run_is_that_of_most_valid_trials() -> None:
+    limited = [make_trial(verdict="tester-limited") for _ in range(5)]
+    assert run_band([*limited, make_trial(band="far")]) == "far"
+    assert run_band([*limited, make_trial(band="far", verdict="tester-limited")]) == "near"

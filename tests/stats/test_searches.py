@@ -2,11 +2,17 @@
 import dataclasses
 
 import pytest
-from stats.searching import searched_run
+from builders import make_point
+from stats.searching import SETTINGS, searched_run
 
+from planebench.model.errors import StoreError
+from planebench.model.header import Calibration, Ceiling, End
+from planebench.model.records import Point, VerdictKind
 from planebench.model.run import Run
 from planebench.search import SearchSettings
 from planebench.stats import derive_results
+from planebench.stats.ceiling import tester_ceiling_pps
+from planebench.stats.choose import is_foreign
 from planebench.stats.searches import search_methods, search_settings
 
 
@@ -85,3 +91,82 @@ def test_a_search_that_was_cut_short_says_so() -> None:
     run = searched_run({"planed": 10.0})
     (result,) = derive_results(Run(run.header, run.trials[:5]))
     assert not result.searches[0].complete
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("search_max_r", "two"),
+        ("search_max_r", 0),
+        ("search_max_r", 1.5),
+        ("search_max_r", True),
+        ("search_trial_duration_s", -1),
+        ("search_relative_width", 5),
+        ("search_pdr_loss_ratio", float("nan")),
+        ("search_duration_sum_s", float("inf")),
+        ("max_rate_pps", "14M"),
+        ("restarts", -1),
+        ("search", "ndr,pdrr"),
+    ],
+)
+def test_settings_that_no_plan_can_have_are_refused_by_name(key: str, value: str | float) -> None:
+    run = searched_run({"planed": 10.0})
+    settings = {**run.header.settings, key: value}
+    with pytest.raises(StoreError) as refused:
+        derive_results(Run(dataclasses.replace(run.header, settings=settings), run.trials))
+    assert f'{key} "{str(value).removeprefix("ndr,")}" is not valid' in str(refused.value)
+
+
+def test_a_search_of_the_other_band_says_that_it_cannot_be_compared() -> None:
+    run = searched_run({"planed": 10.0}, {**SETTINGS, "band": "far"})
+    (found,) = derive_results(run)[0].searches
+    assert (found.complete, found.band, found.verdict.kind) == (True, "near", VerdictKind.VALID)
+    assert found.verdict.reasons == (
+        "measured in the near band, the rest of the run in the far band: not to be compared with it",
+    )
+    (home,) = derive_results(searched_run({"planed": 10.0}))[0].searches
+    assert home.verdict.reasons == ()
+    assert (is_foreign(found.verdict), is_foreign(home.verdict)) == (True, False)
+
+
+@pytest.mark.parametrize(("ceiling_mpps", "kind"), [(11.0, "tester-limited"), (11.5, "valid"), (None, "valid")])
+def test_a_bound_near_the_ceiling_of_the_tester_is_a_lower_bound(ceiling_mpps: float | None, kind: str) -> None:
+    run = searched_run({"planed": 10.0})
+    calibration = None if ceiling_mpps is None else _calibration(ceiling_mpps * 1e6)
+    (found,) = derive_results(Run(dataclasses.replace(run.header, calibration=calibration), run.trials))[0].searches
+    assert found.verdict.kind.value == kind
+    if kind == "tester-limited":
+        assert "is within 10% of the tester's own ceiling (11.00 Mpps)" in found.verdict.reasons[0]
+
+
+def test_an_unfinished_search_near_the_ceiling_keeps_its_verdict() -> None:
+    run = searched_run({"planed": 10.0})
+    header = dataclasses.replace(run.header, calibration=_calibration(1e6))
+    (found,) = derive_results(Run(header, run.trials[:5]))[0].searches
+    assert found.verdict.kind is not VerdictKind.TESTER_LIMITED
+
+
+@pytest.mark.parametrize(
+    ("point", "tester_cpus", "pps"),
+    [
+        (make_point(), 1, 1.0),
+        (make_point(scenario="p2v"), 1, 2.0),
+        (make_point(scenario="p2v", direction="reversed"), 1, 3.0),
+        (make_point(scenario="v2v"), 1, 4.0),
+        (make_point(scenario="loopback"), 1, 1.0),
+        (make_point(direction="bidirectional"), 1, 1.0),
+        (make_point(direction="bidirectional"), 2, None),
+        (make_point(frame_size_bytes=128), 1, None),
+    ],
+)
+def test_the_ceiling_is_that_of_the_ends_of_the_path(point: Point, tester_cpus: int, pps: float | None) -> None:
+    ends: tuple[tuple[End, End], ...] = (("wire", "wire"), ("wire", "vnf"), ("vnf", "wire"), ("vnf", "vnf"))
+    ceilings = tuple(Ceiling(64, sender, receiver, i + 1.0, True) for i, (sender, receiver) in enumerate(ends))
+    calibration = dataclasses.replace(_calibration(1.0), ceilings=ceilings, tester_cpus=tester_cpus)
+    assert tester_ceiling_pps(calibration, point) == pps
+    assert tester_ceiling_pps(None, point) is None
+
+
+def _calibration(pps: float) -> Calibration:
+    ceilings = (Ceiling(64, "wire", "wire", pps, True),)
+    return Calibration("2026-11-21T09:00:00Z", "0.2.0", "cpu", "6.1", "virtio", 256, False, 1, 0.2, ceilings, (), ())

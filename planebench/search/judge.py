@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a search result is worth: what bounds it, which trials it passed over, of which bands and starts they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.search.facts import aggregate_pps, intended_packets, is_flat_out
+from planebench.search.gaps import bound_by_others
+from planebench.search.log import TrialLog
+from planebench.search.task import Finding, Task
+
+
+def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
+    """The verdict on a search that ended by itself."""
+    if found.verdict is not None:
+        return found.verdict
+    if found.upper_pps is not None:
+        failed = [t for t in used if aggregate_pps(t) == found.upper_pps and t.loss_ratio > found.loss_ratio]
+        others = bound_by_others(failed, found.loss_ratio)
+        if others is not None:
+            return others
+    if found.upper_pps is None and found.lower_pps is not None and found.lower_pps == found.max_load_pps:
+        return _met_at_max(found.lower_pps, task)
+    return Verdict(VerdictKind.VALID, found.remarks)
+
+
+def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
+    """The verdict on a search whose log ends before it does. Trials that failed last say why: the switch died.
+
+    With bounds it has something to say, but not what it was asked.
+    """
+    kind, why = _last_failure(trials)
+    if found.lower_pps is None and found.upper_pps is None and found.burst is None:
+        return Verdict(kind or VerdictKind.INVALID, (*why, "interrupted before anything was found"))
+    return Verdict(VerdictKind.DISTURBED, ("interrupted; bounds so far", *why))
+
+
+def with_doubts(verdict: Verdict, found: Finding, log: TrialLog) -> Verdict:
+    """The verdict, and what a reader must know of the trials: many passed over, or two bands, make it disturbed."""
+    passed_over, outnumber = _passed_over(found, log)
+    bands = _bands(log.used)
+    kind = verdict.kind
+    if (outnumber or bands) and kind is not VerdictKind.INVALID:
+        kind = VerdictKind.DISTURBED
+    # What makes it disturbed comes first: tables show the first reason.
+    grave, remarks = (*bands, *(passed_over if outnumber else ())), () if outnumber else passed_over
+    return Verdict(kind, (*grave, *verdict.reasons, *remarks))
+
+
+def started_again(used: Sequence[Trial]) -> tuple[str, ...]:
+    """A sentence where the paced trials are of several starts of the switch: memory placement is drawn at its start.
+
+    The flat-out trial only says how high to begin, and may be of R+, which starts the switch again on purpose.
+    """
+    starts = {t.start for t in used if not is_flat_out(t)}
+    if len(starts) < 2:
+        return ()
+    return (f"the switch was started again during the search (starts {min(starts)} to {max(starts)})",)
+
+
+def _met_at_max(load_pps: float, task: Task) -> Verdict:
+    """Nothing failed: the bound is where the search had to stop."""
+    mpps = f"{load_pps / 1e6:.6g} Mpps"
+    limit = task.settings.max_load_pps
+    if task.cap_pps is not None and task.whole(task.cap_pps) == load_pps:
+        reason = f"the goal was met at {mpps}, the most the tester keeps up: a lower bound"
+        return Verdict(VerdictKind.TESTER_LIMITED, (reason,))
+    what = "the highest load that was allowed" if limit is not None else "the highest load that was tried"
+    return Verdict(VerdictKind.VALID, (f"the goal was met at {mpps}, {what}: the switch may do more",))
+
+
+def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[str, ...]]:
+    """Kind and reason of the last trial, and how many before it were of that kind; nothing where it was good."""
+    last = trials[-1].verdict if trials else None
+    if last is None or last.kind not in (VerdictKind.INVALID, VerdictKind.DISTURBED):
+        return None, ()
+    count = sum(1 for _ in takewhile(lambda t: t.verdict.kind is last.kind, reversed(trials)))
+    times = f" (the last {count} trials are {last.kind.value})" if count > 1 else ""
+    return last.kind, (last.reasons[0] + times,)
+
+
+def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[str, ...], bool]:
+    """A sentence on trials passed over at loads, or lengths of burst, that are taken for good; whether at the bound
+
+    they outnumber those accepted.
+    """
+    where = _taken_for_good(found)
+    if where is None:
+        return (), False
+    what, good, at_bound = where
+    count = sum(map(good, log.passed_over))
+    if not count:
+        return (), False
+    over, accepted = sum(map(at_bound, log.passed_over)), sum(map(at_bound, log.used))
+    text = (
+        f"{count} {what[0] if count == 1 else what[1]} lost frames, no more than gaps of the pollers explain, and "
+        f"{'was' if count == 1 else 'were'} passed over"
+    )
+    if over > accepted:
+        text += f": {over} at the bound, where {accepted} counted"
+    return (text,), over > accepted
+
+
+Test = Callable[[Trial], bool]
+
+
+def _taken_for_good(found: Finding) -> tuple[tuple[str, str], Test, Test] | None:
+    """Words for one and for many, which trials are at or below what was found, and which are at it."""
+    burst = found.burst
+    if burst is not None:
+        frames = f"of at most {burst.max_packets} frames"
+        return (
+            (f"burst {frames}", f"bursts {frames}"),
+            lambda t: not is_flat_out(t) and intended_packets(t) <= burst.max_packets,
+            lambda t: not is_flat_out(t) and burst.min_packets <= intended_packets(t) <= burst.max_packets,
+        )
+    # A back-to-back test that does not apply has a verdict instead of a bound: every burst got through.
+    bound = found.max_load_pps if found.lower_pps is None and found.verdict is not None else found.lower_pps
+    if bound is None:
+        return None
+    load = f"at or below {bound / 1e6:.6g} Mpps"
+    return (
+        (f"trial {load}", f"trials {load}"),
+        lambda t: not is_flat_out(t) and (aggregate_pps(t) or 0.0) <= bound,
+        lambda t: not is_flat_out(t) and aggregate_pps(t) == bound,
+    )
+
+
+def _bands(used: Sequence[Trial]) -> tuple[str, ...]:
+    """A sentence where the trials are of more than one band: no band was known when they were accepted."""
+    bands = Counter(t.band for t in used if t.band is not None)
+    if len(bands) < 2:
+        return ()
+    said = ", ".join(f"{count} {band}" for band, count in sorted(bands.items()))
+    return (f"trials of both bands: {said}; search in one of them (--band near or --band far)",)

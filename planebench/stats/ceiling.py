@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tester can do at a point on its own, from its calibration (METHODOLOGY, docs/methodology.md section 9)."""
+
+from __future__ import annotations
+
+from planebench.model.header import Calibration, End
+from planebench.model.records import Point
+
+CEILING_SHARE = 0.10
+"""A rate within this share of the tester's ceiling says as much of the tester as of the switch."""
+
+_ENDS: dict[tuple[str, str], tuple[End, End]] = {
+    ("p2v", "unidirectional"): ("wire", "vnf"),
+    ("p2v", "bidirectional"): ("wire", "vnf"),
+    ("p2v", "reversed"): ("vnf", "wire"),
+    ("v2v", "unidirectional"): ("vnf", "vnf"),
+    ("v2v", "bidirectional"): ("vnf", "vnf"),
+}
+
+
+def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float | None:
+    """The most the tester could do between the ends of this point if the switch were free; None if unknown.
+
+    In loopback the VNFs may share the tester's core: the ceiling is then above what the tester can really do. With a
+    CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them.
+    """
+    if calibration is None or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
+        return None
+    sender, receiver = _ENDS.get((point.scenario, point.direction), ("wire", "wire"))
+    return calibration.ceiling_pps(point.frame_size_bytes, sender, receiver)
+
+
+def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> str | None:
+    """Why this rate may be the tester's, in a sentence; None if it is not near the ceiling, or there is none."""
+    if ceiling_pps is None or rate_pps < (1 - CEILING_SHARE) * ceiling_pps:
+        return None
+    return (
+        f"{rate_pps / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
+        f"({ceiling_pps / 1e6:.2f} Mpps): a lower bound"
+    )

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``--fail-below``: whether rates keep up with the baseline, fail, or cannot be judged (docs/design/results.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.results import Comparison, Metric
+from planebench.stats.compare import RATES, Outcome
+
+JudgementKind = Literal["passes", "fails", "not distinguishable", "cannot be judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of one rate at one point. ``metric`` is cycles_per_packet where these stand for the rate.
+
+    ``limit`` is what ``ratio`` was held against: the least for a rate, the most for cycles. ``ratio``: None where
+    nothing was compared.
+    """
+
+    kind: JudgementKind
+    metric: Metric
+    a: str
+    b: str
+    point: str
+    limit: float
+    ratio: float | None = None
+    why: str = ""
+
+
+def judge(
+    outcome: Outcome, limit: float, baseline: str | None = None, metric: Metric | None = None
+) -> tuple[Judgement, ...]:
+    """One judgement a rate that the baseline has a counting figure for; each once.
+
+    ``baseline``: the switch that the others of a run are measured by; None for two runs. ``metric``: only this rate.
+    """
+    watched = RATES if metric is None else (metric,)
+    mine = [c for c in outcome.comparisons if baseline in (None, c.a)]
+    cycles = {(c.a, c.b, c.point): c for c in mine if c.metric == "cycles_per_packet"}
+    found = [_rate(c, cycles.get((c.a, c.b, c.point)), limit) for c in mine if c.metric in watched]
+    return tuple(dict.fromkeys((*found, *_left_out(outcome, limit, baseline, watched))))
+
+
+def _left_out(outcome: Outcome, limit: float, baseline: str | None, watched: tuple[Metric, ...]) -> Iterator[Judgement]:
+    for skipped in outcome.skipped:
+        if skipped.baseline and baseline in (None, skipped.a):
+            for metric in (m for m in skipped.has if m in watched):
+                what = (metric, skipped.a, skipped.b, skipped.point, limit)
+                yield Judgement("cannot be judged", *what, why=skipped.reason)
+
+
+def _rate(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
+    """An open side of the interval is a lower bound, or too few trials: then the ratio proves only one direction."""
+    what = (rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, rate.note)
+    if rate.ratio < limit and rate.distinguishable:
+        return Judgement("fails", *what)
+    if rate.ratio >= limit and rate.low is not None:
+        return Judgement("passes", *what)
+    if rate.low is not None and rate.high is not None:
+        return Judgement("not distinguishable", *what)
+    return _by_cycles(rate, cycles, limit)
+
+
+def _by_cycles(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
+    if cycles is None or cycles.low is None or cycles.high is None:
+        lacking = "no cycles a packet to judge by" if cycles is None else "too few trials to judge by cycles a packet"
+        why = "; ".join(text for text in (rate.note, lacking) if text)
+        return Judgement("cannot be judged", rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, why)
+    kind: JudgementKind = "passes"
+    if cycles.ratio > 1 / limit:
+        kind = "fails" if cycles.distinguishable else "not distinguishable"
+    return Judgement(kind, cycles.metric, cycles.a, cycles.b, cycles.point, 1 / limit, cycles.ratio, cycles.note)
