@@ -135,7 +135,11 @@ def test_core_distance_of_cpus_that_cannot_be(cpus: str) -> None:
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 def test_core_distance() -> None:
-    done = run("--core-distance", f"{CPUS[0]},{CPUS[-1]}")
+    for _ in range(5):  # it gives up after two seconds if another poller has one of the CPUs
+        done = run("--core-distance", f"{CPUS[0]},{CPUS[-1]}")
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["a"], told["b"]) == (CPUS[0], CPUS[-1])
     assert 0 < told["min_ns"] <= told["median_ns"]
