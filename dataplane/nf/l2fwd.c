@@ -38,7 +38,7 @@ static int side_set(struct side *side, const struct config_task *config, struct 
 	static const uint8_t unset[RTE_ETHER_ADDR_LEN];
 	const uint8_t peer[RTE_ETHER_ADDR_LEN] = {2, 0, 0, 0, 1, (uint8_t)out}; // locally administered
 	struct rte_ether_addr own;
-	int status = rte_eth_macaddr_get(ports[out]->port_id, &own);
+	int status = port_mac(ports[out], &own);
 
 	if (status != 0) {
 		LOG_ERROR("task %s: MAC address of port %s: %s", config->name, config->ports[out],

@@ -13,6 +13,7 @@
 _Static_assert(CONFIG_ERROR_MAX == (int)SCHEMA_ERROR_MAX, "one buffer serves both");
 
 static const char *const port_kinds[] = {"vhost-user", "virtio-user", "ethdev", NULL};
+static const char *const port_backends[] = {"dpdk", "vring", NULL};
 
 struct root {
 	uint32_t version;
@@ -48,6 +49,7 @@ static const struct field port_fields[] = {
          FIELD(FIELD_CHOICE, struct config_port, kind),
          .required = true,
          .choices = port_kinds},
+        {.key = "backend", FIELD(FIELD_CHOICE, struct config_port, backend), .choices = port_backends},
         {.key = "path", FIELD(FIELD_STRING, struct config_port, path)},
         {.key = "device", FIELD(FIELD_STRING, struct config_port, device)},
         {.key = "ring_size", FIELD(FIELD_UINT, struct config_port, ring_size), .min = 16, .max = 32768},
@@ -150,6 +152,12 @@ static int check_port(const struct config_port *port, char *error)
 	if (*has_needed == '\0' || *has_other != '\0') {
 		snprintf(error, CONFIG_ERROR_MAX, "port %s: kind %s needs the key \"%s\" and not \"%s\"",
 		         port->name, port_kinds[port->kind], needs, other);
+		return -EINVAL;
+	}
+	if (port->kind != PORT_VHOST_USER && port->backend != PORT_BACKEND_UNSET) {
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user",
+		         port->name, port_kinds[port->kind]);
 		return -EINVAL;
 	}
 	if ((port->ring_size & (port->ring_size - 1)) != 0) {
@@ -310,8 +318,14 @@ static int decode(const json_t *document, struct config *config, char *error)
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++) {
 		config->ports[i].ring_size = 256;
 		config->ports[i].line_rate_bps = 10000000000;
+		config->ports[i].backend = PORT_BACKEND_UNSET;
 	}
-	return decode_parts(document, config, error) ? -EINVAL : check(config, error);
+	if (decode_parts(document, config, error) || check(config, error))
+		return -EINVAL;
+	for (unsigned i = 0; i < config->port_count; i++)
+		if (config->ports[i].backend == PORT_BACKEND_UNSET)
+			config->ports[i].backend = PORT_BACKEND_DEFAULT;
+	return 0;
 }
 
 struct config *config_decode(const json_t *document, char error[static CONFIG_ERROR_MAX])

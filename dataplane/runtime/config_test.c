@@ -10,7 +10,8 @@
 static const char good[] =
         "{'version': 1, 'name': 'tester', 'nice': -5,"
         " 'memory': {'hugepages': true, 'size_mb': 512, 'mbuf_count': 4095, 'mbuf_data_bytes': 2176},"
-        " 'ports': [{'name': 'n0', 'kind': 'vhost-user', 'path': '/run/n0.sock', 'ring_size': 512},"
+        " 'ports': [{'name': 'n0', 'kind': 'vhost-user', 'path': '/run/n0.sock', 'ring_size': 512,"
+        "            'backend': 'vring'},"
         "           {'name': 'v0', 'kind': 'virtio-user', 'path': '/run/v0.sock'},"
         "           {'name': 'e0', 'kind': 'ethdev', 'device': 'net_null0,size=64',"
         "            'line_rate_bps': 25000000000},"
@@ -63,6 +64,7 @@ static void a_whole_document_decodes(void **state)
 	assert_true(c->port_count == 5 && c->task_count == 4 && c->worker_count == 2);
 	assert_int_equal(c->ports[0].kind, PORT_VHOST_USER);
 	assert_int_equal(c->ports[0].ring_size, 512);
+	assert_int_equal(c->ports[0].backend, PORT_BACKEND_VRING);
 	assert_string_equal(c->ports[1].path, "/run/v0.sock");
 	assert_int_equal(c->ports[2].kind, PORT_ETHDEV);
 	assert_int_equal(c->ports[2].line_rate_bps, 25000000000);
@@ -93,6 +95,7 @@ static void a_small_document_gets_the_defaults(void **state)
 	assert_true(!c->memory.hugepages && c->memory.size_mb == 256 && c->memory.mbuf_count == 16383);
 	assert_int_equal(c->memory.mbuf_data_bytes, 2176);
 	assert_int_equal(c->ports[0].ring_size, 256);
+	assert_int_equal(c->ports[0].backend, PORT_BACKEND_DEFAULT);
 	assert_int_equal(c->ports[0].line_rate_bps, 10000000000);
 	assert_true(c->task_count == 0 && c->worker_count == 0);
 	free(c);
@@ -114,6 +117,11 @@ static const struct {
         {"unknown port key", "'ring_size': 512", "'queue': 512",
          "ports[0]: unknown key \"queue\"; valid keys: name"},
         {"port kind", "'virtio-user'", "'virtio'", "expected one of vhost-user virtio-user ethdev"},
+        {"a backend that is not one", "'backend': 'vring'", "'backend': 'ring'",
+         "ports[0].backend: \"ring\" is not valid: expected one of dpdk vring"},
+        {"a backend where none is chosen", "'path': '/run/v0.sock'",
+         "'path': '/run/v0.sock', 'backend': 'dpdk'",
+         "port v0: kind virtio-user has no \"backend\"; leave it out, or use kind vhost-user"},
         {"two ports of a name", "'name': 'v0'", "'name': 'n0'",
          "two ports are called \"n0\"; names must differ"},
         {"no path", "'path': '/run/v0.sock'", "'ring_size': 64",

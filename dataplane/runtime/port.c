@@ -16,7 +16,8 @@
 static void devargs(const struct config_port *config, char *out, size_t size)
 {
 	switch (config->kind) {
-	case PORT_VHOST_USER: // listens on path; the ring size is the driver's choice (virtio 1.2 s2.6)
+	case PORT_VHOST_USER: // "backend": "dpdk"; listens on path; the ring size is the driver's choice
+	                      // (virtio 1.2 s2.6)
 		snprintf(out, size, "net_vhost_%s,iface=%s,queues=1", config->name, config->path);
 		break;
 	case PORT_VIRTIO_USER:
@@ -102,11 +103,30 @@ err:
 	return rc;
 }
 
+// As DPDK's vhost device has it: "VHOST" and a number; numbers from the top, where that device's are not.
+static struct rte_ether_addr next_mac(void)
+{
+	static uint8_t number;
+
+	return (struct rte_ether_addr){{0x56, 0x48, 0x4f, 0x53, 0x54, (uint8_t)(0x80 | number++)}};
+}
+
+static int open_vring(struct port *port)
+{
+	const struct config_port *config = &port->config;
+
+	snprintf(port->device, sizeof(port->device), "vring");
+	port->mac = next_mac();
+	return vhost_port_open(config->name, config->path, port->rx_pool, &port->vhost);
+}
+
 int port_open(struct port *port, const struct config_port *config, struct rte_mempool *rx_pool)
 {
 	int rc;
 
 	*port = (struct port){.config = *config, .rx_pool = rx_pool, .port_id = RTE_MAX_ETHPORTS};
+	if (config->kind == PORT_VHOST_USER && config->backend == PORT_BACKEND_VRING)
+		return open_vring(port);
 	rc = attach(port);
 	if (rc == 0)
 		rc = configure(port);
@@ -119,6 +139,8 @@ void port_close(struct port *port)
 {
 	struct rte_eth_dev_info info;
 
+	vhost_port_close(port->vhost);
+	port->vhost = NULL;
 	if (port->port_id == RTE_MAX_ETHPORTS || rte_eth_dev_info_get(port->port_id, &info))
 		return;
 	rte_eth_dev_stop(port->port_id);
@@ -133,5 +155,38 @@ bool port_link_up(const struct port *port)
 {
 	struct rte_eth_link link = {0};
 
+	if (port->vhost)
+		return vhost_port_link_up(port->vhost);
 	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+int port_mac(const struct port *port, struct rte_ether_addr *mac)
+{
+	if (port->vhost == NULL)
+		return rte_eth_macaddr_get(port->port_id, mac);
+	*mac = port->mac;
+	return 0;
+}
+
+void port_stats(const struct port *port, struct rte_eth_stats *stats)
+{
+	struct vhost_port_stats own;
+
+	*stats = (struct rte_eth_stats){0};
+	if (port->vhost == NULL) {
+		rte_eth_stats_get(port->port_id, stats);
+		return;
+	}
+	own = vhost_port_stats(port->vhost);
+	stats->ipackets = own.rx_packets;
+	stats->opackets = own.tx_packets;
+	stats->ierrors = own.rx_bad + own.rx_oversize;
+	stats->oerrors = own.tx_too_long;
+	stats->rx_nombuf = own.rx_nombuf;
+}
+
+void port_reclaim(const struct port *port)
+{
+	if (port->vhost == NULL)
+		rte_eth_tx_done_cleanup(port->port_id, 0, 0);
 }

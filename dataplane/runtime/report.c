@@ -25,7 +25,7 @@ static json_t *port_facts(const struct port *port)
 	struct rte_ether_addr address = {0};
 	char mac[RTE_ETHER_ADDR_FMT_SIZE];
 
-	rte_eth_macaddr_get(port->port_id, &address);
+	port_mac(port, &address);
 	rte_ether_format_addr(mac, sizeof(mac), &address);
 	return json_pack("{s:s, s:s, s:b, s:s, s:s}", "name", port->config.name, "kind",
 	                 kind_name(port->config.kind), "link_up", port_link_up(port), "device", port->device,
@@ -41,12 +41,12 @@ json_t *report_ports(const struct planed *planed)
 	return json_pack("{s:o}", "ports", ports);
 }
 
-static json_t *port_stats(const struct port *port)
+static json_t *port_counters(const struct port *port)
 {
 	const struct rte_eth_stats *zero = &port->baseline;
 	struct rte_eth_stats now = {0};
 
-	rte_eth_stats_get(port->port_id, &now);
+	port_stats(port, &now);
 	return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name", port->config.name, "link_up",
 	                 port_link_up(port), "rx_packets", count(now.ipackets - zero->ipackets), "tx_packets",
 	                 count(now.opackets - zero->opackets), "rx_missed",
@@ -93,7 +93,7 @@ json_t *report_stats(const struct planed *planed)
 	json_t *ports = json_array(), *workers = json_array(), *tasks = json_array();
 
 	for (unsigned i = 0; i < planed->port_count; i++)
-		json_array_append_new(ports, port_stats(planed->ports[i]));
+		json_array_append_new(ports, port_counters(planed->ports[i]));
 	for (unsigned i = 0; i < planed->worker_count; i++)
 		json_array_append_new(workers, worker_stats(planed->workers[i]));
 	for (unsigned i = 0; i < planed->task_count; i++)
@@ -105,5 +105,5 @@ json_t *report_stats(const struct planed *planed)
 void report_clear_ports(const struct planed *planed)
 {
 	for (unsigned i = 0; i < planed->port_count; i++)
-		rte_eth_stats_get(planed->ports[i]->port_id, &planed->ports[i]->baseline);
+		port_stats(planed->ports[i], &planed->ports[i]->baseline);
 }

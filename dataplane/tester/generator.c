@@ -110,7 +110,7 @@ static void generator_destroy(struct task *task)
 
 	held_release(g);
 	if (!rte_mempool_full(g->pool))
-		rte_eth_tx_done_cleanup(task->ports[0]->port_id, 0, 0); // not every device can
+		port_reclaim(task->ports[0]);
 	frame_pool_retire(g->pool);
 	free(g);
 }

@@ -25,7 +25,11 @@ from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest,
 
 BURST = 32
 WORKER = "patch"
-OPTIONS = ("drop_one_in",)
+OPTIONS = ("backend", "drop_one_in")
+BACKENDS = ("dpdk", "vring")
+DEFAULT_BACKEND = "vring"
+"""Of planed: what a document without the key means."""
+
 DROP_ONE_IN_MAX = 2**32 - 1
 PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors")
 
@@ -35,6 +39,8 @@ class PlanedAdapter:
 
     ``drop_one_in``: every so manieth frame that a patch task receives is dropped and counted as ``fault``: a switch
     with a known loss, for what is to find it. None: no fault.
+
+    ``backend``: whose data path its vhost-user ports have, DPDK's vhost library's or our own. None: planed's default.
     """
 
     name = "planed"
@@ -42,15 +48,19 @@ class PlanedAdapter:
     remedy = REMEDY
     wires = frozenset({"virtio", "veth"})
 
-    def __init__(self, drop_one_in: int | None = None) -> None:
+    def __init__(self, drop_one_in: int | None = None, backend: str | None = None) -> None:
         self.drop_one_in = drop_one_in
+        self.backend = backend
 
     def with_options(self, options: Mapping[str, str]) -> PlanedAdapter:
         """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
         unknown = sorted(set(options) - set(OPTIONS))
         if unknown:
             raise UsageError(f"switch planed has no option {unknown[0]!r}. Valid: {', '.join(OPTIONS)}")
-        return PlanedAdapter(_drop_one_in(options["drop_one_in"]) if "drop_one_in" in options else self.drop_one_in)
+        return PlanedAdapter(
+            _drop_one_in(options["drop_one_in"]) if "drop_one_in" in options else self.drop_one_in,
+            _backend(options["backend"]) if "backend" in options else self.backend,
+        )
 
     def find(self) -> Found | NotFound:
         """The planed program and its version."""
@@ -69,6 +79,7 @@ class PlanedAdapter:
             "burst": str(BURST),
             "memory": common.memory_text(request),
             "mbufs": str(_memory(request)["mbuf_count"]),
+            "backend": self.backend or DEFAULT_BACKEND,
             **fault,
         }
 
@@ -79,7 +90,7 @@ class PlanedAdapter:
         found = common.require(self)
         config = request.workdir / "planed-switch.json"
         socket = request.workdir / "planed-switch.rpc"
-        document = switch_document(request, f"{supervisor.root.name}-switch", self.drop_one_in)
+        document = switch_document(request, f"{supervisor.root.name}-switch", self.drop_one_in, self.backend)
         config.write_text(json.dumps(document, indent=1))
         process = supervisor.spawn(
             "planed-switch",
@@ -161,7 +172,15 @@ def _drop_one_in(text: str) -> int:
     return number
 
 
-def switch_document(request: SwitchRequest, name: str, drop_one_in: int | None = None) -> dict[str, Any]:
+def _backend(text: str) -> str:
+    if text not in BACKENDS:
+        raise UsageError(f"backend {text!r} is not valid for switch planed. Valid: {', '.join(BACKENDS)}")
+    return text
+
+
+def switch_document(
+    request: SwitchRequest, name: str, drop_one_in: int | None = None, backend: str | None = None
+) -> dict[str, Any]:
     """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
     fault = {} if drop_one_in is None else {"fault": {"drop_one_in": drop_one_in}}
     tasks = [
@@ -173,7 +192,7 @@ def switch_document(request: SwitchRequest, name: str, drop_one_in: int | None =
         "name": name.lower(),
         "memory": _memory(request),
         "nice": -20,
-        "ports": [_port(port, request) for port in common.paired_ports(request)],
+        "ports": [_port(port, request, backend) for port in common.paired_ports(request)],
         "tasks": tasks,
         "workers": [{"name": WORKER, "cpu": request.cpu, "tasks": [task["name"] for task in tasks]}],
     }
@@ -191,11 +210,13 @@ def _memory(request: SwitchRequest) -> dict[str, Any]:
     )
 
 
-def _port(port: SwitchPort, request: SwitchRequest) -> dict[str, Any]:
+def _port(port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict[str, Any]:
     document: dict[str, Any] = {"name": port.name, "kind": port.kind, "ring_size": port.ring_size}
     if port.kind == "af_packet":
         device = f"net_af_packet_{port.name},{common.af_packet_devargs(port, request)}"
         return {**document, "kind": "ethdev", "device": device}
+    if port.kind == "vhost-user" and backend is not None:
+        document["backend"] = backend
     return {**document, "path": str(common.socket_path(port))}
 
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "vhost_port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "log.h"
+#include "vhost_session.h"
+
+int vhost_port_open(const char *name, const char *path, struct rte_mempool *pool, struct vhost_port **out)
+{
+	struct vhost_port *port;
+	int rc = gate_prepare();
+
+	if (rc) {
+		LOG_ERROR("port %s: membarrier(2): %s; use \"backend\": \"dpdk\"", name, strerror(-rc));
+		return rc;
+	}
+	port = aligned_alloc(64, sizeof(*port));
+	if (port == NULL)
+		return -ENOMEM;
+	memset(port, 0, sizeof(*port));
+	snprintf(port->name, sizeof(port->name), "%s", name);
+	snprintf(port->path, sizeof(port->path), "%s", path);
+	port->pool = pool;
+	port->vid = -1;
+	rc = vhost_session_begin(port);
+	if (rc) {
+		LOG_ERROR("port %s: cannot listen on %s: if the file is there, remove it; may it be made?",
+		          name, path);
+		free(port);
+		return rc;
+	}
+	*out = port;
+	return 0;
+}
+
+void vhost_port_close(struct vhost_port *port)
+{
+	if (port == NULL)
+		return;
+	vhost_session_end(port);
+	free(port);
+}
+
+// --- Data path -------------------------------------------------------------------------------------------
+
+// Worker, behind the gate: keep what ended the ring.
+static inline void note_fault(struct queue *queue)
+{
+	if (unlikely(queue->ring.fault != RING_OK))
+		atomic_store_explicit(&queue->fault, queue->ring.fault, memory_order_relaxed);
+}
+
+// After a commit, behind the gate. rte_vhost_vring_call() takes a lock that the library holds while a message
+// waits for us to leave, so the descriptor is written here.
+static inline void call(const struct queue *queue)
+{
+	if (queue->call_fd >= 0 && ring_wants_call(&queue->ring))
+		eventfd_write(queue->call_fd, 1);
+}
+
+uint16_t vhost_port_receive(struct vhost_port *port, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct queue *queue = &port->queues[GUEST_TRANSMITQ];
+	uint16_t base, received;
+
+	if (!gate_enter(&queue->gate))
+		return 0;
+	base = ring_base(&queue->ring);
+	received = frames_receive(&queue->ring, port->pool, pkts, n, &queue->from_guest, &queue->no_mbuf);
+	queue->packets += received;
+	note_fault(queue);
+	if (ring_base(&queue->ring) != base)
+		call(queue);
+	gate_leave(&queue->gate);
+	return received;
+}
+
+static inline void count_sent(struct queue *queue, unsigned offered, unsigned taken, uint64_t too_long)
+{
+	queue->packets += taken - too_long;
+	queue->lost += too_long;
+	queue->refused += offered - taken;
+	note_fault(queue);
+	if (taken > too_long)
+		call(queue);
+}
+
+uint16_t vhost_port_send(struct vhost_port *port, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct queue *queue = &port->queues[GUEST_RECEIVEQ];
+	uint64_t too_long = 0;
+	uint16_t sent = 0;
+
+	if (gate_enter(&queue->gate)) {
+		sent = frames_send(&queue->ring, pkts, n, &too_long);
+		count_sent(queue, n, sent, too_long);
+		gate_leave(&queue->gate);
+	} else {
+		queue->refused += n;
+	}
+	return sent;
+}
+
+struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t n)
+{
+	struct queue *source = &from->queues[GUEST_TRANSMITQ], *sink = &to->queues[GUEST_RECEIVEQ];
+	struct hop_counts counts;
+	uint16_t base;
+	bool open;
+
+	if (!gate_enter(&source->gate))
+		return (struct vhost_hop){0};
+	open = gate_enter(&sink->gate);
+	base = ring_base(&source->ring);
+	counts = hop(&source->ring, open ? &sink->ring : NULL, n);
+	source->packets += counts.received;
+	source->from_guest.bad += counts.lost.bad;
+	source->from_guest.oversize += counts.lost.oversize;
+	note_fault(source);
+	if (open) {
+		count_sent(sink, counts.received, counts.forwarded, counts.too_long);
+		gate_leave(&sink->gate);
+	} else {
+		sink->refused += counts.received;
+	}
+	if (ring_base(&source->ring) != base)
+		call(source);
+	gate_leave(&source->gate);
+	return (struct vhost_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
+}
+
+// --- What is seen of it ----------------------------------------------------------------------------------
+
+bool vhost_port_link_up(struct vhost_port *port)
+{
+	bool up = atomic_load(&port->link_up);
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		up = up && atomic_load(&port->queues[i].fault) == RING_OK;
+	return up;
+}
+
+struct vhost_port_stats vhost_port_stats(struct vhost_port *port)
+{
+	const struct queue *rx = &port->queues[GUEST_TRANSMITQ], *tx = &port->queues[GUEST_RECEIVEQ];
+
+	vhost_session_say_faults(port);
+	return (struct vhost_port_stats){
+	        .rx_packets = rx->packets,
+	        .tx_packets = tx->packets,
+	        .rx_bad = rx->from_guest.bad,
+	        .rx_oversize = rx->from_guest.oversize,
+	        .rx_nombuf = rx->no_mbuf,
+	        .tx_too_long = tx->lost,
+	        .tx_full = tx->refused,
+	        .broken = atomic_load(&port->broken),
+	};
+}

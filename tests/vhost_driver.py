@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The driver's end of a vhost-user socket, by hand: enough to set up two split rings, and to lie in them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import struct
+from pathlib import Path
+
+GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
+SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE = 8, 9, 10
+SET_VRING_KICK, SET_VRING_CALL = 12, 13
+VERSION, NEED_REPLY = 1, 8
+VERSION_1 = 1 << 32
+RECEIVEQ, TRANSMITQ = 0, 1
+RING_SIZE = 16
+MEMORY_BYTES = 1 << 20
+GUEST_ADDRESS = 0x100000
+AVAIL, USED, RING_BYTES, BUFFERS = 0x1000, 0x2000, 0x4000, 0x10000
+
+
+class VhostDriver:
+    """A guest of one memory region with a receive and a transmit ring, both empty."""
+
+    def __init__(self, path: Path) -> None:
+        self._fds: list[int] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(10)
+        self._socket.connect(str(path))
+        self._memfd = self._keep(os.memfd_create("guest"))
+        os.ftruncate(self._memfd, MEMORY_BYTES)
+        self.memory = mmap.mmap(self._memfd, MEMORY_BYTES)
+        self._send(SET_OWNER)
+        self.features = self._ask(GET_FEATURES)
+        self._send(SET_FEATURES, struct.pack("<Q", VERSION_1))
+        self.share_memory(MEMORY_BYTES)
+        for queue in (RECEIVEQ, TRANSMITQ):
+            self._set_up(queue)
+
+    def __enter__(self) -> VhostDriver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self.memory.close()
+        for fd in self._fds:
+            os.close(fd)
+
+    def share_memory(self, size_bytes: int) -> None:
+        """Send the memory table: the first ``size_bytes`` of it are the guest's."""
+        region = struct.pack("<IIQQQQ", 1, 0, GUEST_ADDRESS, size_bytes, 0, 0)
+        self._send(SET_MEM_TABLE, region, self._memfd)
+
+    def share_too_much(self) -> None:
+        """A memory table that cannot be mapped, with the wish for an answer: the library goes on without memory."""
+        region = struct.pack("<IIQQQQ", 1, 0, GUEST_ADDRESS, 1 << 60, 0, 0)
+        self._send(SET_MEM_TABLE, region, self._memfd, flags=VERSION | NEED_REPLY)
+        assert self._reply() == 1, "it was refused"
+
+    def resize_ring(self, queue: int, size: int) -> None:
+        """Say that a ring is of another size, after its addresses were checked."""
+        self._send(SET_VRING_NUM, struct.pack("<II", queue, size))
+
+    def offer(self, queue: int, slot: int, address: int, length: int, flags: int = 0, following: int = 0) -> None:
+        """Write descriptor ``slot`` and make it available."""
+        base = queue * RING_BYTES
+        struct.pack_into("<QIHH", self.memory, base + slot * 16, address, length, flags, following)
+        (index,) = struct.unpack_from("<H", self.memory, base + AVAIL + 2)
+        struct.pack_into("<H", self.memory, base + AVAIL + 4 + index % RING_SIZE * 2, slot)
+        self.set_index(queue, index + 1)
+
+    def set_index(self, queue: int, index: int) -> None:
+        """Say how many buffers were ever made available, in one store: struct.pack_into() would write zeros first."""
+        at = queue * RING_BYTES + AVAIL + 2
+        memoryview(self.memory)[at : at + 2].cast("H")[0] = index & 0xFFFF
+
+    def used(self, queue: int) -> int:
+        """How many buffers the device has ever given back."""
+        (index,) = struct.unpack_from("<H", self.memory, queue * RING_BYTES + USED + 2)
+        return int(index)
+
+    def settle(self) -> None:
+        """Wait until the device has handled every message that was sent."""
+        self._ask(GET_FEATURES)
+
+    def _set_up(self, queue: int) -> None:
+        base = queue * RING_BYTES
+        self._send(SET_VRING_NUM, struct.pack("<II", queue, RING_SIZE))
+        self._send(SET_VRING_BASE, struct.pack("<II", queue, 0))
+        self._send(SET_VRING_ADDR, struct.pack("<IIQQQQ", queue, 0, base, base + USED, base + AVAIL, 0))
+        self._send(SET_VRING_CALL, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
+        self._send(SET_VRING_KICK, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
+
+    def _keep(self, fd: int) -> int:
+        self._fds.append(fd)
+        return fd
+
+    def _send(self, request: int, payload: bytes = b"", *fds: int, flags: int = VERSION) -> None:
+        socket.send_fds(self._socket, [struct.pack("<III", request, flags, len(payload)) + payload], fds)
+
+    def _ask(self, request: int) -> int:
+        self._send(request)
+        return self._reply()
+
+    def _reply(self) -> int:
+        reply = self._socket.recv(12 + 8, socket.MSG_WAITALL)
+        return int(struct.unpack("<IIIQ", reply)[3])
