@@ -129,39 +129,17 @@ static void patch_faulty_report(const struct task *task, json_t *object)
 	json_object_set_new(json_object_get(object, "drops"), "fault", json_integer((json_int_t)p->faults));
 }
 
-const struct task_ops patch_ops = {
-        .kind = "patch",
-        .ports_min = 2,
-        .ports_max = 2,
-        .receives = true,
-        .sends = true,
-        .faults = true,
-        .create = patch_create,
-        .destroy = patch_destroy,
-        .poll = patch_poll,
-};
+// What the three kinds of patch have in common: all but how they are polled.
+#define PATCH_OPS                                                                                            \
+	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .faults = true,    \
+	.create = patch_create, .destroy = patch_destroy
 
-static const struct task_ops patch_hop_ops = {
-        .kind = "patch",
-        .ports_min = 2,
-        .ports_max = 2,
-        .receives = true,
-        .sends = true,
-        .faults = true,
-        .create = patch_create,
-        .destroy = patch_destroy,
-        .poll = patch_hop_poll,
-};
+const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
+
+static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll};
 
 static const struct task_ops patch_faulty_ops = {
-        .kind = "patch",
-        .ports_min = 2,
-        .ports_max = 2,
-        .receives = true,
-        .sends = true,
-        .faults = true,
-        .create = patch_create,
-        .destroy = patch_destroy,
+        PATCH_OPS,
         .poll = patch_faulty_poll,
         .clear = patch_faulty_clear,
         .report = patch_faulty_report,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.run import Run
-from planebench.report.table import print_table
+from planebench.report.derived import Derived, derive
+from planebench.report.table import print_derived
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
@@ -18,16 +18,16 @@ REPORT_FILE = "report.html"
 def report(wanted: str, html: Path | None, runs_dir: Path | None) -> None:
     """Print the table of a run, write its page, and say where it is."""
     folder = find_run(runs_dir, wanted)
-    run = read_run(folder)
-    print_table(run)
-    print(f"\nreport: {write_report(run, html or folder / REPORT_FILE)}")
+    derived = derive(read_run(folder))
+    print_derived(derived)
+    print(f"\nreport: {write_report(derived, html or folder / REPORT_FILE)}")
 
 
-def write_report(run: Run, path: Path) -> Path:
+def write_report(derived: Derived, path: Path) -> Path:
     """Write the HTML page of a run. UsageError where it cannot be written."""
-    from planebench.report.html import to_html  # charts take a second to import
+    from planebench.report.html import derived_html  # charts take a second to import
 
-    return _write(path, to_html(run))
+    return _write(path, derived_html(derived))
 
 
 def export(wanted: str, format: str, out: Path | None, runs_dir: Path | None) -> None:

@@ -35,7 +35,8 @@ from planebench.model.errors import PlanebenchError, UsageError
 from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
 from planebench.plans import estimate, load_plan, override
-from planebench.report.table import print_table
+from planebench.report.derived import derive
+from planebench.report.table import print_derived
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 
@@ -218,11 +219,12 @@ def _terminable() -> Iterator[None]:
 def _show(folder: Path, options: RunOptions) -> None:
     """The table, the page, and where they are."""
     run = read_run(folder)
-    page = write_report(run, folder / REPORT_FILE)
+    derived = derive(run)
+    page = write_report(derived, folder / REPORT_FILE)
     if options.json:
         from planebench.report.export import to_json
 
         sys.stdout.buffer.write(to_json(run))
     elif not options.quiet:
-        print_table(run)
+        print_derived(derived)
         print(f"\nreport: {page}")

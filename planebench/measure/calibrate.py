@@ -27,6 +27,7 @@ from planebench.host.calibration_store import version_of
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.counts import Stats, TesterCounts, received_total, tester_counts
+from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.placement import Cpus, Placement, place
@@ -53,9 +54,6 @@ THERE, BACK = Flow("a", "b", 0), Flow("b", "a", 1)
 CONNECT_DEADLINE_S = 15.0
 READY_RATE_PPS = 20_000
 READY_DURATION_S = 0.01
-START_DELAY_S = 0.002
-SETTLE_DEADLINE_S = 1.0
-SETTLE_STEP_S = 0.005
 
 DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Of one send: below it there are too few packets to tell a rate, above it a frame size takes over fifteen minutes."""
@@ -311,15 +309,8 @@ class _SelfLoop:
 
     def send(self, flow: Flow, size: int, pps: float | None, probes: int, *, duration_s: float) -> Stats:
         """Clear, send, wait for stragglers, read every counter once. DiedError if planed is gone."""
-        self._epoch = self._epoch % 0xFFFF + 1
-        rate: Document = {"flat_out": True} if pps is None else {"rate_pps": pps}
-        generator = {"task": f"gen-{flow.sender_port}", "frame_size_bytes": size, "probe_rate_pps": probes, **rate}
-        begin = {"epoch": self._epoch, "duration_ns": int(duration_s * 1e9), "generators": [generator]}
-        self._call("traffic.start", begin)
-        time.sleep(duration_s + START_DELAY_S)
-        while self._call("traffic.get")["running"]:
-            time.sleep(0.001)
-        return self._settled()
+        self._epoch = next_epoch(self._epoch)
+        return send(self._call, self._epoch, (flow,), size, duration_s, pps, probes)
 
     def wait_until_forwarding(self) -> None:
         """Until frames cross in both directions. StartError after a while."""
@@ -331,18 +322,6 @@ class _SelfLoop:
                         f"no frame crossed the tester's own wire from {flow.name} within {CONNECT_DEADLINE_S:g} s\n"
                         f"{self._process.log_tail()}"
                     )
-
-    def _settled(self) -> Stats:
-        deadline = time.monotonic() + SETTLE_DEADLINE_S
-        time.sleep(2 * SETTLE_STEP_S)
-        stats = self._call("stats.get")
-        while time.monotonic() < deadline:
-            time.sleep(SETTLE_STEP_S)
-            later = self._call("stats.get")
-            if received_total(later) == received_total(stats):
-                return later
-            stats = later
-        return stats
 
     def _call(self, method: str, params: Document | None = None) -> Document:
         try:

@@ -18,7 +18,7 @@ from typing import Any
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
-from planebench.measure.counts import received_total
+from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.header import Calibration
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
@@ -27,13 +27,9 @@ from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter
 
 CONNECT_DEADLINE_S = 15.0
-STRAGGLER_DEADLINE_S = 1.0
-STRAGGLER_STEP_S = 0.005
 LOOK_S = 1.0
 READY_RATE_PPS = 20_000
 READY_DURATION_S = 0.01
-START_DELAY_S = 0.002
-"""planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
 
 Watch = Callable[[], None]
 
@@ -164,23 +160,18 @@ class LiveTopology:
         ``watch`` is called just before and just after the sending. Returns ``stats.get`` of the tester. Raises
         DiedError when tester or switch is gone.
         """
-        self._epoch = self._epoch % 0xFFFF + 1
-        rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps}
-        generators = [
-            {"task": f"gen-{flow.sender_port}", "frame_size_bytes": frame_size_bytes, "probe_rate_pps": probe_rate_pps}
-            | rate
-            for flow in flows
-        ]
-        begin = {"epoch": self._epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
-        if watch is not None:
-            watch()
-        self._call("traffic.start", begin)
-        self._sleep(duration_s + START_DELAY_S)
-        if watch is not None:
-            watch()
-        while self._call("traffic.get")["running"]:
-            time.sleep(0.001)
-        return self._settled()
+        self._epoch = next_epoch(self._epoch)
+        return send(
+            self._call,
+            self._epoch,
+            flows,
+            frame_size_bytes,
+            duration_s,
+            pps,
+            probe_rate_pps,
+            sleep=self._sleep,
+            watch=watch or (lambda: None),
+        )
 
     def _sleep(self, duration_s: float) -> None:
         """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""
@@ -188,19 +179,6 @@ class LiveTopology:
         while (left := deadline - time.monotonic()) > 0:
             time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
             self.check()
-
-    def _settled(self) -> dict[str, Any]:
-        """The counters once no more frames come in."""
-        deadline = time.monotonic() + STRAGGLER_DEADLINE_S
-        time.sleep(2 * STRAGGLER_STEP_S)
-        stats = self._call("stats.get")
-        while time.monotonic() < deadline:
-            time.sleep(STRAGGLER_STEP_S)
-            later = self._call("stats.get")
-            if received_total(later) == received_total(stats):
-                return later
-            stats = later
-        return stats
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if tester or switch is gone."""

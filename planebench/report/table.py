@@ -31,10 +31,15 @@ MAX_SENTENCES = 6
 
 def print_table(run: Run, console: Console | None = None) -> None:
     """Print the table of a run, complete or not. Without ``console``: to stdout, colours as the terminal has them."""
+    print_derived(derive(run), console)
+
+
+def print_derived(derived: Derived, console: Console | None = None) -> None:
+    """As :func:`print_table`, of what has been derived already."""
     console = console or Console(highlight=False)
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
-    console.print(render(derive(run), width, glyphs), width=width, highlight=False)
+    console.print(render(derived, width, glyphs), width=width, highlight=False)
 
 
 def table_text(run: Run, width: int = 100, unicode: bool = True) -> str:

@@ -7,7 +7,7 @@ Adding a switch = one file in this folder with an ``ADAPTER`` object, and a line
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
@@ -71,13 +71,6 @@ class ThreadRef:
     pid: int
     tid: int
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchSettings:
-    """What a report has to say about how the switch was run (fairness)."""
-
-    values: dict[str, str] = field(default_factory=dict)
 
 
 class RunningSwitch(Protocol):

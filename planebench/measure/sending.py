@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One sending of a tester, live topology or self-loop: start, wait, let stragglers come in, read every counter once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from planebench.measure.counts import received_total
+from planebench.scenarios import Flow
+
+STRAGGLER_DEADLINE_S = 1.0
+STRAGGLER_STEP_S = 0.005
+START_DELAY_S = 0.002
+"""planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
+
+Call = Callable[..., dict[str, Any]]
+"""Method and parameters of an RPC -> its result. Raises DiedError when the tester is gone."""
+
+
+def next_epoch(epoch: int) -> int:
+    """1 to 65535, and round again: 0 is no trial."""
+    return epoch % 0xFFFF + 1
+
+
+def send(
+    call: Call,
+    epoch: int,
+    flows: Sequence[Flow],
+    frame_size_bytes: int,
+    duration_s: float,
+    pps: float | None,
+    probe_rate_pps: int = 0,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    watch: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers; returns ``stats.get``.
+
+    ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that.
+    """
+    rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps}
+    generators = [
+        {"task": f"gen-{flow.sender_port}", "frame_size_bytes": frame_size_bytes, "probe_rate_pps": probe_rate_pps}
+        | rate
+        for flow in flows
+    ]
+    begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
+    watch()
+    call("traffic.start", begin)
+    sleep(duration_s + START_DELAY_S)
+    watch()
+    while call("traffic.get")["running"]:
+        time.sleep(0.001)
+    return _settled(call)
+
+
+def _settled(call: Call) -> dict[str, Any]:
+    """The counters once no more frames come in."""
+    deadline = time.monotonic() + STRAGGLER_DEADLINE_S
+    time.sleep(2 * STRAGGLER_STEP_S)
+    stats = call("stats.get")
+    while time.monotonic() < deadline:
+        time.sleep(STRAGGLER_STEP_S)
+        later = call("stats.get")
+        if received_total(later) == received_total(stats):
+            return later
+        stats = later
+    return stats
