@@ -13,6 +13,7 @@
 #include "config.h"
 #include "core_distance.h"
 #include "eal.h"
+#include "isa.h"
 #include "log.h"
 #include "planed.h"
 #include "rpc.h"
@@ -20,7 +21,7 @@
 enum { EXIT_USAGE = 2 };
 
 struct options {
-	const char *config, *rpc, *check, *core_distance;
+	const char *config, *rpc, *check, *core_distance, *isa;
 	bool version, help;
 };
 
@@ -29,18 +30,16 @@ static const char usage_text[] =
         "       planed --check FILE                   validate a configuration document: exit 0 or 2\n"
         "       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON "
         "line\n"
-        "       planed --version\n";
+        "       planed --version\n"
+        "with   --isa scalar|avx2|avx512              use no more of this CPU, to compare or to test\n";
 
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-	        {"config", required_argument, NULL, 'c'},
-	        {"rpc", required_argument, NULL, 'r'},
-	        {"check", required_argument, NULL, 'k'},
-	        {"core-distance", required_argument, NULL, 'd'},
-	        {"version", no_argument, NULL, 'v'},
-	        {"help", no_argument, NULL, 'h'},
-	        {0},
+	        {"config", required_argument, NULL, 'c'}, {"rpc", required_argument, NULL, 'r'},
+	        {"check", required_argument, NULL, 'k'},  {"core-distance", required_argument, NULL, 'd'},
+	        {"isa", required_argument, NULL, 'i'},    {"version", no_argument, NULL, 'v'},
+	        {"help", no_argument, NULL, 'h'},         {0},
 	};
 	int option;
 
@@ -57,6 +56,9 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'd':
 			options->core_distance = optarg;
+			break;
+		case 'i':
+			options->isa = optarg;
 			break;
 		case 'v':
 			options->version = true;
@@ -173,6 +175,17 @@ static int run(const struct options *options)
 	return code;
 }
 
+static int force_isa(const char *name)
+{
+	int rc = name ? isa_force(name) : 0;
+
+	if (rc == -ENOTSUP)
+		LOG_ERROR("--isa %s: this CPU has not got it; leave it out", name);
+	else if (rc)
+		LOG_ERROR("--isa %s: there are scalar, avx2 and avx512", name);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {0};
@@ -182,6 +195,8 @@ int main(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return EXIT_USAGE;
 	}
+	if (force_isa(options.isa))
+		return EXIT_USAGE;
 	if (options.help) {
 		fputs(usage_text, stdout);
 		return EXIT_SUCCESS;

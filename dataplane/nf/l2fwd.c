@@ -104,12 +104,12 @@ static inline uint16_t side_poll(struct l2fwd *l, const struct side *side)
 {
 	struct task *task = &l->task;
 	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(task->ports[side->in], pkts, l->burst), kept, dropped;
+	uint16_t n = port_receive(task->ports[side->in], task->queue, pkts, l->burst), kept, dropped;
 
 	if (n == 0)
 		return 0;
 	kept = rewrite(l, side, pkts, n);
-	dropped = port_send_drop(task->ports[side->out], pkts, kept);
+	dropped = port_send_drop(task->ports[side->out], task->queue, pkts, kept);
 	task->counters.rx_packets += n;
 	task->counters.tx_packets += kept - dropped;
 	task->counters.drop_tx_full[side->out] += dropped;

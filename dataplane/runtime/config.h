@@ -45,6 +45,7 @@ struct config_task {
 	char kind[CONFIG_NAME_MAX];
 	unsigned port_count;
 	char ports[CONFIG_TASK_PORTS_MAX][CONFIG_NAME_MAX];
+	uint32_t queue; // which queue pair of its ports
 	uint32_t burst; // 0 = the kind's default
 	uint32_t stream;
 	uint8_t src_mac[6], dst_mac[6]; // all zero = the kind's default

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A port has one queue each way and one of two things behind it: a started ethdev (virtio-user driver, DPDK's
+// A port has queue pairs and one of these behind it: a started ethdev (virtio-user driver, DPDK's
 // vhost-user device, any DPDK device), or a vhost-user device of our own (vring/vhost_port.h). Opened and
 // closed on the control thread; rx/tx by the worker that owns the task using it.
 #pragma once
@@ -21,30 +21,97 @@ struct port {
 	bool hotplugged;
 };
 
+// Packets in mbufs: every port, whatever is behind it. queue: of the port's queue pairs, 0 .. queues - 1.
+
 // Receive up to n packets; the caller owns them.
-static inline uint16_t port_receive(const struct port *port, struct rte_mbuf **pkts, uint16_t n)
+static inline uint16_t port_receive(const struct port *port, uint16_t queue, struct rte_mbuf **pkts,
+                                    uint16_t n)
 {
 	if (port->vhost)
-		return vhost_port_receive(port->vhost, pkts, n);
-	return rte_eth_rx_burst(port->port_id, 0, pkts, n);
+		return vhost_port_receive(port->vhost, queue, pkts, n);
+	return rte_eth_rx_burst(port->port_id, queue, pkts, n);
 }
 
 // Send n packets; returns how many the port accepted and now owns. The caller keeps the others.
-static inline uint16_t port_send(const struct port *port, struct rte_mbuf **pkts, uint16_t n)
+static inline uint16_t port_send(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
 {
 	if (port->vhost)
-		return vhost_port_send(port->vhost, pkts, n);
-	return rte_eth_tx_burst(port->port_id, 0, pkts, n);
+		return vhost_port_send(port->vhost, queue, pkts, n);
+	return rte_eth_tx_burst(port->port_id, queue, pkts, n);
 }
 
 // Send n packets, free and return the count of those the port did not accept.
-static inline uint16_t port_send_drop(const struct port *port, struct rte_mbuf **pkts, uint16_t n)
+static inline uint16_t port_send_drop(const struct port *port, uint16_t queue, struct rte_mbuf **pkts,
+                                      uint16_t n)
 {
-	uint16_t sent = port_send(port, pkts, n);
+	uint16_t sent = port_send(port, queue, pkts, n);
 
 	if (sent < n)
 		rte_pktmbuf_free_bulk(&pkts[sent], n - sent);
 	return n - sent;
+}
+
+// Frames in place: ports that have rings of ours only. One poll: peek; read, or write where that is allowed;
+// deliver or pass on; release.
+
+static inline bool port_in_place(const struct port *port)
+{
+	return port->vhost;
+}
+
+// Whether the task may change the frames that the port lends: they are in our memory, not a guest's.
+static inline bool port_view_writable(const struct port *port)
+{
+	return false;
+}
+
+// Lend up to n (at most RING_BATCH_MAX) frames that have arrived. Returns view->count; if it is not 0, the
+// same poll must end with port_release().
+static inline unsigned port_peek(const struct port *port, uint16_t queue, struct view *view, unsigned n)
+{
+	return vhost_port_peek(port->vhost, queue, view, n);
+}
+
+// Give all of a view back, whatever the task left in it.
+static inline void port_release(const struct port *port, uint16_t queue, struct view *view)
+{
+	vhost_port_release(port->vhost, queue, view);
+}
+
+// Copy n (at most RING_BATCH_MAX) frames out of the port, in order. Returns how many it took: a frame that
+// can never fit is taken, and counted.
+static inline unsigned port_deliver(const struct port *port, uint16_t queue, const struct frame *frames,
+                                    unsigned n)
+{
+	return vhost_port_deliver(port->vhost, queue, frames, n);
+}
+
+// Whether the port lends buffers of its own to be filled: no copy at all. They belong to the task that sends
+// on this queue: what it wrote behind a frame's head is still there the next time round.
+static inline bool port_lends_room(const struct port *port)
+{
+	return false;
+}
+
+// Lend up to n (at most RING_BATCH_MAX) empty buffers: frames[i].at says where, frames[i].length how much
+// room. Returns how many. Nothing needs to be given back: what is not published is lent again.
+static inline unsigned port_reserve(const struct port *port, uint16_t queue, struct frame *frames, unsigned n)
+{
+	return 0;
+}
+
+// Send the first n of the reserved buffers, frames[i].length bytes of each.
+static inline void port_publish(const struct port *port, uint16_t queue, const struct frame *frames,
+                                unsigned n)
+{
+}
+
+// Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are ours,
+// else by one copy. Returns how many it took; the view must still be released.
+static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
+                                 struct view *view)
+{
+	return port_deliver(to, queue, view->frames, view->count);
 }
 
 // Create, configure and start the device. Returns 0, or -errno after logging one line.

@@ -62,6 +62,7 @@ void *task_alloc(size_t size, const struct task_ops *ops, const struct config_ta
 	memset(task, 0, size);
 	task->ops = ops;
 	memcpy(task->name, config->name, sizeof(task->name));
+	task->queue = (uint16_t)config->queue;
 	task->port_count = config->port_count;
 	for (unsigned i = 0; i < config->port_count; i++)
 		task->ports[i] = ports[i];

@@ -53,6 +53,7 @@ struct task {
 	const struct task_ops *ops;
 	char name[CONFIG_NAME_MAX];
 	const char *worker; // name of the worker that polls it
+	uint16_t queue;     // of each of its ports
 	unsigned port_count;
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
 };

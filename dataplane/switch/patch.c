@@ -73,12 +73,12 @@ static inline uint16_t forward(struct patch *p, unsigned in, unsigned out, bool 
 {
 	struct task *task = &p->task;
 	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(task->ports[in], pkts, p->burst), kept, dropped;
+	uint16_t n = port_receive(task->ports[in], task->queue, pkts, p->burst), kept, dropped;
 
 	if (n == 0)
 		return 0;
 	kept = faulty ? fault_apply(p, pkts, n) : n;
-	dropped = port_send_drop(task->ports[out], pkts, kept);
+	dropped = port_send_drop(task->ports[out], task->queue, pkts, kept);
 	task->counters.rx_packets += n;
 	task->counters.tx_packets += kept - dropped;
 	task->counters.drop_tx_full[out] += dropped;
@@ -95,7 +95,8 @@ static unsigned patch_poll(struct task *task, uint64_t now_tsc)
 static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 {
 	struct task *task = &p->task;
-	struct vhost_hop done = vhost_port_hop(task->ports[in]->vhost, task->ports[out]->vhost, p->burst);
+	struct vhost_hop done =
+	        vhost_port_hop(task->ports[in]->vhost, task->ports[out]->vhost, task->queue, p->burst);
 
 	task->counters.rx_packets += done.received;
 	task->counters.tx_packets += done.received - done.dropped;

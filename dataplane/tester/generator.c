@@ -195,7 +195,7 @@ static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t 
 	if (likely(n)) {
 		probe_choose(g, n, now_tsc);
 		probe_stamp(g, n);
-		sent = port_send(g->task.ports[0], g->held, n);
+		sent = port_send(g->task.ports[0], g->task.queue, g->held, n);
 		held_advance(g, sent);
 	}
 	g->offered += sent;

@@ -173,7 +173,7 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 {
 	struct monitor *m = (struct monitor *)task;
 	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(task->ports[0], pkts, m->burst);
+	uint16_t n = port_receive(task->ports[0], task->queue, pkts, m->burst);
 
 	if (n == 0)
 		return 0;

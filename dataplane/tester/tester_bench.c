@@ -84,13 +84,13 @@ static unsigned send_bare(struct bench *b)
 		return 0;
 	for (unsigned i = 0; i < BURST; i++)
 		pkts[i]->data_len = pkts[i]->pkt_len = b->length;
-	return BURST - port_send_drop(&b->port, pkts, BURST);
+	return BURST - port_send_drop(&b->port, 0, pkts, BURST);
 }
 
 static unsigned receive_bare(struct bench *b)
 {
 	struct rte_mbuf *pkts[BURST];
-	uint16_t n = port_receive(&b->port, pkts, BURST);
+	uint16_t n = port_receive(&b->port, 0, pkts, BURST);
 
 	rte_pktmbuf_free_bulk(pkts, n);
 	return n;

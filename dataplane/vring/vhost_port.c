@@ -63,9 +63,20 @@ static inline void call(const struct queue *queue)
 		eventfd_write(queue->call_fd, 1);
 }
 
-uint16_t vhost_port_receive(struct vhost_port *port, struct rte_mbuf **pkts, uint16_t n)
+// From the guest, and to it.
+static inline struct queue *source_queue(struct vhost_port *port, uint16_t index)
 {
-	struct queue *queue = &port->queues[GUEST_TRANSMITQ];
+	return &port->queues[2 * index + GUEST_TRANSMITQ];
+}
+
+static inline struct queue *sink_queue(struct vhost_port *port, uint16_t index)
+{
+	return &port->queues[2 * index + GUEST_RECEIVEQ];
+}
+
+uint16_t vhost_port_receive(struct vhost_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct queue *queue = source_queue(port, index);
 	uint16_t base, received;
 
 	if (!gate_enter(&queue->gate))
@@ -90,9 +101,9 @@ static inline void count_sent(struct queue *queue, unsigned offered, unsigned ta
 		call(queue);
 }
 
-uint16_t vhost_port_send(struct vhost_port *port, struct rte_mbuf **pkts, uint16_t n)
+uint16_t vhost_port_send(struct vhost_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct queue *queue = &port->queues[GUEST_RECEIVEQ];
+	struct queue *queue = sink_queue(port, index);
 	uint64_t too_long = 0;
 	uint16_t sent = 0;
 
@@ -106,9 +117,58 @@ uint16_t vhost_port_send(struct vhost_port *port, struct rte_mbuf **pkts, uint16
 	return sent;
 }
 
-struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t n)
+static void batch_give_back(struct queue *queue, struct ring_batch *batch)
 {
-	struct queue *source = &from->queues[GUEST_TRANSMITQ], *sink = &to->queues[GUEST_RECEIVEQ];
+	for (unsigned i = 0; i < batch->count; i++)
+		batch->buffers[i].written = 0;
+	ring_commit(&queue->ring, batch, batch->count);
+	call(queue);
+	gate_leave(&queue->gate);
+}
+
+unsigned vhost_port_peek(struct vhost_port *port, uint16_t index, struct view *view, unsigned n)
+{
+	struct queue *queue = source_queue(port, index);
+
+	view->count = 0;
+	if (!gate_enter(&queue->gate))
+		return 0;
+	if (ring_peek(&queue->ring, &view->batch, n) == 0) {
+		note_fault(queue);
+		gate_leave(&queue->gate);
+		return 0;
+	}
+	view->count = hop_frames(&queue->ring, &view->batch, view->frames, &queue->from_guest);
+	queue->packets += view->count;
+	if (unlikely(view->count == 0))
+		batch_give_back(queue, &view->batch);
+	return view->count;
+}
+
+void vhost_port_release(struct vhost_port *port, uint16_t index, struct view *view)
+{
+	batch_give_back(source_queue(port, index), &view->batch);
+}
+
+unsigned vhost_port_deliver(struct vhost_port *port, uint16_t index, const struct frame *frames, unsigned n)
+{
+	struct queue *queue = sink_queue(port, index);
+	uint64_t too_long = 0;
+	unsigned taken;
+
+	if (!gate_enter(&queue->gate)) {
+		queue->refused += n;
+		return 0;
+	}
+	taken = deliver(&queue->ring, frames, n, &too_long);
+	count_sent(queue, n, taken, too_long);
+	gate_leave(&queue->gate);
+	return taken;
+}
+
+struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t index, uint16_t n)
+{
+	struct queue *source = source_queue(from, index), *sink = sink_queue(to, index);
 	struct hop_counts counts;
 	uint16_t base;
 	bool open;

@@ -18,6 +18,7 @@
 
 #include "frames.h"
 #include "gate.h"
+#include "view.h"
 
 struct vhost_port;
 
@@ -38,8 +39,14 @@ void vhost_port_close(struct vhost_port *port); // NULL is nothing
 
 // Receive up to n frames; the caller owns them. Send n frames; returns how many the guest's ring took, the
 // caller keeps the others. As port_receive() and port_send().
-uint16_t vhost_port_receive(struct vhost_port *port, struct rte_mbuf **pkts, uint16_t n);
-uint16_t vhost_port_send(struct vhost_port *port, struct rte_mbuf **pkts, uint16_t n);
+uint16_t vhost_port_receive(struct vhost_port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t vhost_port_send(struct vhost_port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+
+// As port_peek(), port_release() and port_deliver(). The guest may write to what it lends while it is looked
+// at: what is read twice may differ.
+unsigned vhost_port_peek(struct vhost_port *port, uint16_t queue, struct view *view, unsigned n);
+void vhost_port_release(struct vhost_port *port, uint16_t queue, struct view *view);
+unsigned vhost_port_deliver(struct vhost_port *port, uint16_t queue, const struct frame *frames, unsigned n);
 
 // What a hop between two ports did: received == forwarded + dropped.
 struct vhost_hop {
@@ -47,7 +54,7 @@ struct vhost_hop {
 };
 
 // Move up to n frames from one guest to the other without mbufs. What the receiver does not take is dropped.
-struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t n);
+struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t queue, uint16_t n);
 
 // A driver is connected, both rings run and neither was stopped. Any thread.
 bool vhost_port_link_up(struct vhost_port *port);
