@@ -181,7 +181,7 @@ static void headers_write(uint8_t *data, const struct frame_flow *flow, uint16_t
 
 int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
 {
-	alignas(16) uint8_t image[FRAME_SIZE_MAX];
+	uint8_t image[FRAME_SIZE_MAX];
 	uint16_t epoch_be = rte_cpu_to_be_16(flow->epoch), magic_be = MAGIC_BE;
 
 	if (flow->frame_size_bytes < FRAME_SIZE_MIN || flow->frame_size_bytes > FRAME_SIZE_MAX)
@@ -202,6 +202,18 @@ void frame_fill_payload(uint8_t *data, uint32_t length)
 {
 	for (uint32_t i = 0; i < length; i++)
 		data[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + 1);
+}
+
+static alignas(64) uint8_t pattern[FRAME_SIZE_MAX];
+
+static __attribute__((constructor)) void pattern_make(void)
+{
+	frame_fill_payload(pattern, sizeof(pattern));
+}
+
+const uint8_t *frame_pattern(void)
+{
+	return pattern;
 }
 
 // Slower than the check it follows, and only for what that check refused.
@@ -240,87 +252,40 @@ static inline void fields_read(const uint8_t *data, struct frame_fields *fields)
 	fields->tsc = rte_be_to_cpu_64(load64(data + FRAME_OFFSET_TSC));
 }
 
-static inline __m128i memo_head(const uint8_t *data)
+enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct frame_fields *fields)
 {
-	return _mm_loadu_si128((const __m128i *)(data + OFFSET_ETHER_TYPE));
-}
-
-static inline __m128i memo_tail(const uint8_t *data)
-{
-	const __m128i mask = _mm_set_epi32((int)0xffff00ff, (int)0xffff0000, -1, -1);
-
-	return _mm_and_si128(_mm_loadu_si128((const __m128i *)(data + OFFSET_IP_DST_LOW)), mask);
-}
-
-// Sum of what the memo leaves out: UDP checksum, flags, sequence number and TSC, and the pattern.
-static inline uint64_t variable_sum(const uint8_t *data, uint32_t length)
-{
-	uint64_t sum = load16(data + OFFSET_UDP_CHECKSUM) + ((uint64_t)data[FRAME_OFFSET_FLAGS] << 8) +
-	               load32(data + FRAME_OFFSET_SEQUENCE) + halves(load64(data + FRAME_OFFSET_TSC));
-
-	return length > FRAME_HEADER_BYTES
-	               ? sum + frame_sum16(data + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES)
-	               : sum;
-}
-
-static inline bool memo_matches(const struct frame_memo *memo, const uint8_t *data, uint32_t length)
-{
-	__m128i same = _mm_and_si128(_mm_cmpeq_epi8(memo->head, memo_head(data)),
-	                             _mm_cmpeq_epi8(memo->tail, memo_tail(data)));
-	uint32_t wrong = (uint32_t)_mm_movemask_epi8(same) ^ 0xffff;
-
-	wrong |= load32(data + OFFSET_IP_DST_LOW - 4) ^ memo->middle;
-	wrong |= length ^ memo->length;
-	return wrong == 0;
-}
-
-static __attribute__((noinline)) enum frame_class check_whole(struct frame_memo *memo, const uint8_t *data,
-                                                              uint32_t length, struct frame_fields *fields)
-{
-	uint64_t sum = udp_sum(data, length);
-
-	if (header_mismatch(data, length) | (fold64(ip_sum(data)) ^ 0xffff) | (fold64(sum) ^ 0xffff))
-		return classify_refused(data, length, fields);
-	fields_read(data, fields);
-	memo->head = memo_head(data);
-	memo->tail = memo_tail(data);
-	memo->middle = load32(data + OFFSET_IP_DST_LOW - 4);
-	memo->length = length;
-	memo->udp_sum = frame_fold(fold64(sum) + (uint16_t)~fold64(variable_sum(data, length)));
-	return FRAME_INTACT;
-}
-
-static inline enum frame_class classify(struct frame_checker *checker, const uint8_t *data, uint32_t length,
-                                        struct frame_fields *fields)
-{
-	struct frame_memo *memo;
-
 	if (unlikely(length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES))
 		return classify_refused(data, length, fields);
-	memo = &checker->memos[data[FRAME_OFFSET_STREAM] % FRAME_MEMOS];
-	if (unlikely(!memo_matches(memo, data, length) || load16(data + OFFSET_UDP_CHECKSUM) == 0 ||
-	             fold64(memo->udp_sum + variable_sum(data, length)) != 0xffff))
-		return check_whole(memo, data, length, fields);
+	if (header_mismatch(data, length) | (fold64(ip_sum(data)) ^ 0xffff) |
+	    (fold64(udp_sum(data, length)) ^ 0xffff))
+		return classify_refused(data, length, fields);
 	fields_read(data, fields);
 	return FRAME_INTACT;
 }
 
-static __attribute__((noinline, cold)) enum frame_class
-classify_segments(struct frame_checker *checker, const struct rte_mbuf *m, struct frame_fields *fields)
+// Put zeros where frames of a stream differ, and return the sum of what is left, as the template has it.
+static uint32_t look_strip(uint8_t *image, uint32_t length)
 {
-	uint8_t copy[FRAME_SIZE_MAX];
-	uint32_t length = m->pkt_len;
-
-	if (length > sizeof(copy)) // cannot be whole; its head still tells whose it is
-		return classify_refused(rte_pktmbuf_read(m, 0, FRAME_HEADER_BYTES, copy), FRAME_HEADER_BYTES,
-		                        fields);
-	return classify(checker, rte_pktmbuf_read(m, 0, length, copy), length, fields);
+	memset(image + OFFSET_UDP_CHECKSUM, 0, sizeof(uint16_t));
+	image[FRAME_OFFSET_FLAGS] = 0;
+	memset(image + FRAME_OFFSET_SEQUENCE, 0, FRAME_HEADER_BYTES - FRAME_OFFSET_SEQUENCE);
+	return fold64(fold64(udp_sum(image, FRAME_HEADER_BYTES)) +
+	              frame_sum16(pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES));
 }
 
-enum frame_class frame_classify(struct frame_checker *checker, const struct rte_mbuf *m,
-                                struct frame_fields *fields)
+bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length)
 {
-	if (unlikely(m->nb_segs > 1))
-		return classify_segments(checker, m, fields);
-	return classify(checker, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, fields);
+	look->length = 0;
+	if (length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES)
+		return false;
+	memcpy(look->image, data, FRAME_HEADER_BYTES);
+	memcpy(look->image + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES,
+	       FRAME_STORE_BYTES - FRAME_HEADER_BYTES);
+	if (header_mismatch(look->image, length) | (fold64(ip_sum(look->image)) ^ 0xffff))
+		return false;
+	if (memcmp(data + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES) != 0)
+		return false;
+	look->udp_sum = look_strip(look->image, length);
+	look->length = length;
+	return true;
 }

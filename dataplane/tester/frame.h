@@ -2,14 +2,13 @@
 // The tester frame (docs/design/planed-protocol.md): Ethernet, IPv4, UDP port 0x7062 and 18 bytes of our own,
 // then a fixed pattern. Writing costs four 16-byte stores, whatever the frame size: the pattern is put into
 // the buffers once (frame_fill_payload) and the UDP checksum is carried on from a sum taken once per
-// template. Checking reads every byte.
+// template. Checking reads every byte. Many frames at a time: frame_run.h.
 //
 // Pure functions on caller's memory; any thread. Not covered: VLAN tags, IP options, IPv6.
 #pragma once
 
 #include <emmintrin.h>
 #include <rte_byteorder.h>
-#include <rte_mbuf.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,7 +48,7 @@ struct frame_flow {
 };
 
 struct frame_template {
-	alignas(16) uint64_t words[FRAME_STORE_BYTES / 8]; // sequence, TSC, probe flag and UDP checksum are 0
+	alignas(64) uint64_t words[FRAME_STORE_BYTES / 8]; // sequence, TSC, probe flag and UDP checksum are 0
 	uint32_t udp_sum;                                  // sum of all that the UDP checksum covers, folded
 	uint16_t length;                                   // bytes in memory
 };
@@ -63,21 +62,12 @@ struct frame_fields {
 	uint64_t tsc;
 };
 
-// The header of an intact frame, without what differs from frame to frame: one that equals it needs no second
-// check of its fields and its IPv4 checksum, nor the sum of those bytes for the UDP checksum. Zeroed: nothing
-// known.
-struct frame_memo {
-	__m128i head;    // bytes 12..27
-	__m128i tail;    // bytes 32..47 but for UDP checksum and flags
-	uint32_t middle; // bytes 28..31
-	uint32_t length; // in memory; never 0 when known
-	uint64_t udp_sum;
-};
-
-enum { FRAME_MEMOS = 8 }; // one for each stream
-
-struct frame_checker {
-	struct frame_memo memos[FRAME_MEMOS];
+// What the frames of one stream have in common, all but sequence number and UDP checksum, when they are no
+// probes. Zeroed: unknown.
+struct frame_look {
+	alignas(64) uint8_t image[FRAME_STORE_BYTES]; // addresses of Ethernet: any; the last four: pattern
+	uint32_t length;                              // in memory; never 0 when known
+	uint32_t udp_sum; // of all that the UDP checksum covers but for number and checksum, folded
 };
 
 enum frame_class {
@@ -94,12 +84,17 @@ int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
 // frame size.
 void frame_fill_payload(uint8_t *data, uint32_t length);
 
-// Classify the frame of an mbuf, which stays the caller's; segmented mbufs take a slower path with a copy.
-// fields are valid for FRAME_INTACT; for FRAME_CORRUPT only stream is, and FRAME_STREAM_NONE unless it can be
-// believed.
-// The checker may be any that is zeroed or was used before; it is only there for speed.
-enum frame_class frame_classify(struct frame_checker *checker, const struct rte_mbuf *m,
-                                struct frame_fields *fields);
+// The same pattern, FRAME_SIZE_MAX bytes of it, on a cache line's boundary.
+const uint8_t *frame_pattern(void);
+
+// Classify a frame of length bytes, by itself: the sums of all of it. Of a frame longer than any of ours no
+// more than the first FRAME_HEADER_BYTES are read. fields are valid for FRAME_INTACT; for FRAME_CORRUPT only
+// stream is, and FRAME_STREAM_NONE unless it can be believed.
+enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct frame_fields *fields);
+
+// Learn from an intact frame what the others of its stream look like. False: not a frame of ours with the
+// pattern in it, and *look is unknown. Checks by itself what it copies: the sender may write meanwhile.
+bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length);
 
 // One's complement sum of length bytes, as a sum of little-endian 16-bit words, not folded (RFC 1071).
 uint64_t frame_sum16(const uint8_t *data, uint32_t length);

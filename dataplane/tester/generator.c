@@ -1,55 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generator task. A poll asks the pacer for slots, fills as many frames, stamps a probe if one is due and
-// hands all to the port at once. Frames that the port refused stay filled in held[] in sequence order and are
-// the first of the next burst.
+// Generator task: load, pace and counts. A poll asks the pacer for slots and has the generator's way
+// (generator_way.h) send as many frames.
 #include <errno.h>
 #include <math.h>
 #include <rte_cycles.h>
-#include <rte_errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame.h"
-#include "frame_pool.h"
 #include "generator.h"
+#include "generator_way.h"
 #include "log.h"
-#include "pacer.h"
-#include "port.h"
-#include "task.h"
 #include "task_alloc.h"
 
-enum {
-	BURST_DEFAULT = 32,
-	PROBE_NONE = -1,
-};
+enum { BURST_DEFAULT = 32 };
 
-enum state { STATE_IDLE, STATE_RUNNING, STATE_DONE };
 static const char *const state_names[] = {"idle", "running", "done"};
-
-struct generator {
-	struct task task;
-
-	// Read or written at every poll.
-	_Atomic int state; // written by the worker only to go from running to done
-	uint16_t burst;
-	uint16_t held_count;
-	int16_t probe_index;    // of held[]: the frame that becomes a probe, or PROBE_NONE
-	uint32_t next_sequence; // of the frame after held[]
-	struct rte_mempool *pool;
-	struct pacer pacer;
-	uint64_t probe_interval_tsc; // 0 = no probes
-	uint64_t probe_due_tsc;
-	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
-	struct frame_template template;
-	struct rte_mbuf
-	        *held[CONFIG_BURST_MAX]; // filled, numbers next_sequence - held_count .. next_sequence - 1
-
-	// Control thread.
-	struct frame_flow flow;
-	uint64_t duration_ns;
-	uint64_t last_poll_tsc;
-};
 
 static bool mac_is_zero(const uint8_t mac[6])
 {
@@ -70,9 +36,18 @@ static void flow_set(struct frame_flow *flow, const struct config_task *config)
 	flow->dst_ip = config->dst_ip ? config->dst_ip : (UINT32_C(0xc6130001) | (uint32_t)stream << 8);
 }
 
+static const struct generator_way *choose(const struct port *port)
+{
+	if (port_lends_room(port))
+		return &generator_way_room;
+	return port_in_place(port) ? &generator_way_copy : &generator_way_mbufs;
+}
+
 static int generator_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
 	struct generator *g;
+
+	int rc;
 
 	if (rte_pktmbuf_data_room_size(ports[0]->rx_pool) < RTE_PKTMBUF_HEADROOM + FRAME_STORE_BYTES) {
 		LOG_ERROR("task %s: memory.mbuf_data_bytes must be at least %u", config->name,
@@ -84,132 +59,41 @@ static int generator_create(const struct config_task *config, struct port *const
 		return -ENOMEM;
 	g->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
 	g->probe_index = PROBE_NONE;
+	g->write = frame_run_current()->write;
+	g->way = choose(ports[0]);
 	flow_set(&g->flow, config);
-	g->pool = frame_pool_create(ports[0]);
-	if (!g->pool) {
-		LOG_ERROR("task %s: no memory for its packet pool: %s; raise memory.size_mb", config->name,
-		          rte_strerror(rte_errno));
+	rc = g->way->open(g);
+	if (rc != 0) {
 		free(g);
-		return -ENOMEM;
+		return rc;
 	}
 	*out = &g->task;
 	return 0;
-}
-
-static void held_release(struct generator *g)
-{
-	if (g->held_count)
-		rte_pktmbuf_free_bulk(g->held, g->held_count);
-	g->held_count = 0;
-	g->probe_index = PROBE_NONE;
 }
 
 static void generator_destroy(struct task *task)
 {
 	struct generator *g = (struct generator *)task;
 
-	held_release(g);
-	if (!rte_mempool_full(g->pool))
-		port_reclaim(task->ports[0]);
-	frame_pool_retire(g->pool);
+	g->way->close(g);
 	free(g);
-}
-
-// One at a time, when the pool has less than the whole bulk.
-static __attribute__((noinline, cold)) uint16_t alloc_rest(struct generator *g, uint16_t n)
-{
-	uint16_t got = 0;
-
-	while (got < n && (g->held[g->held_count + got] = rte_pktmbuf_alloc(g->pool)))
-		got++;
-	g->no_mbuf += n - got;
-	return got;
-}
-
-// Fill up held[] to n frames; returns how many are there.
-static inline uint16_t held_fill(struct generator *g, uint16_t n)
-{
-	uint16_t want = n - g->held_count;
-	struct rte_mbuf **pkts = &g->held[g->held_count];
-
-	if (n <= g->held_count)
-		return n;
-	if (unlikely(rte_pktmbuf_alloc_bulk(g->pool, pkts, want) != 0))
-		want = alloc_rest(g, want);
-	for (uint16_t i = 0; i < want; i++) {
-		struct rte_mbuf *m = pkts[i];
-
-		m->data_len = g->template.length;
-		m->pkt_len = g->template.length;
-		frame_write(&g->template, rte_pktmbuf_mtod(m, uint8_t *), g->next_sequence + i);
-	}
-	g->next_sequence += want;
-	g->held_count += want;
-	return g->held_count;
-}
-
-// Choose the frame that becomes a probe, if one is due: its place in the burst rotates, since the first frame
-// of every burst would not be a fair sample. Due times that went by unused are not caught up.
-static inline void probe_choose(struct generator *g, uint16_t n, uint64_t now_tsc)
-{
-	if (g->probe_interval_tsc == 0 || now_tsc < g->probe_due_tsc)
-		return;
-	g->probe_due_tsc += g->probe_interval_tsc;
-	if (g->probe_due_tsc <= now_tsc)
-		g->probe_due_tsc = now_tsc + g->probe_interval_tsc;
-	if (g->probe_index == PROBE_NONE)
-		g->probe_index = (int16_t)(g->probes % n);
-}
-
-// As late as possible: nothing but the hand-over comes after the time stamp.
-static inline void probe_stamp(struct generator *g, uint16_t n)
-{
-	uint32_t sequence = g->next_sequence - g->held_count + (uint32_t)g->probe_index;
-
-	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
-		return;
-	frame_write_probe(&g->template, rte_pktmbuf_mtod(g->held[g->probe_index], uint8_t *), sequence,
-	                  rte_rdtsc());
-}
-
-// The first sent frames of held[] are gone.
-static inline void held_advance(struct generator *g, uint16_t sent)
-{
-	g->held_count -= sent;
-	if (unlikely(g->held_count))
-		memmove(g->held, &g->held[sent], g->held_count * sizeof(g->held[0]));
-	if (g->probe_index == PROBE_NONE)
-		return;
-	if (g->probe_index < sent) {
-		g->probes++;
-		g->probe_index = PROBE_NONE;
-	} else {
-		g->probe_index -= (int16_t)sent;
-	}
-}
-
-static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
-{
-	uint16_t n = held_fill(g, slots), sent = 0;
-
-	if (likely(n)) {
-		probe_choose(g, n, now_tsc);
-		probe_stamp(g, n);
-		sent = port_send(g->task.ports[0], g->task.queue, g->held, n);
-		held_advance(g, sent);
-	}
-	g->offered += sent;
-	g->attempted += n;
-	g->refused += n - sent;
-	g->ring_full += slots - sent; // no mbuf, too: then all of them are in the port's ring
-	g->task.counters.tx_packets += sent;
-	return sent;
 }
 
 static void generator_end(struct generator *g)
 {
-	held_release(g);
+	g->way->end(g);
+	g->probe_index = PROBE_NONE;
 	atomic_store_explicit(&g->state, STATE_DONE, memory_order_release);
+}
+
+static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
+{
+	uint16_t sent = g->way->send(g, slots, now_tsc);
+
+	g->offered += sent;
+	g->ring_full += slots - sent; // no mbuf, too: then all of them are in the port's ring
+	g->task.counters.tx_packets += sent;
+	return sent;
 }
 
 static unsigned generator_poll(struct task *task, uint64_t now_tsc)
@@ -255,15 +139,15 @@ static int refuse(const struct task *task, const char *why)
 // Frame size against what exists and what the buffers hold.
 static int size_check(const struct task *task, uint16_t frame_size_bytes)
 {
-	const struct generator *g = (const struct generator *)task;
-	unsigned room = rte_pktmbuf_data_room_size(g->pool) - RTE_PKTMBUF_HEADROOM + FRAME_FCS_BYTES;
+	unsigned bytes = rte_pktmbuf_data_room_size(task->ports[0]->rx_pool);
+	unsigned room = bytes - RTE_PKTMBUF_HEADROOM + FRAME_FCS_BYTES;
 
 	if (frame_size_bytes >= FRAME_SIZE_MIN && frame_size_bytes <= RTE_MIN(room, (unsigned)FRAME_SIZE_MAX))
 		return 0;
 	LOG_ERROR("task %s: frame_size_bytes %u is not in %u..%u (a buffer of memory.mbuf_data_bytes %u "
 	          "holds %u)",
 	          task->name, frame_size_bytes, FRAME_SIZE_MIN, RTE_MIN(room, (unsigned)FRAME_SIZE_MAX),
-	          rte_pktmbuf_data_room_size(g->pool), room);
+	          bytes, room);
 	return -EINVAL;
 }
 
@@ -311,7 +195,8 @@ int generator_start(struct task *task, const struct generator_load *load)
 
 	if (load_check(task, load) != 0)
 		return -EINVAL;
-	held_release(g);
+	g->way->end(g);
+	g->probe_index = PROBE_NONE;
 	counters_reset(g);
 	pace.rate_pps = load_rate_pps(task, load);
 	if (pacer_start(&g->pacer, &pace, rte_get_tsc_hz()) != 0)
@@ -319,6 +204,7 @@ int generator_start(struct task *task, const struct generator_load *load)
 	g->flow.epoch = load->epoch;
 	g->flow.frame_size_bytes = load->frame_size_bytes;
 	frame_template_init(&g->template, &g->flow);
+	g->way->begin(g);
 	g->next_sequence = 0;
 	g->probe_interval_tsc = interval_tsc(load->probe_rate_pps);
 	g->probe_due_tsc = load->start_tsc;

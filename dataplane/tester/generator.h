@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Generator task: sends the tester frames of one stream on one port, paced or flat out, for a given time.
 //
-// Its mbufs come from a pool of its own (frame_pool.h): a packet costs four stores whatever its size.
+// A packet costs a write of 64 bytes whatever its size, and what the port asks for: mbufs, which come from a
+// pool of the task's own (frame_pool.h), to devices of DPDK; nothing where the port lends its buffers; one
+// copy into a guest's (generator_way.h).
 // Everything here is for the control thread; all but generator_running() with the worker parked.
 //
 // Conservation, paced, when done: intended == offered + unsent late + unsent ring full. Offered frames carry

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Monitor task. The frames come from another core's cache as a rule, so the burst is prefetched a few packets
-// ahead of the one that is being summed.
+// Monitor task. Of a burst, whether it came in mbufs or lies in the port's buffers, the frames that are just
+// what their stream sends next are checked and counted by the run (frame_run.h); probes, gaps, strangers and
+// damage one by one. The frames come from another core's cache as a rule, so they are prefetched a few ahead.
 #include <errno.h>
 #include <rte_cycles.h>
-#include <rte_prefetch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "frame.h"
+#include "frame_run.h"
 #include "histogram.h"
 #include "jitter.h"
 #include "log.h"
@@ -19,8 +20,6 @@
 
 enum {
 	BURST_DEFAULT = 64,
-	PREFETCH_AHEAD = 2,    // packets; measured with the sender on another core
-	PREFETCH_BYTES = 1536, // of each
 	NS_SHIFT = 32,
 };
 
@@ -39,7 +38,10 @@ struct monitor {
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
 	uint32_t probed;        // bit n: this burst holds a probe of stream n
 	struct stream *streams; // CONFIG_STREAMS of them
-	struct frame_checker checker;
+	unsigned (*run)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
+	                uint32_t sequence);
+	unsigned (*receive)(struct monitor *m);  // mbufs, or frames in place
+	struct frame_look looks[CONFIG_STREAMS]; // of this epoch, and with the stream's number
 };
 
 static void streams_free(struct stream *streams)
@@ -64,32 +66,6 @@ static struct stream *streams_create(void)
 		}
 	}
 	return streams;
-}
-
-static int monitor_create(const struct config_task *config, struct port *const *ports, struct task **out)
-{
-	struct monitor *m = task_alloc(sizeof(*m), &monitor_ops, config, ports);
-	struct stream *streams = streams_create();
-
-	if (!m || !streams) {
-		LOG_ERROR("task %s: no memory for its streams", config->name);
-		streams_free(streams);
-		free(m);
-		return -ENOMEM;
-	}
-	m->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
-	m->ns_per_tick = (uint64_t)(((unsigned __int128)1000000000 << NS_SHIFT) / rte_get_tsc_hz());
-	m->streams = streams;
-	*out = &m->task;
-	return 0;
-}
-
-static void monitor_destroy(struct task *task)
-{
-	struct monitor *m = (struct monitor *)task;
-
-	streams_free(m->streams);
-	free(m);
 }
 
 static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
@@ -120,78 +96,212 @@ static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uin
 		m->streams[stream].corrupt++;
 }
 
-// Count one frame of length bytes that was looked at at now_tsc.
-static inline void count(struct monitor *m, enum frame_class class, const struct frame_fields *fields,
-                         uint32_t length, uint64_t now_tsc)
+// A unique frame or another one of its stream.
+static inline bool count_number(struct stream *s, uint32_t number, uint32_t length)
 {
-	struct stream *s;
+	if (unlikely(sequence_track(&s->sequence, number) == SEQUENCE_DUPLICATE))
+		return false;
+	s->forwarded_bytes += length + FRAME_FCS_BYTES;
+	return true;
+}
 
-	if (unlikely(class == FRAME_CORRUPT)) {
-		count_corrupt(m, fields->stream);
-		return;
-	}
-	if (unlikely(class == FRAME_FOREIGN || fields->stream >= CONFIG_STREAMS)) {
-		m->foreign++;
-		return;
-	}
+// Count a frame that is intact. A plain one that the run did not know shows it the next ones.
+static void count_intact(struct monitor *m, const struct frame_bytes *frame,
+                         const struct frame_fields *fields, uint64_t now_tsc)
+{
+	bool probe = fields->flags & FRAME_FLAG_PROBE;
+
 	if (unlikely(fields->epoch != m->epoch)) {
 		m->stale++;
 		return;
 	}
-	s = &m->streams[fields->stream];
-	if (unlikely(sequence_track(&s->sequence, fields->sequence) == SEQUENCE_DUPLICATE))
-		return;
-	s->forwarded_bytes += length + FRAME_FCS_BYTES;
-	if (unlikely(fields->flags & FRAME_FLAG_PROBE))
+	if (!probe && frame_look_learn(&m->looks[fields->stream], frame->data, frame->length) &&
+	    m->looks[fields->stream].image[FRAME_OFFSET_STREAM] != fields->stream)
+		m->looks[fields->stream].length = 0; // changed under our eyes
+	if (count_number(&m->streams[fields->stream], fields->sequence, frame->length) && probe)
 		probe_record(m, fields, now_tsc);
 }
 
-// Every line of the frame: leaving the later ones to the hardware's prefetcher costs a seventh at 1024 B.
-static inline void prefetch(const struct rte_mbuf *m)
+// Any frame, by its sums. The time is taken before them: what they cost must not depend on the frame size.
+// The flag is not checked yet, which costs a needless clock reading in some foreign frame at worst.
+static void count_any(struct monitor *m, const struct frame_bytes *frame)
 {
-	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint32_t length = RTE_MIN(m->data_len, PREFETCH_BYTES);
+	bool probe =
+	        frame->length > FRAME_OFFSET_FLAGS && (frame->data[FRAME_OFFSET_FLAGS] & FRAME_FLAG_PROBE);
+	uint64_t now_tsc = probe ? rte_rdtsc() : 0;
+	struct frame_fields fields;
+	enum frame_class class = frame_classify(frame->data, frame->length, &fields);
 
-	for (uint32_t at = 0; at < length; at += RTE_CACHE_LINE_SIZE)
-		rte_prefetch0(data + at);
+	if (class == FRAME_CORRUPT)
+		count_corrupt(m, fields.stream);
+	else if (class == FRAME_FOREIGN || fields.stream >= CONFIG_STREAMS)
+		m->foreign++;
+	else
+		count_intact(m, frame, &fields, now_tsc);
 }
 
-// The time is taken before the sums: what they cost must not depend on the frame size. The flag is not
-// checked yet, which costs a needless clock reading in some foreign frame at worst.
-static inline void monitor_packet(struct monitor *m, const struct rte_mbuf *pkt)
+// A frame with another number than the expected one, if that is all.
+static inline bool count_out_of_order(struct monitor *m, unsigned stream, const struct frame_bytes *frame)
 {
-	const uint8_t *data = rte_pktmbuf_mtod(pkt, const uint8_t *);
-	bool probe = pkt->data_len > FRAME_OFFSET_FLAGS && (data[FRAME_OFFSET_FLAGS] & FRAME_FLAG_PROBE);
-	uint64_t now_tsc = unlikely(probe) ? rte_rdtsc() : 0;
-	struct frame_fields fields;
-	enum frame_class class = frame_classify(&m->checker, pkt, &fields);
+	uint32_t number;
 
-	count(m, class, &fields, pkt->pkt_len, now_tsc);
+	memcpy(&number, frame->data + FRAME_OFFSET_SEQUENCE, sizeof(number));
+	number = rte_be_to_cpu_32(number);
+	if (m->run(&m->looks[stream], frame, 1, number) == 0)
+		return false;
+	count_number(&m->streams[stream], number, frame->length);
+	return true;
+}
+
+// Count the first frames of n; returns how many, at least 1.
+static inline unsigned count_some(struct monitor *m, const struct frame_bytes *frames, unsigned n)
+{
+	unsigned stream, count;
+	struct stream *s;
+
+	if (likely(frames->length >= FRAME_HEADER_BYTES)) {
+		stream = frames->data[FRAME_OFFSET_STREAM] % CONFIG_STREAMS;
+		s = &m->streams[stream];
+		count = m->run(&m->looks[stream], frames, n, (uint32_t)s->sequence.next);
+		if (likely(count)) {
+			sequence_track_run(&s->sequence, count);
+			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
+			return count;
+		}
+		if (count_out_of_order(m, stream, frames))
+			return 1;
+	}
+	count_any(m, frames);
+	return 1;
+}
+
+// Check and count n frames. Behind them are FRAME_AHEAD entries for the run.
+static inline void count_frames(struct monitor *m, struct frame_bytes *frames, unsigned n)
+{
+	for (unsigned i = 0; i < FRAME_AHEAD; i++)
+		frames[n + i] = (struct frame_bytes){NULL, 0};
+	for (unsigned i = 0; i < FRAME_AHEAD; i++)
+		frame_prefetch(&frames[i]);
+	for (unsigned done = 0; done < n;)
+		done += count_some(m, &frames[done], n - done);
+}
+
+// A frame in pieces, of which copy has as much as any of ours is long.
+static void count_copy(struct monitor *m, const uint8_t *copy, uint32_t length)
+{
+	struct frame_bytes frames[1 + FRAME_AHEAD] = {{copy, length}};
+
+	count_frames(m, frames, 1);
+}
+
+static __attribute__((noinline, cold)) void count_segments(struct monitor *m, const struct rte_mbuf *pkt)
+{
+	uint8_t copy[FRAME_SIZE_MAX];
+
+	count_copy(m, rte_pktmbuf_read(pkt, 0, RTE_MIN(pkt->pkt_len, sizeof(copy)), copy), pkt->pkt_len);
+}
+
+static unsigned receive_mbufs(struct monitor *m)
+{
+	struct frame_bytes frames[CONFIG_BURST_MAX + FRAME_AHEAD];
+	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
+	uint16_t n = port_receive(m->task.ports[0], m->task.queue, pkts, m->burst);
+	unsigned whole = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (unlikely(pkts[i]->nb_segs > 1)) {
+			count_frames(m, frames, whole);
+			count_segments(m, pkts[i]);
+			whole = 0;
+			continue;
+		}
+		frames[whole++] =
+		        (struct frame_bytes){rte_pktmbuf_mtod(pkts[i], uint8_t *), pkts[i]->data_len};
+	}
+	count_frames(m, frames, whole);
+	if (n)
+		rte_pktmbuf_free_bulk(pkts, n);
+	return n;
+}
+
+static __attribute__((noinline, cold)) void count_pieces(struct monitor *m, const struct frame *frame)
+{
+	uint8_t copy[FRAME_SIZE_MAX];
+	const struct ring_piece piece = {copy, sizeof(copy)};
+	struct scatter from = frame->at, to = {&piece, 0};
+
+	scatter_copy(&to, &from, RTE_MIN(frame->length, sizeof(copy)));
+	count_copy(m, copy, frame->length);
+}
+
+static unsigned receive_in_place(struct monitor *m)
+{
+	struct frame_bytes frames[CONFIG_BURST_MAX + FRAME_AHEAD];
+	const struct port *port = m->task.ports[0];
+	struct view view;
+	unsigned n = port_peek(port, m->task.queue, &view, m->burst), whole = 0;
+
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		const struct frame *frame = &view.frames[i];
+		const struct ring_piece *piece = frame->at.piece;
+
+		if (unlikely(piece->length - frame->at.offset < frame->length)) {
+			count_frames(m, frames, whole);
+			count_pieces(m, frame);
+			whole = 0;
+			continue;
+		}
+		frames[whole++] = (struct frame_bytes){piece->data + frame->at.offset, frame->length};
+	}
+	count_frames(m, frames, whole);
+	port_release(port, m->task.queue, &view);
+	return n;
 }
 
 static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 {
 	struct monitor *m = (struct monitor *)task;
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(task->ports[0], task->queue, pkts, m->burst);
+	unsigned n = m->receive(m);
 
 	if (n == 0)
 		return 0;
-	for (uint16_t i = 0; i < n && i < PREFETCH_AHEAD; i++)
-		prefetch(pkts[i]);
-	for (uint16_t i = 0; i < n; i++) {
-		if (i + PREFETCH_AHEAD < n)
-			prefetch(pkts[i + PREFETCH_AHEAD]);
-		monitor_packet(m, pkts[i]);
-	}
 	if (unlikely(m->probed)) // once a burst: frames that are no probes cost nothing
 		probed_burst_end(m);
-	rte_pktmbuf_free_bulk(pkts, n);
 	task->counters.rx_packets += n;
 	m->received += n;
 	m->bursts++;
 	m->full_bursts += n == m->burst;
 	return n;
+}
+
+static int monitor_create(const struct config_task *config, struct port *const *ports, struct task **out)
+{
+	struct monitor *m = task_alloc(sizeof(*m), &monitor_ops, config, ports);
+	struct stream *streams = streams_create();
+
+	if (!m || !streams) {
+		LOG_ERROR("task %s: no memory for its streams", config->name);
+		streams_free(streams);
+		free(m);
+		return -ENOMEM;
+	}
+	m->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	m->ns_per_tick = (uint64_t)(((unsigned __int128)1000000000 << NS_SHIFT) / rte_get_tsc_hz());
+	m->streams = streams;
+	m->run = frame_run_current()->check;
+	m->receive = port_in_place(ports[0]) ? receive_in_place : receive_mbufs;
+	*out = &m->task;
+	return 0;
+}
+
+static void monitor_destroy(struct task *task)
+{
+	struct monitor *m = (struct monitor *)task;
+
+	streams_free(m->streams);
+	free(m);
 }
 
 static void monitor_clear(struct task *task)
@@ -211,8 +321,11 @@ static void monitor_clear(struct task *task)
 
 void monitor_start(struct task *task, uint16_t epoch)
 {
+	struct monitor *m = (struct monitor *)task;
+
 	monitor_clear(task);
-	((struct monitor *)task)->epoch = epoch;
+	m->epoch = epoch;
+	memset(m->looks, 0, sizeof(m->looks));
 }
 
 static json_t *histogram_report(const struct histogram *h)

@@ -1,56 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The monitor on a ring-backed port: known frames are dropped, duplicated, reordered and damaged, and exactly
-// those counted.
-#include <errno.h>
-#include <rte_cycles.h>
-
-#include "fixture.h"
+// The monitor with mbufs and in place: known frames are dropped, duplicated, reordered and damaged, and
+// exactly those counted.
 #include "frame.h"
+#include "isa.h"
 #include "monitor.h"
 #include "unit.h"
+#include "wire.h"
+
+#include <rte_cycles.h>
 
 enum { EPOCH = 40, FRAME_SIZE = 128, STREAM = 1 };
 
 static struct config_task config = {.name = "mon", .kind = "monitor", .port_count = 1, .ports = {"p0"}};
 
 struct bench {
-	struct fixture *f;
+	struct wire *w;
 	struct task *task;
+};
+
+// A frame before it is sent.
+struct sample {
+	uint8_t data[FRAME_SIZE + 64];
+	unsigned length;
 };
 
 static struct bench open_bench(void **state, uint32_t burst)
 {
-	struct bench b = {.f = *state};
+	struct bench b = {.w = *state};
 
 	config.burst = burst;
-	b.task = fixture_task(b.f, &config);
+	b.task = wire_task(b.w, &config);
 	assert_non_null(b.task);
 	monitor_start(b.task, EPOCH);
 	return b;
 }
 
-// A frame of ours; tsc 0: no probe. The packet is the caller's.
-static struct rte_mbuf *make(struct fixture *f, uint8_t stream, uint16_t epoch, uint32_t sequence,
-                             uint64_t tsc)
+// A frame of ours; tsc 0: no probe.
+static struct sample make(uint8_t stream, uint16_t epoch, uint32_t sequence, uint64_t tsc)
 {
 	struct frame_flow flow = {
 	        .src_ip = 1, .dst_ip = 2, .stream = stream, .epoch = epoch, .frame_size_bytes = FRAME_SIZE};
-	uint8_t data[FRAME_SIZE];
 	struct frame_template t;
+	struct sample s = {.length = FRAME_SIZE - FRAME_FCS_BYTES};
 
 	assert_int_equal(frame_template_init(&t, &flow), 0);
-	frame_fill_payload(data, sizeof(data));
+	frame_fill_payload(s.data, s.length);
 	if (tsc)
-		frame_write_probe(&t, data, sequence, tsc);
+		frame_write_probe(&t, s.data, sequence, tsc);
 	else
-		frame_write(&t, data, sequence);
-	return fixture_packet(f, data, t.length);
+		frame_write(&t, s.data, sequence);
+	return s;
 }
 
-static void put(struct bench *b, struct rte_mbuf *m)
+static void put(struct bench *b, struct sample s)
 {
-	assert_non_null(m);
-	assert_int_equal(ring_port_inject(&b->f->ports[0], &m, 1), 1);
+	assert_true(wire_inject(b->w, s.data, s.length, 0));
 }
 
 static void poll_all(struct bench *b)
@@ -112,7 +116,7 @@ static void every_burst_is_counted(void **state)
 		unsigned n = fixture_bursts[i];
 
 		for (unsigned k = 0; k < n; k++)
-			put(&b, make(b.f, STREAM, EPOCH, k, 0));
+			put(&b, make(STREAM, EPOCH, k, 0));
 		assert_int_equal(b.task->ops->poll(b.task, 0), n < 32 ? n : 32);
 		assert_int_equal(b.task->ops->poll(b.task, 0), n < 32 ? 0 : n - 32);
 		assert_int_equal(number(&b, "monitor.bursts"), (n + 31) / 32);
@@ -147,7 +151,7 @@ static void known_faults_are_counted_exactly(void **state)
 		struct bench b = open_bench(state, 0);
 
 		for (unsigned k = 0; k < table[i].count; k++)
-			put(&b, make(b.f, STREAM, EPOCH, table[i].numbers[k], 0));
+			put(&b, make(STREAM, EPOCH, table[i].numbers[k], 0));
 		poll_all(&b);
 		print_message("  %s\n", table[i].what);
 		assert_int_equal(number(&b, "monitor.streams.0.stream"), STREAM);
@@ -165,9 +169,9 @@ static void every_damaged_byte_is_corrupt(void **state)
 	unsigned damaged = 0;
 
 	for (uint16_t at = 12; at < FRAME_SIZE - FRAME_FCS_BYTES; at++, damaged++) {
-		struct rte_mbuf *m = make(b.f, STREAM, EPOCH, at, 0);
+		struct sample m = make(STREAM, EPOCH, at, 0);
 
-		rte_pktmbuf_mtod(m, uint8_t *)[at] ^= 0x10;
+		m.data[at] ^= 0x10;
 		put(&b, m);
 		poll_all(&b);
 		assert_int_equal(number(&b, "monitor.corrupt_packets"), damaged + 1);
@@ -182,18 +186,18 @@ static void every_damaged_byte_is_corrupt(void **state)
 static void other_lengths_are_corrupt(void **state)
 {
 	struct bench b = open_bench(state, 0);
-	struct rte_mbuf *m = make(b.f, STREAM, EPOCH, 0, 0);
+	struct sample m = make(STREAM, EPOCH, 0, 0);
 
-	rte_pktmbuf_trim(m, 1);
+	m.length -= 1;
 	put(&b, m);
-	m = make(b.f, STREAM, EPOCH, 1, 0);
-	rte_pktmbuf_trim(m, 80); // 44 bytes: the magic, no stream
+	m = make(STREAM, EPOCH, 1, 0);
+	m.length -= 80; // 44 bytes: the magic, no stream
 	put(&b, m);
-	m = make(b.f, STREAM, EPOCH, 2, 0);
-	*rte_pktmbuf_append(m, 1) = 0;
+	m = make(STREAM, EPOCH, 2, 0);
+	m.data[m.length++] = 0;
 	put(&b, m);
-	m = make(b.f, STREAM, EPOCH, 3, 0);
-	memset(rte_pktmbuf_append(m, 4), 0, 4); // a device that leaves the FCS on
+	m = make(STREAM, EPOCH, 3, 0);
+	m.length += 4; // a device that leaves the FCS on
 	put(&b, m);
 	poll_all(&b);
 	assert_int_equal(number(&b, "monitor.corrupt_packets"), 4);
@@ -204,15 +208,15 @@ static void other_lengths_are_corrupt(void **state)
 static void streams_epochs_and_strangers_are_told_apart(void **state)
 {
 	struct bench b = open_bench(state, 0);
-	static const uint8_t zeros[60];
+	const struct sample zeros = {.length = 60}, zero = {.length = 1};
 
-	put(&b, make(b.f, 0, EPOCH, 0, 0));
-	put(&b, make(b.f, 7, EPOCH, 0, 0));
-	put(&b, make(b.f, 7, EPOCH, 1, 0));
-	put(&b, make(b.f, 7, EPOCH - 1, 2, 0)); // the trial before
-	put(&b, make(b.f, 8, EPOCH, 0, 0));     // no such stream
-	put(&b, fixture_packet(b.f, zeros, sizeof(zeros)));
-	put(&b, fixture_packet(b.f, zeros, 1));
+	put(&b, make(0, EPOCH, 0, 0));
+	put(&b, make(7, EPOCH, 0, 0));
+	put(&b, make(7, EPOCH, 1, 0));
+	put(&b, make(7, EPOCH - 1, 2, 0)); // the trial before
+	put(&b, make(8, EPOCH, 0, 0));     // no such stream
+	put(&b, zeros);
+	put(&b, zero);
 	poll_all(&b);
 	assert_int_equal(number(&b, "monitor.stale_packets"), 1);
 	assert_int_equal(number(&b, "monitor.foreign_packets"), 3);
@@ -225,8 +229,8 @@ static void streams_epochs_and_strangers_are_told_apart(void **state)
 	b.task->counters.rx_packets = 0;
 	assert_int_equal(number(&b, "monitor.received_packets"), 0);
 	assert_int_equal(number(&b, "monitor.streams.0.stream"), -1);
-	put(&b, make(b.f, 7, EPOCH, 2, 0));
-	put(&b, make(b.f, 7, EPOCH + 1, 0, 0));
+	put(&b, make(7, EPOCH, 2, 0));
+	put(&b, make(7, EPOCH + 1, 0, 0));
 	poll_all(&b);
 	assert_int_equal(number(&b, "monitor.stale_packets"), 1);
 	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 1);
@@ -238,10 +242,10 @@ static void probes_are_recorded_once(void **state)
 {
 	struct bench b = open_bench(state, 0);
 
-	put(&b, make(b.f, STREAM, EPOCH, 0, rte_rdtsc()));
-	put(&b, make(b.f, STREAM, EPOCH, 1, 0));
-	put(&b, make(b.f, STREAM, EPOCH, 0, rte_rdtsc()));                           // duplicate: no latency
-	put(&b, make(b.f, STREAM, EPOCH, 2, rte_rdtsc() + 1000 * rte_get_tsc_hz())); // impossible
+	put(&b, make(STREAM, EPOCH, 0, rte_rdtsc()));
+	put(&b, make(STREAM, EPOCH, 1, 0));
+	put(&b, make(STREAM, EPOCH, 0, rte_rdtsc()));                           // duplicate: no latency
+	put(&b, make(STREAM, EPOCH, 2, rte_rdtsc() + 1000 * rte_get_tsc_hz())); // impossible
 	poll_all(&b);
 	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 2);
 	assert_int_equal(number(&b, "monitor.streams.0.latency.overflow"), 1);
@@ -258,16 +262,16 @@ static void jitter_is_counted_per_pair_and_per_burst(void **state)
 	struct bench b = open_bench(state, 32);
 	uint64_t ago = rte_rdtsc() - 1000;
 
-	put(&b, make(b.f, STREAM, EPOCH, 0, ago));
-	put(&b, make(b.f, STREAM, EPOCH, 1, 0));
-	put(&b, make(b.f, STREAM, EPOCH, 8, ago));
-	put(&b, make(b.f, 5, EPOCH, 0, ago)); // alone in its stream
+	put(&b, make(STREAM, EPOCH, 0, ago));
+	put(&b, make(STREAM, EPOCH, 1, 0));
+	put(&b, make(STREAM, EPOCH, 8, ago));
+	put(&b, make(5, EPOCH, 0, ago)); // alone in its stream
 	poll_all(&b);
-	put(&b, make(b.f, STREAM, EPOCH, 2, 0));
+	put(&b, make(STREAM, EPOCH, 2, 0));
 	poll_all(&b);
-	put(&b, make(b.f, STREAM, EPOCH, 4, ago)); // after 8
-	put(&b, make(b.f, STREAM, EPOCH, 9, ago));
-	put(&b, make(b.f, STREAM, EPOCH, 9, ago));
+	put(&b, make(STREAM, EPOCH, 4, ago)); // after 8
+	put(&b, make(STREAM, EPOCH, 9, ago));
+	put(&b, make(STREAM, EPOCH, 9, ago));
 	poll_all(&b);
 	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 4);
 	assert_int_equal(samples(&b, "streams.0.latency"), 4);
@@ -279,7 +283,7 @@ static void jitter_is_counted_per_pair_and_per_burst(void **state)
 	assert_int_equal(number(&b, "monitor.streams.0.burst_jitter.highest_ns"), 10000000000);
 	monitor_start(b.task, EPOCH);
 	b.task->counters.rx_packets = 0;
-	put(&b, make(b.f, STREAM, EPOCH, 0, ago));
+	put(&b, make(STREAM, EPOCH, 0, ago));
 	poll_all(&b);
 	assert_int_equal(samples(&b, "streams.0.latency"), 1);
 	assert_int_equal(samples(&b, "streams.0.ipdv"), 0);
@@ -287,36 +291,75 @@ static void jitter_is_counted_per_pair_and_per_burst(void **state)
 	close_bench(&b);
 }
 
-// More packets than the pool has: the port hands over what there is, and nothing is lost.
-static void empty_pool_is_survived(void **state)
+// Many more packets than pool and rings have.
+static void many_rounds_lose_nothing(void **state)
 {
 	struct bench b = open_bench(state, 0);
-	unsigned sent = 0, rounds = 0;
+	unsigned sent = 0;
 
-	for (struct rte_mbuf *m = make(b.f, STREAM, EPOCH, 0, 0); rounds < 5; rounds++) {
-		rte_pktmbuf_free(m);
-		for (unsigned n = 0; n < 255 && (m = make(b.f, STREAM, EPOCH, sent, 0)); n++, sent++)
-			put(&b, m);
-		m = NULL;
+	for (unsigned rounds = 0; rounds < 5; rounds++) {
+		for (unsigned n = 0; n < 255; n++, sent++)
+			put(&b, make(STREAM, EPOCH, sent, 0));
 		poll_all(&b);
 	}
 	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 5 * 255);
 	close_bench(&b);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+// Frames in pieces of every size, among others: first and last of a burst, and damaged ones.
+static void pieces_are_put_together(void **state)
+{
+	struct bench b = open_bench(state, 0);
+	unsigned sent = 0, damaged = 0;
+
+	for (unsigned run = 2; run < FRAME_SIZE; run++) {
+		struct sample s = make(STREAM, EPOCH, sent++, 0);
+
+		assert_true(wire_inject(b.w, s.data, s.length, run));
+		put(&b, make(STREAM, EPOCH, sent++, 0));
+		s = make(STREAM, EPOCH, sent++, run % 2 ? rte_rdtsc() : 0);
+		assert_true(wire_inject(b.w, s.data, s.length, run));
+		s.data[46 + run % (s.length - 46)] ^= 1; // not its stream
+		assert_true(wire_inject(b.w, s.data, s.length, run));
+		damaged++;
+		poll_all(&b);
+		assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), sent);
+		assert_int_equal(number(&b, "monitor.corrupt_packets"), damaged);
+	}
+	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 0);
+	close_bench(&b);
+}
+
+// Longer than any frame of ours, in one piece and in several: whose it is can be told, and that it is not
+// whole.
+static void longer_than_any_is_corrupt(void **state)
+{
+	static uint8_t data[4000];
+	struct bench b = open_bench(state, 0);
+	struct sample s = make(STREAM, EPOCH, 0, 0);
+
+	memcpy(data, s.data, s.length);
+	assert_true(wire_inject(b.w, data, 2000, 0));
+	assert_true(wire_inject(b.w, data, sizeof(data), 1500));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.corrupt_packets"), 2);
+	assert_int_equal(number(&b, "monitor.streams.0.corrupt_packets"), 2);
+	close_bench(&b);
+}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(every_burst_is_counted),
-	        TEST(known_faults_are_counted_exactly),
-	        TEST(every_damaged_byte_is_corrupt),
-	        TEST(other_lengths_are_corrupt),
-	        TEST(streams_epochs_and_strangers_are_told_apart),
-	        TEST(probes_are_recorded_once),
-	        TEST(jitter_is_counted_per_pair_and_per_burst),
-	        TEST(empty_pool_is_survived),
+	        WIRE_TEST(every_burst_is_counted),
+	        WIRE_TEST(known_faults_are_counted_exactly),
+	        WIRE_TEST(every_damaged_byte_is_corrupt),
+	        WIRE_TEST(other_lengths_are_corrupt),
+	        WIRE_TEST(streams_epochs_and_strangers_are_told_apart),
+	        WIRE_TEST(probes_are_recorded_once),
+	        WIRE_TEST(jitter_is_counted_per_pair_and_per_burst),
+	        WIRE_TEST(many_rounds_lose_nothing),
+	        WIRE_TEST(pieces_are_put_together),
+	        WIRE_TEST(longer_than_any_is_corrupt),
 	};
 
 	if (fixture_eal_init("monitor") != 0)

@@ -48,3 +48,16 @@ static inline enum sequence_verdict sequence_track(struct sequence *s, uint32_t 
 	s->unique++;
 	return SEQUENCE_IN_ORDER;
 }
+
+// Count n frames, at most 64, that carry just the numbers that were expected next.
+static inline void sequence_track_run(struct sequence *s, unsigned n)
+{
+	uint64_t next = s->next, bits = n < 64 ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0);
+	unsigned shift = next % 64;
+
+	s->seen[next % SEQUENCE_WINDOW / 64] |= bits << shift;
+	if (shift + n > 64)
+		s->seen[(next + n - 1) % SEQUENCE_WINDOW / 64] |= bits >> (64 - shift);
+	s->next = next + n;
+	s->unique += n;
+}

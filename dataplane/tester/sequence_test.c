@@ -153,6 +153,31 @@ static void gap_forgets_no_neighbours(void **state)
 	free(s);
 }
 
+// Runs of every length at every place of a word, after a gap and before a repetition, leave what single
+// numbers do.
+static void runs_are_single_numbers(void **state)
+{
+	struct sequence *one = malloc(sizeof(*one)), *run = malloc(sizeof(*run));
+
+	sequence_reset(one, UINT32_MAX - 5000);
+	sequence_reset(run, UINT32_MAX - 5000);
+	for (unsigned i = 0; i < 64 * 65 * 100; i++) {
+		unsigned n = i % 65;
+
+		for (unsigned k = 0; k < n; k++)
+			sequence_track(one, (uint32_t)one->next);
+		sequence_track_run(run, n);
+		if (i % 4097 == 0) {
+			sequence_track(one, (uint32_t)one->next + i % 200);
+			sequence_track(run, (uint32_t)run->next + i % 200);
+		}
+		if (i % 101 == 0)
+			assert_memory_equal(one, run, sizeof(*one));
+	}
+	free(one);
+	free(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +186,7 @@ int main(void)
 	        cmocka_unit_test(gap_forgets_no_neighbours),
 	        cmocka_unit_test(random_runs_agree_with_the_model),
 	        cmocka_unit_test(wraps_at_32_bits),
+	        cmocka_unit_test(runs_are_single_numbers),
 	};
 
 	return cmocka_run_group_tests_name("sequence", tests, NULL, NULL);

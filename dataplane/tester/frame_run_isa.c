@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The loops of frame_run.h, once for each instruction set: vectors of 16, 32 or 64 bytes.
+#include <immintrin.h>
+#include <rte_branch_prediction.h>
+#include <string.h>
+
+#include "frame_run.h"
+
+enum { OFFSET_CHECKSUM = 40 };
+
+// The prototypes are where the table is; a source that is compiled three times has no header of its own.
+unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct frame_bytes *frames,
+                                   unsigned n, uint32_t sequence);
+void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
+                               uint32_t sequence);
+
+static inline uint16_t load16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+#ifdef __AVX512BW__
+
+// Bytes 12..39, 42..47 and 52..63: all but addresses, checksum and number.
+#define SAME_BYTES UINT64_C(0xfff0fcfffffff000)
+
+static inline __mmask64 first_bytes(uint32_t n)
+{
+	return _bzhi_u64(~UINT64_C(0), n);
+}
+
+// Masked loads do not fault, or touch, what is masked.
+static inline bool head_differs(const struct frame_look *look, const uint8_t *data)
+{
+	__mmask64 there = first_bytes(RTE_MIN(look->length, 64u));
+	__m512i head = _mm512_maskz_loadu_epi8(there, data);
+
+	return _mm512_mask_cmpneq_epu8_mask(there & SAME_BYTES, head, _mm512_load_si512(look->image));
+}
+
+static inline bool body_differs(const uint8_t *data, const uint8_t *pattern, uint32_t length)
+{
+	__m512i wrong = _mm512_setzero_si512(), a, b;
+	__mmask64 rest = first_bytes(length % 64);
+	uint32_t at = 64;
+
+	if (length <= 64)
+		return false;
+	for (; at + 64 <= length; at += 64) {
+		a = _mm512_loadu_si512(data + at);
+		b = _mm512_load_si512(pattern + at);
+		wrong = _mm512_ternarylogic_epi64(wrong, a, b, 0xf6); // wrong | (a ^ b)
+	}
+	a = _mm512_maskz_loadu_epi8(rest, data + at);
+	b = _mm512_maskz_loadu_epi8(rest, pattern + at);
+	wrong = _mm512_ternarylogic_epi64(wrong, a, b, 0xf6);
+	return _mm512_test_epi64_mask(wrong, wrong);
+}
+
+#else
+
+#ifdef __AVX2__
+typedef __m256i vec;
+enum { WIDTH = 32 };
+#define vec_load(p)   _mm256_loadu_si256((const __m256i *)(p))
+#define vec_xor(a, b) _mm256_xor_si256(a, b)
+#define vec_or(a, b)  _mm256_or_si256(a, b)
+#define vec_and(a, b) _mm256_and_si256(a, b)
+#define vec_any(a)    !_mm256_testz_si256(a, a)
+#else
+typedef __m128i vec;
+enum { WIDTH = 16 };
+#define vec_load(p)   _mm_loadu_si128((const __m128i *)(p))
+#define vec_xor(a, b) _mm_xor_si128(a, b)
+#define vec_or(a, b)  _mm_or_si128(a, b)
+#define vec_and(a, b) _mm_and_si128(a, b)
+#define vec_any(a)    !_mm_testz_si128(a, a)
+#endif
+
+enum { FIRST = 12 }; // byte that is compared
+
+// 0xff for each byte that all frames of a stream have in common.
+static const uint8_t same[FRAME_HEADER_BYTES] = {
+        [FIRST... OFFSET_CHECKSUM - 1] = 0xff,
+        [FRAME_OFFSET_MAGIC... FRAME_OFFSET_SEQUENCE - 1] = 0xff,
+        [FRAME_OFFSET_TSC... FRAME_HEADER_BYTES - 1] = 0xff,
+};
+
+static inline vec head_wrong(const struct frame_look *look, const uint8_t *data, uint32_t at)
+{
+	return vec_and(vec_xor(vec_load(data + at), vec_load(look->image + at)), vec_load(same + at));
+}
+
+// The 48 bytes in three vectors, or in two that overlap.
+static inline bool head_differs(const struct frame_look *look, const uint8_t *data)
+{
+	vec wrong = vec_or(head_wrong(look, data, FIRST), head_wrong(look, data, FRAME_HEADER_BYTES - WIDTH));
+
+	if (WIDTH == 16)
+		wrong = vec_or(wrong, head_wrong(look, data, FIRST + WIDTH));
+	return vec_any(wrong);
+}
+
+static inline vec body_wrong(const uint8_t *data, const uint8_t *pattern, uint32_t at)
+{
+	return vec_xor(vec_load(data + at), vec_load(pattern + at));
+}
+
+// In whole vectors, the first and the last of which overlap their neighbours.
+static inline bool body_differs(const uint8_t *data, const uint8_t *pattern, uint32_t length)
+{
+	vec wrong;
+
+	if (length == FRAME_HEADER_BYTES)
+		return false;
+	if (unlikely(length < 64 + WIDTH))
+		return memcmp(data + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES,
+		              length - FRAME_HEADER_BYTES) != 0;
+	wrong = vec_or(body_wrong(data, pattern, FRAME_HEADER_BYTES),
+	               body_wrong(data, pattern, length - WIDTH));
+	for (uint32_t at = 64; at + WIDTH <= length; at += WIDTH)
+		wrong = vec_or(wrong, body_wrong(data, pattern, at));
+	return vec_any(wrong);
+}
+
+#endif
+
+// The one's complement sum of all is 0xffff, and the checksum says something: a multiple of 0xffff below 2^32
+// has low and high half adding up to 0xffff.
+static inline bool checksum_fits(uint32_t udp_sum, uint32_t number_be, uint32_t checksum)
+{
+	uint32_t sum = udp_sum + (number_be & 0xffff) + (number_be >> 16) + checksum;
+
+	return (sum & 0xffff) + (sum >> 16) == 0xffff && checksum != 0;
+}
+
+unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct frame_bytes *frames,
+                                   unsigned n, uint32_t sequence)
+{
+	const uint8_t *pattern = frame_pattern();
+	const uint32_t length = look->length;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const uint8_t *data = frames[i].data;
+		uint32_t number_be = rte_cpu_to_be_32(sequence + i);
+
+		frame_prefetch(&frames[i + FRAME_AHEAD]);
+		if (unlikely(length == 0 || frames[i].length != length || head_differs(look, data) ||
+		             load32(data + FRAME_OFFSET_SEQUENCE) != number_be ||
+		             !checksum_fits(look->udp_sum, number_be, load16(data + OFFSET_CHECKSUM)) ||
+		             body_differs(data, pattern, length)))
+			break;
+	}
+	return i;
+}
+
+void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
+                               uint32_t sequence)
+{
+	for (unsigned i = 0; i < n; i++)
+		frame_write(t, data[i], sequence + i);
+}

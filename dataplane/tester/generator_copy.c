@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames that the port copies once, into a guest's buffers. A frame is two pieces: a head of its own, and the
+// pattern, which all have in common. The heads of a burst stay in the first-level cache whatever the frame
+// size. A frame that the port refused is written again by the next call.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "generator_way.h"
+#include "log.h"
+
+struct copies {
+	alignas(64) uint8_t heads[CONFIG_BURST_MAX][FRAME_STORE_BYTES];
+	uint8_t *data[CONFIG_BURST_MAX]; // of heads[]
+	struct frame frames[CONFIG_BURST_MAX];
+	struct ring_piece pieces[CONFIG_BURST_MAX][2];
+};
+
+static int copy_open(struct generator *g)
+{
+	g->own = aligned_alloc(64, sizeof(struct copies));
+	if (!g->own) {
+		LOG_ERROR("task %s: no memory for its frames", g->task.name);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void copy_close(struct generator *g)
+{
+	free(g->own);
+}
+
+static void copy_begin(struct generator *g)
+{
+	const uint32_t length = g->template.length, head = RTE_MIN(length, (uint32_t)FRAME_STORE_BYTES);
+	struct copies *own = g->own;
+
+	for (unsigned i = 0; i < CONFIG_BURST_MAX; i++) {
+		// Only ever read: pieces are not const because most of them are a guest's.
+		own->pieces[i][0] = (struct ring_piece){own->heads[i], head};
+		own->pieces[i][1] =
+		        (struct ring_piece){(uint8_t *)(uintptr_t)frame_pattern() + head, length - head};
+		own->frames[i] = (struct frame){.at = {own->pieces[i], 0}, .length = length};
+		own->data[i] = own->heads[i];
+	}
+}
+
+static void copy_end(struct generator *g)
+{
+	// Nothing is held.
+}
+
+static uint16_t copy_send(struct generator *g, uint16_t n, uint64_t now_tsc)
+{
+	struct copies *own = g->own;
+	uint16_t sent;
+
+	g->write(&g->template, own->data, n, g->next_sequence);
+	probe_choose(g, n, now_tsc);
+	probe_stamp(g, own->data, n);
+	sent = (uint16_t)port_deliver(g->task.ports[0], g->task.queue, own->frames, n);
+	frames_sent(g, n, sent);
+	return sent;
+}
+
+const struct generator_way generator_way_copy = {
+        .open = copy_open,
+        .close = copy_close,
+        .begin = copy_begin,
+        .end = copy_end,
+        .send = copy_send,
+};

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames in mbufs of the generator's own pool. Those that the port refused stay filled in held[] in sequence
+// order and are the first of the next burst.
+#include <errno.h>
+#include <rte_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame_pool.h"
+#include "generator_way.h"
+#include "log.h"
+
+struct mbufs {
+	struct rte_mempool *pool;
+	uint16_t held_count;
+	struct rte_mbuf *held[CONFIG_BURST_MAX]; // numbers g->next_sequence and on
+	uint8_t *data[CONFIG_BURST_MAX];         // of held[]
+};
+
+static int mbufs_open(struct generator *g)
+{
+	struct mbufs *own = calloc(1, sizeof(*own));
+
+	if (own)
+		own->pool = frame_pool_create(g->task.ports[0]);
+	if (!own || !own->pool) {
+		LOG_ERROR("task %s: no memory for its packet pool: %s; raise memory.size_mb", g->task.name,
+		          rte_strerror(rte_errno));
+		free(own);
+		return -ENOMEM;
+	}
+	g->own = own;
+	return 0;
+}
+
+static void mbufs_begin(struct generator *g)
+{
+	// The pattern is in the pool's mbufs.
+}
+
+static void mbufs_end(struct generator *g)
+{
+	struct mbufs *own = g->own;
+
+	if (own->held_count)
+		rte_pktmbuf_free_bulk(own->held, own->held_count);
+	own->held_count = 0;
+}
+
+static void mbufs_close(struct generator *g)
+{
+	struct mbufs *own = g->own;
+
+	mbufs_end(g);
+	if (!rte_mempool_full(own->pool))
+		port_reclaim(g->task.ports[0]);
+	frame_pool_retire(own->pool);
+	free(own);
+}
+
+// One at a time, when the pool has less than the whole bulk.
+static __attribute__((noinline, cold)) uint16_t alloc_rest(struct generator *g, struct mbufs *own, uint16_t n)
+{
+	uint16_t got = 0;
+
+	while (got < n && (own->held[own->held_count + got] = rte_pktmbuf_alloc(own->pool)))
+		got++;
+	g->no_mbuf += n - got;
+	return got;
+}
+
+// Fill up held[] to n frames; returns how many are there.
+static inline uint16_t held_fill(struct generator *g, struct mbufs *own, uint16_t n)
+{
+	uint16_t first = own->held_count, want = n - first;
+
+	if (n <= first)
+		return n;
+	if (unlikely(rte_pktmbuf_alloc_bulk(own->pool, &own->held[first], want) != 0))
+		want = alloc_rest(g, own, want);
+	for (uint16_t i = first; i < first + want; i++) {
+		struct rte_mbuf *m = own->held[i];
+
+		m->data_len = g->template.length;
+		m->pkt_len = g->template.length;
+		own->data[i] = rte_pktmbuf_mtod(m, uint8_t *);
+	}
+	g->write(&g->template, &own->data[first], want, g->next_sequence + first);
+	own->held_count += want;
+	return own->held_count;
+}
+
+// The first sent frames of held[] are gone.
+static inline void held_advance(struct mbufs *own, uint16_t sent)
+{
+	own->held_count -= sent;
+	if (likely(own->held_count == 0))
+		return;
+	memmove(own->held, &own->held[sent], own->held_count * sizeof(own->held[0]));
+	memmove(own->data, &own->data[sent], own->held_count * sizeof(own->data[0]));
+}
+
+static uint16_t mbufs_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
+{
+	struct mbufs *own = g->own;
+	uint16_t n = held_fill(g, own, slots), sent;
+
+	if (unlikely(n == 0))
+		return 0;
+	probe_choose(g, n, now_tsc);
+	probe_stamp(g, own->data, n);
+	sent = port_send(g->task.ports[0], g->task.queue, own->held, n);
+	held_advance(own, sent);
+	frames_sent(g, n, sent);
+	return sent;
+}
+
+const struct generator_way generator_way_mbufs = {
+        .open = mbufs_open,
+        .close = mbufs_close,
+        .begin = mbufs_begin,
+        .end = mbufs_end,
+        .send = mbufs_send,
+};
