@@ -154,9 +154,10 @@ static int check_port(const struct config_port *port, char *error)
 		         port->name, port_kinds[port->kind], needs, other);
 		return -EINVAL;
 	}
-	if (port->kind != PORT_VHOST_USER && port->backend != PORT_BACKEND_UNSET) {
+	if (port->kind == PORT_ETHDEV && port->backend != PORT_BACKEND_UNSET) {
 		snprintf(error, CONFIG_ERROR_MAX,
-		         "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user",
+		         "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user or "
+		         "virtio-user",
 		         port->name, port_kinds[port->kind]);
 		return -EINVAL;
 	}

@@ -24,12 +24,12 @@ enum {
 
 enum config_port_kind { PORT_VHOST_USER, PORT_VIRTIO_USER, PORT_ETHDEV };
 enum config_port_backend { PORT_BACKEND_DPDK, PORT_BACKEND_VRING, PORT_BACKEND_UNSET };
-#define PORT_BACKEND_DEFAULT PORT_BACKEND_VRING // of vhost-user ports
+#define PORT_BACKEND_DEFAULT PORT_BACKEND_VRING // of vhost-user and virtio-user ports
 
 struct config_port {
 	char name[CONFIG_NAME_MAX];
 	enum config_port_kind kind;
-	enum config_port_backend backend; // vhost-user: whose data path
+	enum config_port_backend backend; // vhost-user and virtio-user: whose data path
 	char path[CONFIG_PATH_MAX];       // vhost-user and virtio-user
 	char device[CONFIG_DEVICE_MAX];   // ethdev: devargs or PCI address
 	uint32_t ring_size;

@@ -20,7 +20,7 @@ static void devargs(const struct config_port *config, char *out, size_t size)
 	                      // (virtio 1.2 s2.6)
 		snprintf(out, size, "net_vhost_%s,iface=%s,queues=1", config->name, config->path);
 		break;
-	case PORT_VIRTIO_USER:
+	case PORT_VIRTIO_USER: // "backend": "dpdk"
 		snprintf(out, size, "net_virtio_user_%s,path=%s,queues=1,queue_size=%u", config->name,
 		         config->path, config->ring_size);
 		break;
@@ -120,6 +120,16 @@ static int open_vring(struct port *port)
 	return vhost_port_open(config->name, config->path, port->rx_pool, &port->vhost);
 }
 
+static int open_virtio(struct port *port)
+{
+	const struct config_port *config = &port->config;
+
+	snprintf(port->device, sizeof(port->device), "virtio");
+	port->mac = next_mac();
+	return virtio_port_open(config->name, config->path, (uint16_t)config->ring_size, 1, port->rx_pool,
+	                        &port->virtio);
+}
+
 int port_open(struct port *port, const struct config_port *config, struct rte_mempool *rx_pool)
 {
 	int rc;
@@ -127,6 +137,8 @@ int port_open(struct port *port, const struct config_port *config, struct rte_me
 	*port = (struct port){.config = *config, .rx_pool = rx_pool, .port_id = RTE_MAX_ETHPORTS};
 	if (config->kind == PORT_VHOST_USER && config->backend == PORT_BACKEND_VRING)
 		return open_vring(port);
+	if (config->kind == PORT_VIRTIO_USER && config->backend == PORT_BACKEND_VRING)
+		return open_virtio(port);
 	rc = attach(port);
 	if (rc == 0)
 		rc = configure(port);
@@ -141,6 +153,8 @@ void port_close(struct port *port)
 
 	vhost_port_close(port->vhost);
 	port->vhost = NULL;
+	virtio_port_close(port->virtio);
+	port->virtio = NULL;
 	if (port->port_id == RTE_MAX_ETHPORTS || rte_eth_dev_info_get(port->port_id, &info))
 		return;
 	rte_eth_dev_stop(port->port_id);
@@ -157,27 +171,23 @@ bool port_link_up(const struct port *port)
 
 	if (port->vhost)
 		return vhost_port_link_up(port->vhost);
+	if (port->virtio)
+		return virtio_port_link_up(port->virtio);
 	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
 int port_mac(const struct port *port, struct rte_ether_addr *mac)
 {
-	if (port->vhost == NULL)
+	if (!port_in_place(port))
 		return rte_eth_macaddr_get(port->port_id, mac);
 	*mac = port->mac;
 	return 0;
 }
 
-void port_stats(const struct port *port, struct rte_eth_stats *stats)
+static void vhost_stats(struct vhost_port *port, struct rte_eth_stats *stats)
 {
-	struct vhost_port_stats own;
+	struct vhost_port_stats own = vhost_port_stats(port);
 
-	*stats = (struct rte_eth_stats){0};
-	if (port->vhost == NULL) {
-		rte_eth_stats_get(port->port_id, stats);
-		return;
-	}
-	own = vhost_port_stats(port->vhost);
 	stats->ipackets = own.rx_packets;
 	stats->opackets = own.tx_packets;
 	stats->ierrors = own.rx_bad + own.rx_oversize;
@@ -185,8 +195,30 @@ void port_stats(const struct port *port, struct rte_eth_stats *stats)
 	stats->rx_nombuf = own.rx_nombuf;
 }
 
+static void virtio_stats(struct virtio_port *port, struct rte_eth_stats *stats)
+{
+	struct virtio_port_stats own = virtio_port_stats(port);
+
+	stats->ipackets = own.rx_packets;
+	stats->opackets = own.tx_packets;
+	stats->ierrors = own.rx_empty;
+	stats->oerrors = own.tx_too_long + own.tx_lost;
+	stats->rx_nombuf = own.rx_nombuf;
+}
+
+void port_stats(const struct port *port, struct rte_eth_stats *stats)
+{
+	*stats = (struct rte_eth_stats){0};
+	if (port->vhost)
+		vhost_stats(port->vhost, stats);
+	else if (port->virtio)
+		virtio_stats(port->virtio, stats);
+	else
+		rte_eth_stats_get(port->port_id, stats);
+}
+
 void port_reclaim(const struct port *port)
 {
-	if (port->vhost == NULL)
+	if (!port_in_place(port))
 		rte_eth_tx_done_cleanup(port->port_id, 0, 0);
 }

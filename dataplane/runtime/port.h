@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A port has queue pairs and one of these behind it: a started ethdev (virtio-user driver, DPDK's
-// vhost-user device, any DPDK device), or a vhost-user device of our own (vring/vhost_port.h). Opened and
-// closed on the control thread; rx/tx by the worker that owns the task using it.
+// A port has queue pairs and one of these behind it: a started ethdev (DPDK's virtio-user driver, its
+// vhost-user device, any DPDK device), a vhost-user device of our own (vring/vhost_port.h), or a virtio
+// driver of our own (virtio/virtio_port.h). Opened and closed on the control thread; rx/tx by the worker that
+// owns the task using it.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -9,12 +10,14 @@
 
 #include "config.h"
 #include "vhost_port.h"
+#include "virtio_port.h"
 
 struct port {
-	struct vhost_port *vhost; // or NULL: an ethdev
-	uint16_t port_id;         // of the ethdev, or RTE_MAX_ETHPORTS
+	struct vhost_port *vhost;   // or NULL
+	struct virtio_port *virtio; // or NULL: both are, of an ethdev
+	uint16_t port_id;           // of the ethdev, or RTE_MAX_ETHPORTS
 	struct config_port config;
-	char device[CONFIG_DEVICE_MAX]; // ethdev name, as DPDK knows it; "vring" without one
+	char device[CONFIG_DEVICE_MAX]; // ethdev name, as DPDK knows it; "vring" or "virtio" without one
 	struct rte_ether_addr mac;      // without an ethdev
 	struct rte_mempool *rx_pool;    // shared by all ports of the process; not owned
 	struct rte_eth_stats baseline;  // counters at the last clear
@@ -29,6 +32,8 @@ static inline uint16_t port_receive(const struct port *port, uint16_t queue, str
 {
 	if (port->vhost)
 		return vhost_port_receive(port->vhost, queue, pkts, n);
+	if (port->virtio)
+		return virtio_port_receive(port->virtio, queue, pkts, n);
 	return rte_eth_rx_burst(port->port_id, queue, pkts, n);
 }
 
@@ -37,6 +42,8 @@ static inline uint16_t port_send(const struct port *port, uint16_t queue, struct
 {
 	if (port->vhost)
 		return vhost_port_send(port->vhost, queue, pkts, n);
+	if (port->virtio)
+		return virtio_port_send(port->virtio, queue, pkts, n);
 	return rte_eth_tx_burst(port->port_id, queue, pkts, n);
 }
 
@@ -56,26 +63,31 @@ static inline uint16_t port_send_drop(const struct port *port, uint16_t queue, s
 
 static inline bool port_in_place(const struct port *port)
 {
-	return port->vhost;
+	return port->vhost || port->virtio;
 }
 
 // Whether the task may change the frames that the port lends: they are in our memory, not a guest's.
 static inline bool port_view_writable(const struct port *port)
 {
-	return false;
+	return port->virtio;
 }
 
 // Lend up to n (at most RING_BATCH_MAX) frames that have arrived. Returns view->count; if it is not 0, the
 // same poll must end with port_release().
 static inline unsigned port_peek(const struct port *port, uint16_t queue, struct view *view, unsigned n)
 {
+	if (port->virtio)
+		return virtio_port_peek(port->virtio, queue, view, n);
 	return vhost_port_peek(port->vhost, queue, view, n);
 }
 
 // Give all of a view back, whatever the task left in it.
 static inline void port_release(const struct port *port, uint16_t queue, struct view *view)
 {
-	vhost_port_release(port->vhost, queue, view);
+	if (port->virtio)
+		virtio_port_release(port->virtio, queue, view);
+	else
+		vhost_port_release(port->vhost, queue, view);
 }
 
 // Copy n (at most RING_BATCH_MAX) frames out of the port, in order. Returns how many it took: a frame that
@@ -83,6 +95,8 @@ static inline void port_release(const struct port *port, uint16_t queue, struct 
 static inline unsigned port_deliver(const struct port *port, uint16_t queue, const struct frame *frames,
                                     unsigned n)
 {
+	if (port->virtio)
+		return virtio_port_deliver(port->virtio, queue, frames, n);
 	return vhost_port_deliver(port->vhost, queue, frames, n);
 }
 
@@ -90,20 +104,21 @@ static inline unsigned port_deliver(const struct port *port, uint16_t queue, con
 // on this queue: what it wrote behind a frame's head is still there the next time round.
 static inline bool port_lends_room(const struct port *port)
 {
-	return false;
+	return port->virtio;
 }
 
 // Lend up to n (at most RING_BATCH_MAX) empty buffers: frames[i].at says where, frames[i].length how much
 // room. Returns how many. Nothing needs to be given back: what is not published is lent again.
 static inline unsigned port_reserve(const struct port *port, uint16_t queue, struct frame *frames, unsigned n)
 {
-	return 0;
+	return virtio_port_reserve(port->virtio, queue, frames, n);
 }
 
 // Send the first n of the reserved buffers, frames[i].length bytes of each.
 static inline void port_publish(const struct port *port, uint16_t queue, const struct frame *frames,
                                 unsigned n)
 {
+	virtio_port_publish(port->virtio, queue, frames, n);
 }
 
 // Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are ours,
@@ -111,6 +126,8 @@ static inline void port_publish(const struct port *port, uint16_t queue, const s
 static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
                                  struct view *view)
 {
+	if (from->virtio && to->virtio)
+		return virtio_port_pass(from->virtio, to->virtio, queue, view);
 	return port_deliver(to, queue, view->frames, view->count);
 }
 

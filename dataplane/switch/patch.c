@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patch: the least a switch can do, a cross-connect of two ports. Frames are not looked at.
 //
-// Between two guests of our own back end they go from ring to ring, without mbufs (vring/hop.h); the counters
-// and what is dropped are the same either way. A patch with a fault has mbufs always.
+// Between two ports with rings of our own they go from ring to ring, without mbufs: from guest to guest
+// (vring/hop.h), or in place (port.h). The counters and what is dropped are the same either way. A patch with
+// a fault has mbufs always.
 //
 // With a fault it drops every n-th of the frames that it receives on either port, counted from the task's
 // start, for tests of what finds losses. Clearing counters leaves that count alone: over any number of trials
@@ -26,13 +27,15 @@ struct patch {
 	uint64_t faults;
 };
 
-static const struct task_ops patch_hop_ops, patch_faulty_ops;
+static const struct task_ops patch_hop_ops, patch_pass_ops, patch_faulty_ops;
 
 static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
 {
 	if (config->fault.drop_one_in)
 		return &patch_faulty_ops;
-	return ports[0]->vhost && ports[1]->vhost ? &patch_hop_ops : &patch_ops;
+	if (!port_in_place(ports[0]) || !port_in_place(ports[1]))
+		return &patch_ops;
+	return ports[0]->vhost && ports[1]->vhost ? &patch_hop_ops : &patch_pass_ops;
 }
 
 static int patch_create(const struct config_task *config, struct port *const *ports, struct task **out)
@@ -111,6 +114,29 @@ static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 	return hop_over(p, 0, 1) + hop_over(p, 1, 0);
 }
 
+static inline unsigned pass_over(struct patch *p, unsigned in, unsigned out)
+{
+	struct task *task = &p->task;
+	struct view view;
+	unsigned n = port_peek(task->ports[in], task->queue, &view, p->burst), passed;
+
+	if (n == 0)
+		return 0;
+	passed = port_pass(task->ports[in], task->ports[out], task->queue, &view);
+	port_release(task->ports[in], task->queue, &view);
+	task->counters.rx_packets += n;
+	task->counters.tx_packets += passed;
+	task->counters.drop_tx_full[out] += n - passed;
+	return n;
+}
+
+static unsigned patch_pass_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+
+	return pass_over(p, 0, 1) + pass_over(p, 1, 0);
+}
+
 static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
@@ -130,7 +156,7 @@ static void patch_faulty_report(const struct task *task, json_t *object)
 	json_object_set_new(json_object_get(object, "drops"), "fault", json_integer((json_int_t)p->faults));
 }
 
-// What the three kinds of patch have in common: all but how they are polled.
+// What all kinds of patch have in common: all but how they are polled.
 #define PATCH_OPS                                                                                            \
 	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .faults = true,    \
 	.create = patch_create, .destroy = patch_destroy
@@ -138,6 +164,8 @@ static void patch_faulty_report(const struct task *task, json_t *object)
 const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
 
 static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll};
+
+static const struct task_ops patch_pass_ops = {PATCH_OPS, .poll = patch_pass_poll};
 
 static const struct task_ops patch_faulty_ops = {
         PATCH_OPS,

@@ -87,9 +87,8 @@ uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_
 	return (uint16_t)count;
 }
 
-// Describe frames in mbufs. Returns how many: all, unless they have more segments than there are pieces.
-static inline unsigned describe(struct rte_mbuf **pkts, unsigned n, struct frame *frames,
-                                struct ring_piece pieces[static RING_PIECES_MAX])
+unsigned frames_describe(struct rte_mbuf **pkts, unsigned n, struct frame *frames,
+                         struct ring_piece pieces[static RING_PIECES_MAX])
 {
 	unsigned used = 0;
 
@@ -110,7 +109,8 @@ uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64
 	uint16_t sent = 0;
 
 	while (sent < n) {
-		unsigned count = describe(&pkts[sent], RTE_MIN(n - sent, RING_BATCH_MAX), frames, pieces);
+		unsigned count =
+		        frames_describe(&pkts[sent], RTE_MIN(n - sent, RING_BATCH_MAX), frames, pieces);
 		unsigned taken = deliver(to, frames, count, too_long);
 
 		if (taken)

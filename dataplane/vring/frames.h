@@ -16,3 +16,7 @@ uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_
 // Copy up to n frames into a guest's receive ring, in order, and free them. Returns how many the ring took;
 // the caller keeps the others. *too_long: as deliver().
 uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64_t *too_long);
+
+// Describe n frames in mbufs. Returns how many: all, unless they have more segments than there are pieces.
+unsigned frames_describe(struct rte_mbuf **pkts, unsigned n, struct frame *frames,
+                         struct ring_piece pieces[static RING_PIECES_MAX]);

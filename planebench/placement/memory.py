@@ -22,6 +22,8 @@ TESTER_POOLS = 5
 """All ports receive into one pool; each generator sends from its own: two, and two more that were just replaced."""
 GENERATOR_MBUFS = 1024
 """What a generator's pool holds beside two rings."""
+BUFFER_OVERHEAD_BYTES = 128
+"""Of a buffer of planed's virtio driver, beside the room of an mbuf: its header's line, and rounding up."""
 EAL_MB = 64
 """DPDK itself: memzones, port tables, rings."""
 MIN_MB = 128
@@ -44,10 +46,13 @@ def memory(*, ports: int, ring_size: int, max_frame_bytes: int, hugepages: bool,
     ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
     buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
     one, the count that wastes no memory in a DPDK mempool. A pool that ran dry would look like loss in the switch.
+    Any port may be planed's own virtio driver, whose rings have buffers of their own.
     """
     wanted = 2 * ring_size * ports + CACHED_MBUFS
     mbuf_count = (1 << wanted.bit_length()) - 1
     data_bytes = STANDARD_DATA_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_DATA_BYTES
     mbufs = mbuf_count + (pools - 1) * (2 * ring_size + GENERATOR_MBUFS)
-    size_mb = max(MIN_MB, EAL_MB + -(-mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) // 2**20))
+    buffers = 2 * ring_size * ports
+    used_bytes = mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) + buffers * (data_bytes + BUFFER_OVERHEAD_BYTES)
+    size_mb = max(MIN_MB, EAL_MB + -(-used_bytes // 2**20))
     return {"hugepages": hugepages, "size_mb": size_mb, "mbuf_count": mbuf_count, "mbuf_data_bytes": data_bytes}

@@ -40,7 +40,7 @@ class PlanedAdapter:
     ``drop_one_in``: every so manieth frame that a patch task receives is dropped and counted as ``fault``: a switch
     with a known loss, for what is to find it. None: no fault.
 
-    ``backend``: whose data path its vhost-user ports have, DPDK's vhost library's or our own. None: planed's default.
+    ``backend``: whose data path its vhost-user and virtio-user ports have, DPDK's or our own. None: planed's default.
     """
 
     name = "planed"
@@ -215,7 +215,7 @@ def _port(port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict
     if port.kind == "af_packet":
         device = f"net_af_packet_{port.name},{common.af_packet_devargs(port, request)}"
         return {**document, "kind": "ethdev", "device": device}
-    if port.kind == "vhost-user" and backend is not None:
+    if backend is not None:
         document["backend"] = backend
     return {**document, "path": str(common.socket_path(port))}
 

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "virtio_port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <rte_malloc.h>
+#include <rte_memcpy.h>
+
+#include "buffers.h"
+#include "frames.h"
+#include "log.h"
+#include "virtio_session.h"
+
+enum { IDLE_POLLS = 1024 }; // between two looks for a device that sleeps
+
+// --- Opening and closing ---------------------------------------------------------------------------------
+
+static int rings_init(struct virtio_port *port)
+{
+	unsigned count = 2u * port->pairs;
+	size_t bytes = driver_ring_bytes(port->ring_size);
+
+	port->rings = rte_zmalloc("virtio rings", count * bytes, DRIVER_LINE);
+	port->pieces = aligned_alloc(DRIVER_LINE, count * port->ring_size * sizeof(*port->pieces));
+	port->queues = aligned_alloc(DRIVER_LINE, count * sizeof(*port->queues));
+	if (port->rings == NULL || port->pieces == NULL || port->queues == NULL)
+		return -ENOMEM;
+	memset(port->queues, 0, count * sizeof(*port->queues));
+	for (unsigned i = 0; i < count; i++) {
+		struct virtio_queue *queue = &port->queues[i];
+
+		driver_ring_init(&queue->ring, i % 2 == 0, port->ring_size, port->room,
+		                 (uint8_t *)port->rings + i * bytes, &port->pieces[i * port->ring_size]);
+		queue->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		queue->call_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	}
+	return port->queues[count - 1].call_fd < 0 ? -EMFILE : 0;
+}
+
+static void rings_free(struct virtio_port *port)
+{
+	for (unsigned i = 0; port->queues && i < 2u * port->pairs; i++) {
+		close(port->queues[i].kick_fd);
+		close(port->queues[i].call_fd);
+	}
+	free(port->queues);
+	free(port->pieces);
+	rte_free(port->rings);
+}
+
+static int begin(struct virtio_port *port)
+{
+	unsigned count = 2u * port->pairs * port->ring_size;
+	int rc = buffers_take(port->pieces, count, port->room);
+
+	if (rc) {
+		LOG_ERROR("port %s: no memory for %u buffers of %u bytes: %s; raise memory.size_mb",
+		          port->name, count, port->room, strerror(-rc));
+		return rc;
+	}
+	rc = virtio_session_begin(port);
+	if (rc)
+		buffers_give_back(port->pieces, count);
+	return rc;
+}
+
+int virtio_port_open(const char *name, const char *path, uint16_t ring_size, uint16_t pairs,
+                     struct rte_mempool *pool, struct virtio_port **out)
+{
+	struct virtio_port *port;
+	int rc = gate_prepare();
+
+	if (rc) {
+		LOG_ERROR("port %s: membarrier(2): %s; use \"backend\": \"dpdk\"", name, strerror(-rc));
+		return rc;
+	}
+	port = calloc(1, sizeof(*port));
+	if (port == NULL)
+		return -ENOMEM;
+	snprintf(port->name, sizeof(port->name), "%s", name);
+	snprintf(port->path, sizeof(port->path), "%s", path);
+	port->pool = pool;
+	port->pairs = pairs;
+	port->ring_size = ring_size;
+	port->room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+	rc = rings_init(port);
+	if (rc)
+		LOG_ERROR("port %s: no rings: %s; raise memory.size_mb", name, strerror(-rc));
+	else
+		rc = begin(port);
+	if (rc) {
+		rings_free(port);
+		free(port);
+		return rc;
+	}
+	*out = port;
+	return 0;
+}
+
+void virtio_port_close(struct virtio_port *port)
+{
+	if (port == NULL)
+		return;
+	virtio_session_end(port);
+	buffers_give_back(port->pieces, 2u * port->pairs * port->ring_size);
+	rings_free(port);
+	free(port);
+}
+
+// --- Data path -------------------------------------------------------------------------------------------
+
+static inline struct virtio_queue *source_queue(struct virtio_port *port, uint16_t index)
+{
+	return &port->queues[2 * index];
+}
+
+static inline struct virtio_queue *sink_queue(struct virtio_port *port, uint16_t index)
+{
+	return &port->queues[2 * index + 1];
+}
+
+static __attribute__((noinline)) void kick(const struct virtio_queue *queue)
+{
+	eventfd_write(queue->kick_fd, 1);
+}
+
+// Into the gate; and kick for what the last use made available.
+static inline bool enter(struct virtio_queue *queue)
+{
+	if (unlikely(!gate_enter(&queue->gate)))
+		return false;
+	if (driver_ring_wants_kick(&queue->ring))
+		kick(queue);
+	return true;
+}
+
+static inline void leave(struct virtio_queue *queue)
+{
+	if (unlikely(queue->ring.fault != DRIVER_OK))
+		atomic_store_explicit(&queue->fault, queue->ring.fault, memory_order_relaxed);
+	gate_leave(&queue->gate);
+}
+
+// A device that went to sleep just when we looked whether it would: both rings of the pair, since nobody may
+// send for long. Behind the gate of the receive ring, and the other's stays where it is while the port lives.
+static __attribute__((noinline)) void wake_sleeper(struct virtio_port *port, uint16_t index)
+{
+	if (driver_ring_stalled(&source_queue(port, index)->ring))
+		kick(source_queue(port, index));
+	if (driver_ring_stalled(&sink_queue(port, index)->ring))
+		kick(sink_queue(port, index));
+}
+
+// Nothing has come, or what came was empty.
+static void peek_nothing(struct virtio_port *port, uint16_t index, unsigned empty)
+{
+	struct virtio_queue *queue = source_queue(port, index);
+
+	if (empty) {
+		queue->empty += empty;
+		driver_ring_release(&queue->ring, empty);
+	} else if (++queue->idle_polls % IDLE_POLLS == 0) {
+		wake_sleeper(port, index);
+	}
+	leave(queue);
+}
+
+// Returns how many frames are in the view; if any, the gate is still ours.
+static inline unsigned peek(struct virtio_port *port, uint16_t index, struct view *view, unsigned n,
+                            unsigned *empty)
+{
+	struct virtio_queue *queue = source_queue(port, index);
+
+	view->count = *empty = 0;
+	if (!enter(queue))
+		return 0;
+	view->batch.count = driver_ring_peek(&queue->ring, n, view->frames, &view->count, empty);
+	if (view->count == 0)
+		peek_nothing(port, index, *empty);
+	return view->count;
+}
+
+unsigned virtio_port_peek(struct virtio_port *port, uint16_t index, struct view *view, unsigned n)
+{
+	struct virtio_queue *queue = source_queue(port, index);
+	unsigned empty;
+
+	if (peek(port, index, view, n, &empty) == 0)
+		return 0;
+	queue->packets += view->count;
+	queue->empty += empty;
+	return view->count;
+}
+
+void virtio_port_release(struct virtio_port *port, uint16_t index, struct view *view)
+{
+	struct virtio_queue *queue = source_queue(port, index);
+
+	driver_ring_release(&queue->ring, view->batch.count);
+	leave(queue);
+}
+
+uint16_t virtio_port_receive(struct virtio_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct virtio_queue *queue = source_queue(port, index);
+	struct view view;
+	unsigned empty;
+
+	if (peek(port, index, &view, n, &empty) == 0)
+		return 0;
+	if (unlikely(rte_pktmbuf_alloc_bulk(port->pool, pkts, view.count) != 0)) {
+		queue->no_mbuf += view.count; // they stay in the ring and are tried again
+		leave(queue);
+		return 0;
+	}
+	for (unsigned i = 0; i < view.count; i++) {
+		const struct frame *frame = &view.frames[i];
+
+		rte_memcpy(rte_pktmbuf_mtod(pkts[i], void *), frame->at.piece->data, frame->length);
+		pkts[i]->data_len = (uint16_t)frame->length;
+		pkts[i]->pkt_len = frame->length;
+	}
+	queue->packets += view.count;
+	queue->empty += empty;
+	virtio_port_release(port, index, &view);
+	return (uint16_t)view.count;
+}
+
+unsigned virtio_port_deliver(struct virtio_port *port, uint16_t index, const struct frame *frames, unsigned n)
+{
+	struct virtio_queue *queue = sink_queue(port, index);
+	uint64_t too_long = 0;
+	unsigned taken;
+
+	if (!enter(queue))
+		return 0;
+	taken = driver_ring_deliver(&queue->ring, frames, n, &too_long);
+	queue->packets += taken - too_long;
+	queue->too_long += too_long;
+	leave(queue);
+	return taken;
+}
+
+uint16_t virtio_port_send(struct virtio_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct ring_piece pieces[RING_PIECES_MAX];
+	struct frame frames[RING_BATCH_MAX];
+	uint16_t sent = 0;
+
+	while (sent < n) {
+		unsigned count =
+		        frames_describe(&pkts[sent], RTE_MIN(n - sent, RING_BATCH_MAX), frames, pieces);
+		unsigned taken = virtio_port_deliver(port, index, frames, count);
+
+		if (taken)
+			rte_pktmbuf_free_bulk(&pkts[sent], taken);
+		sent += (uint16_t)taken;
+		if (taken < count || count == 0)
+			break;
+	}
+	return sent;
+}
+
+unsigned virtio_port_reserve(struct virtio_port *port, uint16_t index, struct frame *frames, unsigned n)
+{
+	struct virtio_queue *queue = sink_queue(port, index);
+
+	if (!enter(queue))
+		return 0;
+	n = driver_ring_reserve(&queue->ring, frames, n);
+	leave(queue);
+	return n;
+}
+
+// The rings may have begun afresh since these were lent: then they are not the next ones. If they are by
+// chance, they are the right ones.
+static inline bool still_lent(const struct driver_ring *ring, const struct frame *frames)
+{
+	return frames[0].at.piece == &ring->pieces[ring->head & (ring->size - 1u)];
+}
+
+void virtio_port_publish(struct virtio_port *port, uint16_t index, const struct frame *frames, unsigned n)
+{
+	struct virtio_queue *queue = sink_queue(port, index);
+
+	if (n == 0)
+		return;
+	if (unlikely(!gate_enter(&queue->gate))) {
+		queue->lost += n;
+		return;
+	}
+	if (likely(still_lent(&queue->ring, frames))) {
+		driver_ring_publish(&queue->ring, frames, n);
+		queue->packets += n;
+	} else {
+		queue->lost += n;
+	}
+	leave(queue);
+}
+
+// Buffers may go from one to the other: of one size, and both devices know both.
+static inline bool exchangeable(struct virtio_port *a, struct virtio_port *b)
+{
+	return a->room == b->room && atomic_load_explicit(&a->memory, memory_order_relaxed) ==
+	                                     atomic_load_explicit(&b->memory, memory_order_relaxed);
+}
+
+unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint16_t index,
+                          const struct view *view)
+{
+	struct virtio_queue *sink = sink_queue(to, index);
+	unsigned taken;
+
+	if (!enter(sink))
+		return 0;
+	if (likely(exchangeable(from, to))) {
+		taken = driver_ring_pass(&source_queue(from, index)->ring, &sink->ring, view->frames,
+		                         view->count);
+		sink->packets += taken;
+		leave(sink);
+		return taken;
+	}
+	leave(sink);
+	return virtio_port_deliver(to, index, view->frames, view->count);
+}
+
+// --- What is seen of it ----------------------------------------------------------------------------------
+
+bool virtio_port_link_up(struct virtio_port *port)
+{
+	bool up = atomic_load(&port->link_up);
+
+	virtio_session_say_faults(port);
+	for (unsigned i = 0; i < 2u * port->pairs; i++)
+		up = up && atomic_load(&port->queues[i].fault) == DRIVER_OK;
+	return up;
+}
+
+struct virtio_port_stats virtio_port_stats(struct virtio_port *port)
+{
+	struct virtio_port_stats stats = {0};
+
+	virtio_session_say_faults(port);
+	for (uint16_t i = 0; i < port->pairs; i++) {
+		const struct virtio_queue *rx = source_queue(port, i), *tx = sink_queue(port, i);
+
+		stats.rx_packets += rx->packets;
+		stats.rx_empty += rx->empty;
+		stats.rx_nombuf += rx->no_mbuf;
+		stats.tx_packets += tx->packets;
+		stats.tx_too_long += tx->too_long;
+		stats.tx_lost += tx->lost;
+	}
+	stats.broken = atomic_load(&port->broken);
+	return stats;
+}
