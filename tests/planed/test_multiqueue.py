@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from planed_rig import (
     document,
     ethdev,
     load,
+    planed_binary,
     stream,
     task,
     until,
@@ -368,6 +370,12 @@ def test_queues_are_refused_by_what_has_fewer(planed: Planed, other: Planed) -> 
     with pytest.raises(RpcError, match="port v cannot be opened"):
         other.apply([{"name": "v", "kind": "virtio-user", "path": path, "queues": 4}])
     assert "port v: device net_virtio_user_v has 1 queue, queues is 4" in other.process.log_tail()
+
+
+def test_the_example_is_valid() -> None:
+    example = Path(__file__).parents[2] / "docs/examples/two-workers.json"
+    done = subprocess.run([planed_binary(), "--check", example], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_device_of_dpdk_with_queues(planed: Planed) -> None:
