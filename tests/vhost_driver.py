@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The driver's end of a vhost-user socket, by hand: enough to set up two split rings, and to lie in them."""
+"""The driver's end of a vhost-user socket, by hand: enough to set up pairs of split rings, and to lie in them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from pathlib import Path
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
 SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE = 8, 9, 10
 SET_VRING_KICK, SET_VRING_CALL = 12, 13
+GET_PROTOCOL_FEATURES, GET_QUEUE_NUM = 15, 17
 VERSION, NEED_REPLY = 1, 8
 VERSION_1 = 1 << 32
+MQ = 1 << 22
+PROTOCOL_MQ = 1 << 0
 RECEIVEQ, TRANSMITQ = 0, 1
 RING_SIZE = 16
 MEMORY_BYTES = 1 << 20
@@ -22,9 +25,12 @@ AVAIL, USED, RING_BYTES, BUFFERS = 0x1000, 0x2000, 0x4000, 0x10000
 
 
 class VhostDriver:
-    """A guest of one memory region with a receive and a transmit ring, both empty."""
+    """A guest of one memory region with pairs of a receive and a transmit ring, all empty. Two pairs at most.
 
-    def __init__(self, path: Path) -> None:
+    ``multiqueue``: whether it says that it has several pairs (VIRTIO_NET_F_MQ); unsaid, it sets them up all the same.
+    """
+
+    def __init__(self, path: Path, pairs: int = 1, *, multiqueue: bool = True) -> None:
         self._fds: list[int] = []
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(10)
@@ -34,9 +40,9 @@ class VhostDriver:
         self.memory = mmap.mmap(self._memfd, MEMORY_BYTES)
         self._send(SET_OWNER)
         self.features = self._ask(GET_FEATURES)
-        self._send(SET_FEATURES, struct.pack("<Q", VERSION_1))
+        self._send(SET_FEATURES, struct.pack("<Q", VERSION_1 | (MQ if pairs > 1 and multiqueue else 0)))
         self.share_memory(MEMORY_BYTES)
-        for queue in (RECEIVEQ, TRANSMITQ):
+        for queue in range(2 * pairs):
             self._set_up(queue)
 
     def __enter__(self) -> VhostDriver:
@@ -80,6 +86,19 @@ class VhostDriver:
         """How many buffers the device has ever given back."""
         (index,) = struct.unpack_from("<H", self.memory, queue * RING_BYTES + USED + 2)
         return int(index)
+
+    def queue_num(self) -> int:
+        """How many pairs the device says it has."""
+        return self._ask(GET_QUEUE_NUM)
+
+    def queue_num_with_a_file(self) -> None:
+        """The same question with a descriptor attached that nobody asked for: the device hangs up."""
+        self._send(GET_QUEUE_NUM, b"", self._memfd)
+        assert self._socket.recv(1) == b""
+
+    def protocol_features(self) -> int:
+        """What of the protocol the device offers."""
+        return self._ask(GET_PROTOCOL_FEATURES)
 
     def settle(self) -> None:
         """Wait until the device has handled every message that was sent."""

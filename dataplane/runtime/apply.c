@@ -39,7 +39,7 @@ struct task *planed_find_task(const struct planed *planed, const char *name)
 static bool same_port(const struct config_port *a, const struct config_port *b)
 {
 	return a->kind == b->kind && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
-	       a->ring_size == b->ring_size && a->backend == b->backend;
+	       a->ring_size == b->ring_size && a->queues == b->queues && a->backend == b->backend;
 }
 
 static int check_fixed(const struct config *old, const struct config *new, char *error)
@@ -63,7 +63,7 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 
 	if (port && !same_port(&port->config, config)) {
 		snprintf(error, CONFIG_ERROR_MAX,
-		         "port %s exists with another kind, backend, path, device or ring_size; "
+		         "port %s exists with another kind, backend, path, device, ring_size or queues; "
 		         "apply a document without it first",
 		         config->name);
 		return -EEXIST;

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config_check.h"
 #include "schema.h"
-#include "task.h"
 
 _Static_assert(CONFIG_ERROR_MAX == (int)SCHEMA_ERROR_MAX, "one buffer serves both");
 
-static const char *const port_kinds[] = {"vhost-user", "virtio-user", "ethdev", NULL};
+const char *const config_port_kinds[] = {"vhost-user", "virtio-user", "ethdev", NULL};
 static const char *const port_backends[] = {"dpdk", "vring", NULL};
 
 struct root {
@@ -48,11 +48,12 @@ static const struct field port_fields[] = {
         {.key = "kind",
          FIELD(FIELD_CHOICE, struct config_port, kind),
          .required = true,
-         .choices = port_kinds},
+         .choices = config_port_kinds},
         {.key = "backend", FIELD(FIELD_CHOICE, struct config_port, backend), .choices = port_backends},
         {.key = "path", FIELD(FIELD_STRING, struct config_port, path)},
         {.key = "device", FIELD(FIELD_STRING, struct config_port, device)},
         {.key = "ring_size", FIELD(FIELD_UINT, struct config_port, ring_size), .min = 16, .max = 32768},
+        {.key = "queues", FIELD(FIELD_UINT, struct config_port, queues), .min = 1, .max = CONFIG_QUEUES_MAX},
         {.key = "line_rate_bps",
          FIELD(FIELD_UINT, struct config_port, line_rate_bps),
          .min = 1e6,
@@ -78,6 +79,7 @@ static const struct field task_fields[] = {
          .min = 1,
          .max = CONFIG_TASK_PORTS_MAX,
          .count_offset = offsetof(struct config_task, port_count)},
+        {.key = "queue", FIELD(FIELD_UINT, struct config_task, queue), .max = CONFIG_QUEUES_MAX - 1},
         {.key = "burst", FIELD(FIELD_UINT, struct config_task, burst), .min = 1, .max = CONFIG_BURST_MAX},
         {.key = "stream", FIELD(FIELD_UINT, struct config_task, stream), .max = CONFIG_STREAMS - 1},
         {.key = "src_mac", FIELD(FIELD_MAC, struct config_task, src_mac)},
@@ -142,165 +144,6 @@ static int decode_parts(const json_t *document, struct config *config, char *err
 	return 0;
 }
 
-static int check_port(const struct config_port *port, char *error)
-{
-	const char *needs = port->kind == PORT_ETHDEV ? "device" : "path";
-	const char *other = port->kind == PORT_ETHDEV ? "path" : "device";
-	const char *has_needed = port->kind == PORT_ETHDEV ? port->device : port->path;
-	const char *has_other = port->kind == PORT_ETHDEV ? port->path : port->device;
-
-	if (*has_needed == '\0' || *has_other != '\0') {
-		snprintf(error, CONFIG_ERROR_MAX, "port %s: kind %s needs the key \"%s\" and not \"%s\"",
-		         port->name, port_kinds[port->kind], needs, other);
-		return -EINVAL;
-	}
-	if (port->kind == PORT_ETHDEV && port->backend != PORT_BACKEND_UNSET) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user or "
-		         "virtio-user",
-		         port->name, port_kinds[port->kind]);
-		return -EINVAL;
-	}
-	if ((port->ring_size & (port->ring_size - 1)) != 0) {
-		snprintf(error, CONFIG_ERROR_MAX, "port %s: ring_size %u is not a power of two", port->name,
-		         port->ring_size);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int find_port(const struct config *config, const char *name)
-{
-	for (unsigned i = 0; i < config->port_count; i++)
-		if (strcmp(config->ports[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
-// What the tasks before this one already do on each port.
-struct port_users {
-	const char *receiver, *sender;
-};
-
-static int claim(const char **user, const struct config_task *task, const char *port, const char *verb,
-                 char *error)
-{
-	if (*user && *user != task->name) {
-		snprintf(error, CONFIG_ERROR_MAX, "tasks %s and %s both %s on port %s: a queue has one user",
-		         *user, task->name, verb, port);
-		return -EINVAL;
-	}
-	*user = task->name;
-	return 0;
-}
-
-// A fault that is asked for and never comes would be believed.
-static int check_fault(const struct config *config, const struct config_task *task,
-                       const struct task_ops *ops, char *error)
-{
-	if (task->fault.drop_one_in == 0 || ops->faults)
-		return 0;
-	snprintf(error, CONFIG_ERROR_MAX,
-	         "tasks[%td].fault: kind %s takes no fault; leave it out, or use kind patch",
-	         task - config->tasks, task->kind);
-	return -EINVAL;
-}
-
-static int check_task(const struct config *config, const struct config_task *task, struct port_users *users,
-                      char *error)
-{
-	const struct task_ops *ops = task_ops_find(task->kind);
-
-	if (ops == NULL) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch",
-		         task->name, task->kind);
-		return -EINVAL;
-	}
-	if (task->port_count < ops->ports_min || task->port_count > ops->ports_max) {
-		snprintf(error, CONFIG_ERROR_MAX, "task %s: kind %s takes %u to %u ports, not %u", task->name,
-		         task->kind, ops->ports_min, ops->ports_max, task->port_count);
-		return -EINVAL;
-	}
-	if (check_fault(config, task, ops, error))
-		return -EINVAL;
-	for (unsigned i = 0; i < task->port_count; i++) {
-		int port = find_port(config, task->ports[i]);
-
-		if (port < 0) {
-			snprintf(error, CONFIG_ERROR_MAX, "task %s: there is no port \"%s\" in ports",
-			         task->name, task->ports[i]);
-			return -EINVAL;
-		}
-		if ((ops->receives && claim(&users[port].receiver, task, task->ports[i], "receive", error)) ||
-		    (ops->sends && claim(&users[port].sender, task, task->ports[i], "send", error)))
-			return -EINVAL;
-	}
-	return 0;
-}
-
-static int check_workers(const struct config *config, char *error)
-{
-	unsigned users[CONFIG_TASKS_MAX] = {0};
-
-	for (unsigned w = 0; w < config->worker_count; w++)
-		for (unsigned t = 0; t < config->workers[w].task_count; t++) {
-			const char *name = config->workers[w].tasks[t];
-			unsigned i = 0;
-
-			while (i < config->task_count && strcmp(config->tasks[i].name, name) != 0)
-				i++;
-			if (i == config->task_count) {
-				snprintf(error, CONFIG_ERROR_MAX,
-				         "worker %s: there is no task \"%s\" in tasks",
-				         config->workers[w].name, name);
-				return -EINVAL;
-			}
-			users[i]++;
-		}
-	for (unsigned i = 0; i < config->task_count; i++)
-		if (users[i] != 1) {
-			snprintf(error, CONFIG_ERROR_MAX,
-			         "task %s: %u workers poll it; name it in exactly one", config->tasks[i].name,
-			         users[i]);
-			return -EINVAL;
-		}
-	return 0;
-}
-
-static int check_unique(const char *what, const char *names, size_t stride, unsigned count, char *error)
-{
-	for (unsigned i = 0; i < count; i++)
-		for (unsigned j = 0; j < i; j++)
-			if (strcmp(names + i * stride, names + j * stride) == 0) {
-				snprintf(error, CONFIG_ERROR_MAX,
-				         "two %s are called \"%s\"; names must differ", what,
-				         names + i * stride);
-				return -EINVAL;
-			}
-	return 0;
-}
-
-static int check(const struct config *config, char *error)
-{
-	struct port_users users[CONFIG_PORTS_MAX] = {0};
-
-	if (check_unique("ports", config->ports[0].name, sizeof(config->ports[0]), config->port_count,
-	                 error) ||
-	    check_unique("tasks", config->tasks[0].name, sizeof(config->tasks[0]), config->task_count,
-	                 error) ||
-	    check_unique("workers", config->workers[0].name, sizeof(config->workers[0]), config->worker_count,
-	                 error))
-		return -EINVAL;
-	for (unsigned i = 0; i < config->port_count; i++)
-		if (check_port(&config->ports[i], error))
-			return -EINVAL;
-	for (unsigned i = 0; i < config->task_count; i++)
-		if (check_task(config, &config->tasks[i], users, error))
-			return -EINVAL;
-	return check_workers(config, error);
-}
-
 static int decode(const json_t *document, struct config *config, char *error)
 {
 	struct root root = {.nice = CONFIG_NICE_UNSET};
@@ -318,10 +161,11 @@ static int decode(const json_t *document, struct config *config, char *error)
 	config->memory = (struct config_memory){.size_mb = 256, .mbuf_count = 16383, .mbuf_data_bytes = 2176};
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++) {
 		config->ports[i].ring_size = 256;
+		config->ports[i].queues = 1;
 		config->ports[i].line_rate_bps = 10000000000;
 		config->ports[i].backend = PORT_BACKEND_UNSET;
 	}
-	if (decode_parts(document, config, error) || check(config, error))
+	if (decode_parts(document, config, error) || config_check(config, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < config->port_count; i++)
 		if (config->ports[i].backend == PORT_BACKEND_UNSET)

@@ -20,6 +20,7 @@ enum {
 	CONFIG_BURST_MAX = 64,
 	CONFIG_ERROR_MAX = 256,
 	CONFIG_STREAMS = 8,
+	CONFIG_QUEUES_MAX = 16, // queue pairs of a port
 };
 
 enum config_port_kind { PORT_VHOST_USER, PORT_VIRTIO_USER, PORT_ETHDEV };
@@ -33,6 +34,7 @@ struct config_port {
 	char path[CONFIG_PATH_MAX];       // vhost-user and virtio-user
 	char device[CONFIG_DEVICE_MAX];   // ethdev: devargs or PCI address
 	uint32_t ring_size;
+	uint32_t queues; // queue pairs
 	uint64_t line_rate_bps;
 };
 

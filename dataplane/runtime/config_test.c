@@ -12,9 +12,10 @@ static const char good[] =
         " 'memory': {'hugepages': true, 'size_mb': 512, 'mbuf_count': 4095, 'mbuf_data_bytes': 2176},"
         " 'ports': [{'name': 'n0', 'kind': 'vhost-user', 'path': '/run/n0.sock', 'ring_size': 512,"
         "            'backend': 'vring'},"
-        "           {'name': 'v0', 'kind': 'virtio-user', 'path': '/run/v0.sock'},"
-        "           {'name': 'e0', 'kind': 'ethdev', 'device': 'net_null0,size=64',"
+        "           {'name': 'v0', 'kind': 'virtio-user', 'path': '/run/v0.sock', 'queues': 16},"
+        "           {'name': 'e0', 'kind': 'ethdev', 'device': 'net_null0,size=64', 'queues': 2,"
         "            'line_rate_bps': 25000000000},"
+        "           {'name': 'f3', 'kind': 'ethdev', 'device': 'net_null3', 'queues': 2},"
         "           {'name': 'f1', 'kind': 'ethdev', 'device': 'net_null1'},"
         "           {'name': 'f2', 'kind': 'ethdev', 'device': 'net_null2'}],"
         " 'tasks': [{'name': 'gen', 'kind': 'generator', 'ports': ['n0'], 'stream': 7, 'burst': 64,"
@@ -22,9 +23,10 @@ static const char good[] =
         "           {'name': 'mon', 'kind': 'monitor', 'ports': ['n0']},"
         "           {'name': 'vnf', 'kind': 'l2fwd', 'ports': ['v0', 'e0'],"
         "            'peer_macs': ['02:00:00:00:00:01', '02:00:00:00:00:02']},"
+        "           {'name': 'also', 'kind': 'patch', 'ports': ['v0', 'f3'], 'queue': 1},"
         "           {'name': 'sw', 'kind': 'patch', 'ports': ['f1', 'f2'], 'fault': {'drop_one_in': 1000}}],"
         " 'workers': [{'name': 'w0', 'cpu': 0, 'tasks': ['mon', 'gen']},"
-        "             {'name': 'w1', 'cpu': 1023, 'tasks': ['vnf', 'sw']}]}";
+        "             {'name': 'w1', 'cpu': 1023, 'tasks': ['vnf', 'sw', 'also']}]}";
 
 // The good document with old replaced by new, in place of every ' a ".
 static json_t *document(const char *old, const char *new)
@@ -61,7 +63,7 @@ static void a_whole_document_decodes(void **state)
 	assert_string_equal(c->name, "tester");
 	assert_int_equal(c->nice, -5);
 	assert_true(c->memory.hugepages && c->memory.size_mb == 512 && c->memory.mbuf_count == 4095);
-	assert_true(c->port_count == 5 && c->task_count == 4 && c->worker_count == 2);
+	assert_true(c->port_count == 6 && c->task_count == 5 && c->worker_count == 2);
 	assert_int_equal(c->ports[0].kind, PORT_VHOST_USER);
 	assert_int_equal(c->ports[0].ring_size, 512);
 	assert_int_equal(c->ports[0].backend, PORT_BACKEND_VRING);
@@ -75,7 +77,9 @@ static void a_whole_document_decodes(void **state)
 	assert_int_equal(c->tasks[2].port_count, 2);
 	assert_int_equal(c->tasks[2].peer_macs[1][5], 2);
 	assert_int_equal(c->tasks[2].fault.drop_one_in, 0);
-	assert_int_equal(c->tasks[3].fault.drop_one_in, 1000);
+	assert_int_equal(c->tasks[4].fault.drop_one_in, 1000);
+	assert_true(c->ports[0].queues == 1 && c->ports[1].queues == 16);
+	assert_true(c->tasks[0].queue == 0 && c->tasks[3].queue == 1);
 	assert_int_equal(c->workers[1].cpu, 1023);
 	assert_string_equal(c->workers[0].tasks[0], "mon");
 	free(c);
@@ -96,6 +100,7 @@ static void a_small_document_gets_the_defaults(void **state)
 	assert_int_equal(c->memory.mbuf_data_bytes, 2176);
 	assert_int_equal(c->ports[0].ring_size, 256);
 	assert_int_equal(c->ports[0].backend, PORT_BACKEND_DEFAULT);
+	assert_int_equal(c->ports[0].queues, 1);
 	assert_int_equal(c->ports[0].line_rate_bps, 10000000000);
 	assert_true(c->task_count == 0 && c->worker_count == 0);
 	free(c);
@@ -119,9 +124,9 @@ static const struct {
         {"port kind", "'virtio-user'", "'virtio'", "expected one of vhost-user virtio-user ethdev"},
         {"a backend that is not one", "'backend': 'vring'", "'backend': 'ring'",
          "ports[0].backend: \"ring\" is not valid: expected one of dpdk vring"},
-        {"a backend where none is chosen", "'path': '/run/v0.sock'",
-         "'path': '/run/v0.sock', 'backend': 'dpdk'",
-         "port v0: kind virtio-user has no \"backend\"; leave it out, or use kind vhost-user"},
+        {"a backend where none is chosen", "'device': 'net_null0,size=64'",
+         "'device': 'net_null0,size=64', 'backend': 'dpdk'",
+         "port e0: kind ethdev has no \"backend\"; leave it out, or use kind vhost-user or virtio-user"},
         {"two ports of a name", "'name': 'v0'", "'name': 'n0'",
          "two ports are called \"n0\"; names must differ"},
         {"no path", "'path': '/run/v0.sock'", "'ring_size': 64",
@@ -143,6 +148,20 @@ static const struct {
          "tasks mon and vnf both receive on port n0"},
         {"two senders", "'kind': 'monitor', 'ports': ['n0']", "'kind': 'generator', 'ports': ['n0']",
          "tasks gen and mon both send on port n0"},
+        {"no queues", "'ring_size': 512", "'queues': 0",
+         "ports[0].queues: 0 is not valid: expected a whole number from 1 to 16"},
+        {"too many queues", "'ring_size': 512", "'queues': 17", "from 1 to 16"},
+        {"a queue of another type", "'stream': 7", "'queue': '0'", "tasks[0].queue: \"0\" is not valid"},
+        {"a queue beyond any", "'stream': 7", "'queue': 16",
+         "tasks[0].queue: 16 is not valid: expected a whole number from 0 to 15"},
+        {"a queue that the port has not", "'stream': 7", "'queue': 1",
+         "task gen: queue is 1, but port n0 has queues 0 to 0; raise \"queues\" of the port, or name another "
+         "queue"},
+        {"a queue that the second port has not", "'kind': 'l2fwd'", "'queue': 2, 'kind': 'l2fwd'",
+         "task vnf: queue is 2, but port e0 has queues 0 to 1"},
+        {"two receivers on a queue", "'kind': 'monitor', 'ports': ['n0']",
+         "'kind': 'patch', 'queue': 1, 'ports': ['v0', 'f3']",
+         "tasks mon and also both receive on port v0, queue 1: a queue has one user"},
         {"two tasks of a name", "'name': 'mon'", "'name': 'gen'", "two tasks are called \"gen\""},
         {"stream", "'stream': 7", "'stream': 8",
          "tasks[0].stream: 8 is not valid: expected a whole number from 0 to 7"},
@@ -150,26 +169,27 @@ static const struct {
         {"burst of nothing", "'burst': 64", "'burst': 0", "from 1 to 64"},
         {"peer_macs", "['02:00:00:00:00:01', '02:00:00:00:00:02']", "['02:00:00:00:00:01']",
          "one for each port"},
-        {"a fault of another type", "{'drop_one_in': 1000}", "1000", "tasks[3].fault: expected an object"},
-        {"no fault", "{'drop_one_in': 1000}", "null", "tasks[3].fault: expected an object"},
-        {"an empty fault", "{'drop_one_in': 1000}", "{}", "tasks[3].fault: key \"drop_one_in\" is missing"},
+        {"a fault of another type", "{'drop_one_in': 1000}", "1000", "tasks[4].fault: expected an object"},
+        {"no fault", "{'drop_one_in': 1000}", "null", "tasks[4].fault: expected an object"},
+        {"an empty fault", "{'drop_one_in': 1000}", "{}", "tasks[4].fault: key \"drop_one_in\" is missing"},
         {"unknown fault", "'drop_one_in'", "'drop_one_of'",
-         "tasks[3].fault: unknown key \"drop_one_of\"; valid keys: drop_one_in"},
+         "tasks[4].fault: unknown key \"drop_one_of\"; valid keys: drop_one_in"},
         {"a fault in no frame", "'drop_one_in': 1000", "'drop_one_in': 0",
-         "tasks[3].fault.drop_one_in: 0 is not valid: expected a whole number from 1 to 4294967295"},
+         "tasks[4].fault.drop_one_in: 0 is not valid: expected a whole number from 1 to 4294967295"},
         {"a fault beyond counting", "'drop_one_in': 1000", "'drop_one_in': 4294967296",
          "from 1 to 4294967295"},
         {"a fault before the first frame", "'drop_one_in': 1000", "'drop_one_in': -1",
-         "tasks[3].fault.drop_one_in: -1"},
-        {"half a fault", "'drop_one_in': 1000", "'drop_one_in': 0.5", "tasks[3].fault.drop_one_in: 0.5"},
+         "tasks[4].fault.drop_one_in: -1"},
+        {"half a fault", "'drop_one_in': 1000", "'drop_one_in': 0.5", "tasks[4].fault.drop_one_in: 0.5"},
         {"a fault in words", "'drop_one_in': 1000", "'drop_one_in': '1000'",
-         "tasks[3].fault.drop_one_in: \"1000\""},
+         "tasks[4].fault.drop_one_in: \"1000\""},
         {"a fault where none can be", "'stream': 7", "'fault': {'drop_one_in': 5}",
          "tasks[0].fault: kind generator takes no fault; leave it out, or use kind patch"},
-        {"a task nobody polls", "'tasks': ['vnf', 'sw']", "'tasks': ['sw']", "task vnf: 0 workers poll it"},
-        {"a task polled twice", "'tasks': ['vnf', 'sw']", "'tasks': ['vnf', 'sw', 'gen']",
+        {"a task nobody polls", "'tasks': ['vnf', 'sw', 'also']", "'tasks': ['sw', 'also']",
+         "task vnf: 0 workers poll it"},
+        {"a task polled twice", "'tasks': ['vnf', 'sw', 'also']", "'tasks': ['vnf', 'sw', 'also', 'gen']",
          "task gen: 2 workers poll it"},
-        {"a worker without its task", "'tasks': ['vnf', 'sw']", "'tasks': ['vnf', 'sw', 'x']",
+        {"a worker without its task", "'tasks': ['vnf', 'sw', 'also']", "'tasks': ['vnf', 'sw', 'also', 'x']",
          "worker w1: there is no task \"x\""},
         {"two workers of a name", "'name': 'w1'", "'name': 'w0'", "two workers are called \"w0\""},
         {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},

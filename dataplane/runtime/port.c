@@ -18,11 +18,12 @@ static void devargs(const struct config_port *config, char *out, size_t size)
 	switch (config->kind) {
 	case PORT_VHOST_USER: // "backend": "dpdk"; listens on path; the ring size is the driver's choice
 	                      // (virtio 1.2 s2.6)
-		snprintf(out, size, "net_vhost_%s,iface=%s,queues=1", config->name, config->path);
+		snprintf(out, size, "net_vhost_%s,iface=%s,queues=%u", config->name, config->path,
+		         config->queues);
 		break;
 	case PORT_VIRTIO_USER: // "backend": "dpdk"
-		snprintf(out, size, "net_virtio_user_%s,path=%s,queues=1,queue_size=%u", config->name,
-		         config->path, config->ring_size);
+		snprintf(out, size, "net_virtio_user_%s,path=%s,queues=%u,queue_size=%u", config->name,
+		         config->path, config->queues, config->ring_size);
 		break;
 	case PORT_ETHDEV:
 		snprintf(out, size, "%s", config->device);
@@ -65,31 +66,66 @@ static int frame_mtu(const struct port *port, const struct rte_eth_dev_info *inf
 	return (int)RTE_MIN(mtu, (uint32_t)info->max_mtu);
 }
 
+static int check_queues(const struct port *port, const struct rte_eth_dev_info *info)
+{
+	unsigned has = RTE_MIN(info->max_rx_queues, info->max_tx_queues);
+
+	if (port->config.queues <= has)
+		return 0;
+	LOG_ERROR("port %s: device %s has %u queue%s, queues is %u%s", port->config.name, port->device, has,
+	          has == 1 ? "" : "s", port->config.queues,
+	          port->config.kind == PORT_VIRTIO_USER ? "; has the other end as many?" : "");
+	return -EINVAL;
+}
+
+// Which flow comes to which queue is the device's choice: by addresses and ports where it can, a flow always
+// to the same one.
+static void spread_flows(const struct port *port, const struct rte_eth_dev_info *info,
+                         struct rte_eth_conf *conf)
+{
+	uint64_t hash = info->flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
+
+	if (port->config.queues == 1 || hash == 0)
+		return;
+	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+	conf->rx_adv_conf.rss_conf.rss_hf = hash;
+}
+
+static int set_up_queues(const struct port *port)
+{
+	uint16_t rx_ring = (uint16_t)port->config.ring_size, tx_ring = rx_ring;
+	unsigned socket = (unsigned)rte_eth_dev_socket_id(port->port_id);
+	int rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->port_id, &rx_ring, &tx_ring);
+
+	for (uint16_t i = 0; rc == 0 && i < port->config.queues; i++) {
+		rc = rte_eth_rx_queue_setup(port->port_id, i, rx_ring, socket, NULL, port->rx_pool);
+		if (rc == 0)
+			rc = rte_eth_tx_queue_setup(port->port_id, i, tx_ring, socket, NULL);
+	}
+	return rc;
+}
+
 static int configure(struct port *port)
 {
+	uint16_t queues = (uint16_t)port->config.queues;
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
-	uint16_t rx_ring = (uint16_t)port->config.ring_size, tx_ring = rx_ring;
 	const char *step = "read its properties";
 	int rc = rte_eth_dev_info_get(port->port_id, &info);
 
 	if (rc)
 		goto err;
+	rc = check_queues(port, &info);
+	if (rc)
+		return rc;
 	conf.rxmode.mtu = (uint32_t)frame_mtu(port, &info);
+	spread_flows(port, &info, &conf);
 	step = "configure it";
-	rc = rte_eth_dev_configure(port->port_id, 1, 1, &conf);
+	rc = rte_eth_dev_configure(port->port_id, queues, queues, &conf);
 	if (rc)
 		goto err;
-	step = "set ring_size";
-	rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->port_id, &rx_ring, &tx_ring);
-	if (rc)
-		goto err;
-	step = "set up its queues";
-	rc = rte_eth_rx_queue_setup(port->port_id, 0, rx_ring, (unsigned)rte_eth_dev_socket_id(port->port_id),
-	                            NULL, port->rx_pool);
-	if (rc == 0)
-		rc = rte_eth_tx_queue_setup(port->port_id, 0, tx_ring,
-		                            (unsigned)rte_eth_dev_socket_id(port->port_id), NULL);
+	step = "set up its queues with that ring_size";
+	rc = set_up_queues(port);
 	if (rc)
 		goto err;
 	step = "start it";
@@ -117,7 +153,7 @@ static int open_vring(struct port *port)
 
 	snprintf(port->device, sizeof(port->device), "vring");
 	port->mac = next_mac();
-	return vhost_port_open(config->name, config->path, port->rx_pool, &port->vhost);
+	return vhost_port_open(config, port->rx_pool, &port->vhost);
 }
 
 static int open_virtio(struct port *port)
@@ -126,8 +162,8 @@ static int open_virtio(struct port *port)
 
 	snprintf(port->device, sizeof(port->device), "virtio");
 	port->mac = next_mac();
-	return virtio_port_open(config->name, config->path, (uint16_t)config->ring_size, 1, port->rx_pool,
-	                        &port->virtio);
+	return virtio_port_open(config->name, config->path, (uint16_t)config->ring_size,
+	                        (uint16_t)config->queues, port->rx_pool, &port->virtio);
 }
 
 int port_open(struct port *port, const struct config_port *config, struct rte_mempool *rx_pool)
@@ -184,15 +220,24 @@ int port_mac(const struct port *port, struct rte_ether_addr *mac)
 	return 0;
 }
 
-static void vhost_stats(struct vhost_port *port, struct rte_eth_stats *stats)
+static void add_queue(struct rte_eth_stats *stats, uint16_t queue, const struct vhost_queue_stats *own)
 {
-	struct vhost_port_stats own = vhost_port_stats(port);
+	stats->ipackets += own->rx_packets;
+	stats->opackets += own->tx_packets;
+	stats->ierrors += own->rx_bad + own->rx_oversize;
+	stats->oerrors += own->tx_too_long;
+	stats->rx_nombuf += own->rx_nombuf;
+	stats->q_ipackets[queue] = own->rx_packets;
+	stats->q_opackets[queue] = own->tx_packets;
+}
+_Static_assert((int)CONFIG_QUEUES_MAX <= RTE_ETHDEV_QUEUE_STAT_CNTRS, "each queue has its counters");
 
-	stats->ipackets = own.rx_packets;
-	stats->opackets = own.tx_packets;
-	stats->ierrors = own.rx_bad + own.rx_oversize;
-	stats->oerrors = own.tx_too_long;
-	stats->rx_nombuf = own.rx_nombuf;
+static void vhost_stats(const struct port *port, struct rte_eth_stats *stats)
+{
+	struct vhost_port_stats own = vhost_port_stats(port->vhost);
+
+	for (uint16_t i = 0; i < port->config.queues; i++)
+		add_queue(stats, i, &own.queues[i]);
 }
 
 static void virtio_stats(struct virtio_port *port, struct rte_eth_stats *stats)
@@ -210,15 +255,29 @@ void port_stats(const struct port *port, struct rte_eth_stats *stats)
 {
 	*stats = (struct rte_eth_stats){0};
 	if (port->vhost)
-		vhost_stats(port->vhost, stats);
+		vhost_stats(port, stats);
 	else if (port->virtio)
 		virtio_stats(port->virtio, stats);
 	else
 		rte_eth_stats_get(port->port_id, stats);
 }
 
+void port_ring_stats(const struct port *port, struct port_ring_stats *stats)
+{
+	*stats = (struct port_ring_stats){0};
+	if (port->vhost) {
+		struct vhost_port_stats own = vhost_port_stats(port->vhost);
+
+		stats->broken_rings = own.broken;
+		for (uint16_t i = 0; i < port->config.queues; i++)
+			stats->tx_full[i] = own.queues[i].tx_full;
+	} else if (port->virtio) {
+		stats->broken_rings = virtio_port_stats(port->virtio).broken;
+	}
+}
+
 void port_reclaim(const struct port *port)
 {
-	if (!port_in_place(port))
-		rte_eth_tx_done_cleanup(port->port_id, 0, 0);
+	for (uint16_t i = 0; !port_in_place(port) && i < port->config.queues; i++)
+		rte_eth_tx_done_cleanup(port->port_id, i, 0);
 }

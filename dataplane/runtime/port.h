@@ -12,6 +12,12 @@
 #include "vhost_port.h"
 #include "virtio_port.h"
 
+// What is known of rings of our own; zeros with an ethdev.
+struct port_ring_stats {
+	uint64_t broken_rings;               // stopped, because the other end broke a rule
+	uint64_t tx_full[CONFIG_QUEUES_MAX]; // frames offered to the queue that it did not take
+};
+
 struct port {
 	struct vhost_port *vhost;   // or NULL
 	struct virtio_port *virtio; // or NULL: both are, of an ethdev
@@ -21,6 +27,7 @@ struct port {
 	struct rte_ether_addr mac;      // without an ethdev
 	struct rte_mempool *rx_pool;    // shared by all ports of the process; not owned
 	struct rte_eth_stats baseline;  // counters at the last clear
+	struct port_ring_stats ring_baseline;
 	bool hotplugged;
 };
 
@@ -141,8 +148,12 @@ bool port_link_up(const struct port *port);
 int port_mac(const struct port *port, struct rte_ether_addr *mac);
 
 // Counters since it was opened; no worker may use the port meanwhile. Frames that a driver's buffers cannot
-// hold are oerrors, buffers of a driver without a frame in them, or with too long a one, ierrors.
+// hold are oerrors, buffers of a driver without a frame in them, or with too long a one, ierrors. By queue:
+// q_ipackets and q_opackets.
 void port_stats(const struct port *port, struct rte_eth_stats *stats);
+
+// The same of its rings.
+void port_ring_stats(const struct port *port, struct port_ring_stats *stats);
 
 // Ask for mbufs back that were sent; not every device can.
 void port_reclaim(const struct port *port);

@@ -30,7 +30,7 @@ struct task_counters {
 struct task_ops {
 	const char *kind;
 	unsigned ports_min, ports_max;
-	bool receives, sends; // on each of its ports; two tasks must not do the same on one port
+	bool receives, sends; // on its queue of each port; no two tasks do the same on one queue
 	bool faults;          // takes the key "fault"
 
 	// Allocate and set up from an already validated config; ports[] outlive the task.

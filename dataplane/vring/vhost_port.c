@@ -10,27 +10,29 @@
 #include "log.h"
 #include "vhost_session.h"
 
-int vhost_port_open(const char *name, const char *path, struct rte_mempool *pool, struct vhost_port **out)
+int vhost_port_open(const struct config_port *config, struct rte_mempool *pool, struct vhost_port **out)
 {
 	struct vhost_port *port;
 	int rc = gate_prepare();
 
 	if (rc) {
-		LOG_ERROR("port %s: membarrier(2): %s; use \"backend\": \"dpdk\"", name, strerror(-rc));
+		LOG_ERROR("port %s: membarrier(2): %s; use \"backend\": \"dpdk\"", config->name,
+		          strerror(-rc));
 		return rc;
 	}
 	port = aligned_alloc(64, sizeof(*port));
 	if (port == NULL)
 		return -ENOMEM;
 	memset(port, 0, sizeof(*port));
-	snprintf(port->name, sizeof(port->name), "%s", name);
-	snprintf(port->path, sizeof(port->path), "%s", path);
+	snprintf(port->name, sizeof(port->name), "%s", config->name);
+	snprintf(port->path, sizeof(port->path), "%s", config->path);
+	port->pairs = config->queues;
 	port->pool = pool;
 	port->vid = -1;
 	rc = vhost_session_begin(port);
 	if (rc) {
 		LOG_ERROR("port %s: cannot listen on %s: if the file is there, remove it; may it be made?",
-		          name, path);
+		          config->name, config->path);
 		free(port);
 		return rc;
 	}
@@ -66,12 +68,12 @@ static inline void call(const struct queue *queue)
 // From the guest, and to it.
 static inline struct queue *source_queue(struct vhost_port *port, uint16_t index)
 {
-	return &port->queues[2 * index + GUEST_TRANSMITQ];
+	return &port->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
 }
 
 static inline struct queue *sink_queue(struct vhost_port *port, uint16_t index)
 {
-	return &port->queues[2 * index + GUEST_RECEIVEQ];
+	return &port->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
 uint16_t vhost_port_receive(struct vhost_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
@@ -200,17 +202,16 @@ bool vhost_port_link_up(struct vhost_port *port)
 {
 	bool up = atomic_load(&port->link_up);
 
-	for (unsigned i = 0; i < QUEUES; i++)
+	for (unsigned i = 0; i < vhost_port_rings(port); i++)
 		up = up && atomic_load(&port->queues[i].fault) == RING_OK;
 	return up;
 }
 
-struct vhost_port_stats vhost_port_stats(struct vhost_port *port)
+static struct vhost_queue_stats queue_stats(struct vhost_port *port, uint16_t index)
 {
-	const struct queue *rx = &port->queues[GUEST_TRANSMITQ], *tx = &port->queues[GUEST_RECEIVEQ];
+	const struct queue *rx = source_queue(port, index), *tx = sink_queue(port, index);
 
-	vhost_session_say_faults(port);
-	return (struct vhost_port_stats){
+	return (struct vhost_queue_stats){
 	        .rx_packets = rx->packets,
 	        .tx_packets = tx->packets,
 	        .rx_bad = rx->from_guest.bad,
@@ -218,6 +219,16 @@ struct vhost_port_stats vhost_port_stats(struct vhost_port *port)
 	        .rx_nombuf = rx->no_mbuf,
 	        .tx_too_long = tx->lost,
 	        .tx_full = tx->refused,
-	        .broken = atomic_load(&port->broken),
 	};
+}
+
+struct vhost_port_stats vhost_port_stats(struct vhost_port *port)
+{
+	struct vhost_port_stats stats = {0};
+
+	vhost_session_say_faults(port);
+	for (uint16_t i = 0; i < port->pairs; i++)
+		stats.queues[i] = queue_stats(port, i);
+	stats.broken = atomic_load(&port->broken);
+	return stats;
 }

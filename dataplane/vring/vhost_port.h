@@ -3,38 +3,45 @@
 // driver (DPDK's virtio-user, QEMU for its guest) connects. rte_vhost speaks the protocol and maps the
 // memory, in its own thread; our workers move the frames.
 //
-// One queue pair. A port lives through any number of connections, one after the other; if a second driver
-// completes its set-up while the first is still there, the newest wins. Until a driver is there nothing is
-// received, and nothing sent is taken.
+// Up to CONFIG_QUEUES_MAX queue pairs, as many as its driver enables of them; what is sent to a pair that it
+// has not is not taken. A port lives through any number of connections, one after the other; if a second
+// driver completes its set-up while the first is still there, the newest wins. Until a driver is there
+// nothing is received, and nothing sent is taken.
 //
 // Threads: open and close on the control thread while no worker uses the port. Receive, and send, on one
-// worker each, the same or another. The library's thread takes the rings away from them and gives them back
-// through gates (gate.h). No locks, no read-modify-write and no system calls on the data path, but the write
-// that wakes a guest that sleeps.
+// worker each for each queue, the same or another; what they write is not on one cache line. The library's
+// thread takes the rings away from them and gives them back through gates (gate.h). No locks, no
+// read-modify-write and no system calls on the data path, but the write that wakes a guest that sleeps.
 #pragma once
 
 #include <rte_mbuf.h>
 #include <stdatomic.h>
 
+#include "config.h"
 #include "frames.h"
 #include "gate.h"
 #include "view.h"
 
 struct vhost_port;
 
-// Counters since the port was opened; one writer each. Frames that were taken from a guest or into its ring.
-struct vhost_port_stats {
+// Counters of a queue pair since the port was opened; one writer each. Frames that were taken from a guest or
+// into its ring.
+struct vhost_queue_stats {
 	uint64_t rx_packets, tx_packets;
 	uint64_t rx_bad;      // buffers of the guest without a frame in them
 	uint64_t rx_oversize; // longer than FRAME_LENGTH_MAX
 	uint64_t rx_nombuf;   // attempts
 	uint64_t tx_too_long; // no buffers of the guest can ever hold them
 	uint64_t tx_full;     // offered and not taken: the guest has no buffers, or there is no guest
-	uint64_t broken;      // rings that were stopped because the guest broke a rule
 };
 
-// Listen on path; name is for the log. Returns 0 and *out, or -errno after logging one line.
-int vhost_port_open(const char *name, const char *path, struct rte_mempool *pool, struct vhost_port **out);
+struct vhost_port_stats {
+	struct vhost_queue_stats queues[CONFIG_QUEUES_MAX];
+	uint64_t broken; // rings that were stopped because the guest broke a rule
+};
+
+// Listen on config->path, with config->queues pairs. Returns 0 and *out, or -errno after logging one line.
+int vhost_port_open(const struct config_port *config, struct rte_mempool *pool, struct vhost_port **out);
 void vhost_port_close(struct vhost_port *port); // NULL is nothing
 
 // Receive up to n frames; the caller owns them. Send n frames; returns how many the guest's ring took, the
@@ -56,7 +63,7 @@ struct vhost_hop {
 // Move up to n frames from one guest to the other without mbufs. What the receiver does not take is dropped.
 struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t queue, uint16_t n);
 
-// A driver is connected, both rings run and neither was stopped. Any thread.
+// A driver is connected, the first pair runs and no ring was stopped. Any thread.
 bool vhost_port_link_up(struct vhost_port *port);
 
 // Counters, while no worker uses the port. Logs, once, which ring was stopped and why.

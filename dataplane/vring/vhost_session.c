@@ -13,12 +13,22 @@
 
 #include "log.h"
 
-enum { VHOST_USER_SET_VRING_ENABLE = 18 }; // vhost-user protocol, "Front-end message types"
+// vhost-user protocol, "Front-end message types"
+enum { VHOST_USER_GET_QUEUE_NUM = 17, VHOST_USER_SET_VRING_ENABLE = 18 };
 
-// The beginning of a vhost-user message, of those that have a vring state in them.
+// A vhost-user message as the library hands it to us, with the descriptors that came along: "can't be changed
+// carelessly as external message handlers rely on" it (struct vhu_msg_context, DPDK 22.11 to 24.11).
 struct __attribute__((packed)) message {
 	uint32_t request, flags, size;
-	uint32_t index, number;
+	union {
+		struct {
+			uint32_t index, number;
+		};
+		uint64_t value;
+		uint8_t longest[632];
+	};
+	int32_t fds[8];
+	int32_t fd_count;
 };
 
 // What is known of a connection; by the library's number, which is what its callbacks give us. An entry is
@@ -26,10 +36,11 @@ struct __attribute__((packed)) message {
 // new_connection(), whatever is left in it from the last.
 static struct connection {
 	struct vhost_port *port;
-	bool running;         // between new_device and destroy_device
-	bool enabled[QUEUES]; // SET_VRING_ENABLE
-	bool in_message;      // one is being handled, or was and could not be
-	bool failed;          // one could not be: what the library has is stale, or not there
+	bool running;                  // between new_device and destroy_device
+	bool enabled[VHOST_RINGS_MAX]; // SET_VRING_ENABLE
+	bool beyond_said;              // that the driver has more rings than we
+	bool in_message;               // one is being handled, or was and could not be
+	bool failed;                   // one could not be: what the library has is stale, or not there
 } connections[RTE_MAX_VHOST_DEVICE];
 
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,15 +50,16 @@ static struct vhost_port *ports; // that a new connection may be for
 
 void vhost_session_say_faults(struct vhost_port *port)
 {
-	for (unsigned i = 0; i < QUEUES; i++) {
+	for (unsigned i = 0; i < vhost_port_rings(port); i++) {
 		struct queue *queue = &port->queues[i];
 		enum ring_fault fault = atomic_load(&queue->fault);
 
 		if (fault == RING_OK || atomic_exchange(&queue->fault_said, true))
 			continue;
 		atomic_fetch_add(&port->broken, 1);
-		LOG_WARN("port %s: the guest's %s ring is stopped: %s; restart its driver", port->name,
-		         i == GUEST_TRANSMITQ ? "transmit" : "receive", ring_fault_text(fault));
+		LOG_WARN("port %s: the guest's %s ring of queue %u is stopped: %s; restart its driver", port->name,
+		         i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive", i / PAIR_RINGS,
+		         ring_fault_text(fault));
 	}
 }
 
@@ -67,7 +79,7 @@ static void queue_detach(struct vhost_port *port, unsigned index)
 
 static void detach(struct vhost_port *port)
 {
-	for (unsigned i = 0; i < QUEUES; i++)
+	for (unsigned i = 0; i < vhost_port_rings(port); i++)
 		queue_detach(port, i);
 	atomic_store(&port->link_up, false);
 }
@@ -86,7 +98,7 @@ static void queue_attach(struct vhost_port *port, unsigned index, uint64_t featu
 {
 	struct queue *queue = &port->queues[index];
 	struct rte_vhost_vring vring;
-	struct ring_layout layout = {.features = features, .writable = index == GUEST_RECEIVEQ};
+	struct ring_layout layout = {.features = features, .writable = index % PAIR_RINGS == GUEST_RECEIVEQ};
 	uint16_t used;
 
 	if (atomic_load(&queue->fault) != RING_OK ||
@@ -135,6 +147,7 @@ static void attach(int vid)
 	struct connection *connection = &connections[vid];
 	struct vhost_port *port = connection->port;
 	uint64_t features;
+	unsigned rings;
 
 	if (port == NULL || !connection->running || port->vid != vid)
 		return;
@@ -143,7 +156,9 @@ static void attach(int vid)
 		return;
 	if (rte_vhost_get_negotiated_features(vid, &features) || read_memory(port, vid))
 		return;
-	for (unsigned i = 0; i < QUEUES; i++)
+	// Without VIRTIO_NET_F_MQ a driver has one pair (virtio 1.2 s5.1.2), whatever it sets up.
+	rings = features & 1ULL << VIRTIO_NET_F_MQ ? vhost_port_rings(port) : PAIR_RINGS;
+	for (unsigned i = 0; i < rings; i++)
 		if (connection->enabled[i])
 			queue_attach(port, i, features);
 	atomic_store(&port->link_up,
@@ -157,10 +172,20 @@ static struct vhost_port *port_of(int vid)
 	return vid >= 0 && vid < RTE_MAX_VHOST_DEVICE ? connections[vid].port : NULL;
 }
 
+// The library would say 128, whatever the port has. What comes with descriptors it refuses, and closes them.
+static bool answer_queue_num(const struct vhost_port *port, struct message *message)
+{
+	if (message->request != VHOST_USER_GET_QUEUE_NUM || message->fd_count != 0)
+		return false;
+	message->value = port->pairs;
+	message->size = sizeof(message->value);
+	return true;
+}
+
 // A message may change memory, rings or descriptors of any kind: the workers are out while it is handled.
 static enum rte_vhost_msg_result before_message(int vid, void *message)
 {
-	const struct message *m = message;
+	struct message *m = message;
 	struct vhost_port *port = port_of(vid);
 
 	if (port == NULL)
@@ -172,9 +197,9 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	connections[vid].failed |= connections[vid].in_message;
 	connections[vid].in_message = true;
 	// The library says so only after it has answered the driver, which is too late.
-	if (m->request == VHOST_USER_SET_VRING_ENABLE && m->index < QUEUES && m->number == 0)
+	if (m->request == VHOST_USER_SET_VRING_ENABLE && m->index < VHOST_RINGS_MAX && m->number == 0)
 		connections[vid].enabled[m->index] = false;
-	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+	return answer_queue_num(port, m) ? RTE_VHOST_MSG_RESULT_REPLY : RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
 static enum rte_vhost_msg_result after_message(int vid, void *message)
@@ -226,7 +251,7 @@ static int new_device(int vid)
 	}
 	port->vid = vid;
 	vhost_session_say_faults(port);
-	for (unsigned i = 0; i < QUEUES; i++) {
+	for (unsigned i = 0; i < vhost_port_rings(port); i++) {
 		atomic_store(&port->queues[i].fault, RING_OK);
 		atomic_store(&port->queues[i].fault_said, false);
 	}
@@ -252,8 +277,19 @@ static void destroy_device(int vid)
 
 static int vring_state_changed(int vid, uint16_t index, int enable)
 {
-	if (port_of(vid) == NULL || index >= QUEUES)
+	struct vhost_port *port = port_of(vid);
+
+	if (port == NULL)
 		return 0;
+	if (index >= vhost_port_rings(port)) {
+		if (enable && !connections[vid].beyond_said)
+			LOG_WARN("port %s: its driver has enabled ring %u; queues is %u: what it sends there "
+			         "is "
+			         "not read",
+			         port->name, index, port->pairs);
+		connections[vid].beyond_said |= enable;
+		return 0;
+	}
 	connections[vid].enabled[index] = enable;
 	attach(vid);
 	return 0;
@@ -275,24 +311,25 @@ static const uint64_t features_off =
         1ULL << VIRTIO_NET_F_CSUM | 1ULL << VIRTIO_NET_F_GUEST_CSUM | 1ULL << VIRTIO_NET_F_GSO |
         1ULL << VIRTIO_NET_F_HOST_TSO4 | 1ULL << VIRTIO_NET_F_HOST_TSO6 | 1ULL << VIRTIO_NET_F_HOST_ECN |
         1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_GUEST_TSO4 | 1ULL << VIRTIO_NET_F_GUEST_TSO6 |
-        1ULL << VIRTIO_NET_F_GUEST_ECN | 1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_MQ |
+        1ULL << VIRTIO_NET_F_GUEST_ECN | 1ULL << VIRTIO_NET_F_GUEST_UFO |
         1ULL << VIRTIO_NET_F_GUEST_ANNOUNCE | 1ULL << VIRTIO_NET_F_MTU | 1ULL << VIRTIO_RING_F_EVENT_IDX |
         1ULL << VHOST_F_LOG_ALL;
 
 static const uint64_t protocol_features_off =
         1ULL << VHOST_USER_PROTOCOL_F_LOG_SHMFD | 1ULL << VHOST_USER_PROTOCOL_F_RARP |
-        1ULL << VHOST_USER_PROTOCOL_F_MQ | 1ULL << VHOST_USER_PROTOCOL_F_NET_MTU |
-        1ULL << VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD;
+        1ULL << VHOST_USER_PROTOCOL_F_NET_MTU | 1ULL << VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD;
 
-static int listen_on(const char *path)
+static int listen_on(const char *path, bool multiqueue)
 {
+	uint64_t off = features_off | (multiqueue ? 0 : 1ULL << VIRTIO_NET_F_MQ);
+	uint64_t protocol_off = protocol_features_off | (multiqueue ? 0 : 1ULL << VHOST_USER_PROTOCOL_F_MQ);
 	uint64_t protocol_features;
 
 	if (rte_vhost_driver_register(path, 0))
 		return -EADDRINUSE; // the library does not say; its log does
-	if (rte_vhost_driver_disable_features(path, features_off) ||
+	if (rte_vhost_driver_disable_features(path, off) ||
 	    rte_vhost_driver_get_protocol_features(path, &protocol_features) ||
-	    rte_vhost_driver_set_protocol_features(path, protocol_features & ~protocol_features_off) ||
+	    rte_vhost_driver_set_protocol_features(path, protocol_features & ~protocol_off) ||
 	    rte_vhost_driver_callback_register(path, &device_ops) || rte_vhost_driver_start(path)) {
 		rte_vhost_driver_unregister(path);
 		return -EADDRINUSE;
@@ -319,7 +356,7 @@ int vhost_session_begin(struct vhost_port *port)
 	port->next = ports;
 	ports = port;
 	pthread_mutex_unlock(&ports_lock);
-	rc = listen_on(port->path);
+	rc = listen_on(port->path, port->pairs > 1);
 	if (rc)
 		ports_remove(port);
 	return rc;

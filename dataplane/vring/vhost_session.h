@@ -6,10 +6,11 @@
 #include "config.h"
 #include "vhost_port.h"
 
-// As the guest calls them (virtio 1.2 s5.1.2).
-enum { GUEST_RECEIVEQ, GUEST_TRANSMITQ, QUEUES };
+// The rings of pair i, as the guest calls them: receiveq 2i, transmitq 2i + 1 (virtio 1.2 s5.1.2).
+enum { GUEST_RECEIVEQ, GUEST_TRANSMITQ, PAIR_RINGS, VHOST_RINGS_MAX = PAIR_RINGS * CONFIG_QUEUES_MAX };
 
-// Used by one worker, a cache line of its own. Behind the gate: ring and call_fd.
+// One ring. Used by one worker, cache lines of its own: two workers share none. Behind the gate: ring and
+// call_fd.
 struct queue {
 	struct gate gate;
 	bool attached; // the gate is open; library's thread
@@ -23,7 +24,8 @@ struct queue {
 } __attribute__((aligned(64)));
 
 struct vhost_port {
-	struct queue queues[QUEUES];
+	struct queue queues[VHOST_RINGS_MAX]; // of these, the first PAIR_RINGS * pairs
+	unsigned pairs;
 	struct guest_memory memory;
 	struct rte_mempool *pool;
 	char name[CONFIG_NAME_MAX], path[CONFIG_PATH_MAX];
@@ -38,6 +40,11 @@ int vhost_session_begin(struct vhost_port *port);
 
 // Stop listening and end all connections. No worker may use the port.
 void vhost_session_end(struct vhost_port *port);
+
+static inline unsigned vhost_port_rings(const struct vhost_port *port)
+{
+	return PAIR_RINGS * port->pairs;
+}
 
 // Count and log, once each, the rings that a worker has stopped: it cannot say so itself. Any thread but a
 // worker.

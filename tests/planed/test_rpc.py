@@ -218,7 +218,7 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
     planed.apply([ring("r0"), *sinks], tasks)
     stats = planed.call("stats.get")
     assert set(stats) == {"tsc_hz", "now_tsc", "ports", "workers", "tasks"}
-    counted = {"rx_packets", "tx_packets", "rx_missed", "rx_errors", "tx_errors", "rx_nombuf"}
+    counted = {"rx_packets", "tx_packets", "rx_missed", "rx_errors", "tx_errors", "rx_nombuf", "broken_rings"}
     assert [set(port) for port in stats["ports"]] == [{"name", "link_up", *counted}] * 3
     cycles = {"busy_cycles", "idle_cycles"}
     gaps = {"gap_threshold_ns", "gaps", "gap_sum_ns", "gap_max_ns"}
