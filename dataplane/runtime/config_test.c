@@ -65,6 +65,7 @@ static void a_whole_document_decodes(void **state)
 	assert_int_equal(c->ports[0].kind, PORT_VHOST_USER);
 	assert_int_equal(c->ports[0].ring_size, 512);
 	assert_int_equal(c->ports[0].backend, PORT_BACKEND_VRING);
+	assert_int_equal(c->ports[1].backend, PORT_BACKEND_DEFAULT);
 	assert_string_equal(c->ports[1].path, "/run/v0.sock");
 	assert_int_equal(c->ports[2].kind, PORT_ETHDEV);
 	assert_int_equal(c->ports[2].line_rate_bps, 25000000000);
@@ -119,9 +120,9 @@ static const struct {
         {"port kind", "'virtio-user'", "'virtio'", "expected one of vhost-user virtio-user ethdev"},
         {"a backend that is not one", "'backend': 'vring'", "'backend': 'ring'",
          "ports[0].backend: \"ring\" is not valid: expected one of dpdk vring"},
-        {"a backend where none is chosen", "'path': '/run/v0.sock'",
-         "'path': '/run/v0.sock', 'backend': 'dpdk'",
-         "port v0: kind virtio-user has no \"backend\"; leave it out, or use kind vhost-user"},
+        {"a backend where none is chosen", "'device': 'net_null1'",
+         "'device': 'net_null1', 'backend': 'dpdk'",
+         "port f1: kind ethdev has no \"backend\"; leave it out, or use kind vhost-user or virtio-user"},
         {"two ports of a name", "'name': 'v0'", "'name': 'n0'",
          "two ports are called \"n0\"; names must differ"},
         {"no path", "'path': '/run/v0.sock'", "'ring_size': 64",
