@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver_pair.h"
+
+#include <linux/virtio_config.h>
+#include <rte_common.h>
+
+#include "unit.h"
+
+static uint8_t *whole;
+static size_t whole_bytes, whole_used;
+
+static void *carve(size_t bytes)
+{
+	uint8_t *at = whole + whole_used;
+
+	whole_used += RTE_ALIGN_CEIL(bytes, DRIVER_LINE);
+	assert_true(whole_used <= whole_bytes);
+	return at;
+}
+
+static void end_device_reset(struct end *e, const struct guest_memory *memory)
+{
+	const struct ring_layout layout = {.desc = e->driver.desc,
+	                                   .driver = e->driver.avail,
+	                                   .device = e->driver.used,
+	                                   .size = e->driver.size,
+	                                   .features = UINT64_C(1) << VIRTIO_F_VERSION_1,
+	                                   .writable = e->driver.receive};
+
+	assert_int_equal(ring_init(&e->device, &layout, memory), 0);
+}
+
+void pair_device_reset(struct pair *p)
+{
+	end_device_reset(&p->receive, &p->memory);
+	end_device_reset(&p->transmit, &p->memory);
+}
+
+static void end_open(struct end *e, bool receive, uint16_t size)
+{
+	size_t stride = driver_buffer_stride(PAIR_ROOM);
+	void *memory = carve(driver_ring_bytes(size));
+
+	e->buffers = carve(size * stride);
+	e->pieces = calloc(size, sizeof(*e->pieces));
+	for (unsigned i = 0; i < size; i++)
+		e->pieces[i].data = e->buffers + i * stride + DRIVER_LINE;
+	driver_ring_init(&e->driver, receive, size, PAIR_ROOM, memory, e->pieces);
+	driver_ring_reset(&e->driver, true);
+}
+
+void pair_open(struct pair *p, uint16_t size)
+{
+	*p = (struct pair){0};
+	whole_bytes = 2 * (driver_ring_bytes(size) + size * driver_buffer_stride(PAIR_ROOM));
+	whole_used = 0;
+	whole = aligned_alloc(DRIVER_LINE, whole_bytes);
+	memset(whole, 0x5a, whole_bytes);
+	assert_int_equal(guest_memory_add(&p->memory, (uintptr_t)whole, whole_bytes, whole), 0);
+	end_open(&p->receive, true, size);
+	end_open(&p->transmit, false, size);
+	pair_device_reset(p);
+}
+
+void pair_close(struct pair *p)
+{
+	free(p->receive.pieces);
+	free(p->transmit.pieces);
+	free(whole);
+}
+
+static uint8_t byte_of(uint32_t number, uint32_t offset)
+{
+	return (uint8_t)(number * 31 + offset * 7 + (offset >> 8));
+}
+
+static uint32_t length_of(uint32_t number)
+{
+	return 1 + number * 37 % PAIR_FRAME_MAX;
+}
+
+static void write_frame(uint8_t *to, uint32_t number)
+{
+	for (uint32_t i = 0; i < length_of(number); i++)
+		to[i] = byte_of(number, i);
+}
+
+static void check_frame(const struct frame *frame, uint32_t number)
+{
+	const uint8_t *data = frame->at.piece->data + frame->at.offset;
+
+	assert_int_equal(frame->length, length_of(number));
+	for (uint32_t i = 0; i < frame->length; i++)
+		if (data[i] != byte_of(number, i))
+			fail_msg("frame %u, byte %u: %u", number, i, data[i]);
+}
+
+unsigned pair_send_reserved(struct pair *p, unsigned n)
+{
+	struct frame frames[RING_BATCH_MAX];
+
+	n = driver_ring_reserve(&p->transmit.driver, frames, n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(frames[i].length, PAIR_ROOM);
+		assert_int_equal((uintptr_t)frames[i].at.piece->data % DRIVER_LINE, 0);
+		write_frame(frames[i].at.piece->data, p->sent + i);
+		frames[i].length = length_of(p->sent + i);
+	}
+	driver_ring_publish(&p->transmit.driver, frames, n);
+	p->sent += n;
+	return n;
+}
+
+// By copy, of frames in two pieces each.
+unsigned pair_send_delivered(struct pair *p, unsigned n)
+{
+	static uint8_t bytes[RING_BATCH_MAX][PAIR_FRAME_MAX + 1];
+	struct ring_piece pieces[2 * RING_BATCH_MAX];
+	struct frame frames[RING_BATCH_MAX];
+	uint64_t too_long = 0;
+	unsigned taken;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t length = length_of(p->sent + i), half = length / 2;
+
+		write_frame(bytes[i], p->sent + i);
+		pieces[2 * i] = (struct ring_piece){bytes[i], half ? half : length};
+		pieces[2 * i + 1] = (struct ring_piece){bytes[i] + half, length - half};
+		frames[i] = (struct frame){{&pieces[2 * i], 0}, length};
+	}
+	taken = driver_ring_deliver(&p->transmit.driver, frames, n, &too_long);
+	assert_int_equal(too_long, 0);
+	p->sent += taken;
+	return taken;
+}
+
+// The device takes up to n and looks at each.
+unsigned pair_device_take(struct pair *p, unsigned n)
+{
+	struct frame frames[RING_BATCH_MAX];
+	struct frames_lost lost = {0};
+	struct ring_batch batch;
+
+	n = ring_peek(&p->transmit.device, &batch, n);
+	assert_int_equal(hop_frames(&p->transmit.device, &batch, frames, &lost), n);
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *header = batch.pieces[batch.buffers[i].first_piece].data;
+
+		batch.buffers[i].written = 0;
+		check_frame(&frames[i], p->came + i);
+		for (unsigned k = 0; k < RING_HEADER; k++)
+			assert_int_equal(header[k], 0);
+	}
+	ring_commit(&p->transmit.device, &batch, n);
+	p->came += n;
+	return n;
+}
+
+unsigned pair_device_give(struct pair *p, unsigned n)
+{
+	static uint8_t bytes[RING_BATCH_MAX][PAIR_FRAME_MAX + 1];
+	struct ring_piece pieces[RING_BATCH_MAX];
+	struct frame frames[RING_BATCH_MAX];
+	uint64_t too_long = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		write_frame(bytes[i], p->sent + i);
+		pieces[i] = (struct ring_piece){bytes[i], length_of(p->sent + i)};
+		frames[i] = (struct frame){{&pieces[i], 0}, length_of(p->sent + i)};
+	}
+	n = deliver(&p->receive.device, frames, n, &too_long);
+	assert_int_equal(too_long, 0);
+	p->sent += n;
+	return n;
+}
+
+unsigned pair_look(struct pair *p, unsigned n, struct frame *frames)
+{
+	unsigned count, empty, buffers = driver_ring_peek(&p->receive.driver, n, frames, &count, &empty);
+
+	assert_int_equal(buffers, count);
+	assert_int_equal(empty, 0);
+	for (unsigned i = 0; i < count; i++)
+		check_frame(&frames[i], p->came + i);
+	return count;
+}
