@@ -2,6 +2,7 @@
 // The loops of frame_run.h, once for each instruction set: vectors of 16, 32 or 64 bytes.
 #include <immintrin.h>
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
 #include <string.h>
 
 #include "frame_run.h"
@@ -120,6 +121,7 @@ static inline vec body_wrong(const uint8_t *data, const uint8_t *pattern, uint32
 // In whole vectors, the first and the last of which overlap their neighbours.
 static inline bool body_differs(const uint8_t *data, const uint8_t *pattern, uint32_t length)
 {
+	uint32_t at = 64;
 	vec wrong;
 
 	if (length == FRAME_HEADER_BYTES)
@@ -129,7 +131,10 @@ static inline bool body_differs(const uint8_t *data, const uint8_t *pattern, uin
 		              length - FRAME_HEADER_BYTES) != 0;
 	wrong = vec_or(body_wrong(data, pattern, FRAME_HEADER_BYTES),
 	               body_wrong(data, pattern, length - WIDTH));
-	for (uint32_t at = 64; at + WIDTH <= length; at += WIDTH)
+	for (; at + 64 <= length; at += 64)
+		for (uint32_t in = 0; in < 64; in += WIDTH)
+			wrong = vec_or(wrong, body_wrong(data, pattern, at + in));
+	for (; at + WIDTH <= length; at += WIDTH)
 		wrong = vec_or(wrong, body_wrong(data, pattern, at));
 	return vec_any(wrong);
 }
@@ -152,12 +157,14 @@ unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct f
 	const uint32_t length = look->length;
 	unsigned i;
 
+	if (unlikely(length == 0))
+		return 0;
 	for (i = 0; i < n; i++) {
 		const uint8_t *data = frames[i].data;
 		uint32_t number_be = rte_cpu_to_be_32(sequence + i);
 
 		frame_prefetch(&frames[i + FRAME_AHEAD]);
-		if (unlikely(length == 0 || frames[i].length != length || head_differs(look, data) ||
+		if (unlikely(frames[i].length != length || head_differs(look, data) ||
 		             load32(data + FRAME_OFFSET_SEQUENCE) != number_be ||
 		             !checksum_fits(look->udp_sum, number_be, load16(data + OFFSET_CHECKSUM)) ||
 		             body_differs(data, pattern, length)))
@@ -166,9 +173,80 @@ unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct f
 	return i;
 }
 
+// The two words of a head that differ from frame to frame, in the order in which two words that are repeated
+// over the head come to their places: words[6] is the lower half of 16 bytes, words[5] the upper one.
+struct varying {
+	uint64_t number, checksum;
+};
+
+static inline __m128i fold(__m128i sum)
+{
+	const __m128i low = _mm_set1_epi32(0xffff);
+
+	return _mm_add_epi32(_mm_and_si128(sum, low), _mm_srli_epi32(sum, 16));
+}
+
+// Checksums of four frames. RFC 768: one of 0 is written as 0xffff, for 0 means that there is none.
+static inline __m128i checksums(__m128i udp_sum, __m128i numbers_be)
+{
+	const __m128i low = _mm_set1_epi32(0xffff);
+	__m128i sum = fold(fold(_mm_add_epi32(udp_sum, fold(numbers_be))));
+
+	return _mm_or_si128(_mm_xor_si128(sum, low), _mm_and_si128(_mm_cmpeq_epi32(sum, low), low));
+}
+
+// Two frames, numbers and checksums widened to words.
+static inline void vary_two(struct varying *to, __m128i numbers, __m128i sums, __m128i words)
+{
+	_mm_store_si128((__m128i *)&to[0], _mm_or_si128(words, _mm_unpacklo_epi64(numbers, sums)));
+	_mm_store_si128((__m128i *)&to[1], _mm_or_si128(words, _mm_unpackhi_epi64(numbers, sums)));
+}
+
+// Four frames at a time, so up to three more than n.
+static inline void vary(const struct frame_template *t, struct varying *to, unsigned n, uint32_t sequence)
+{
+	const __m128i swap = _mm_set_epi32(0x0c0d0e0f, 0x08090a0b, 0x04050607, 0x00010203);
+	const __m128i words = _mm_set_epi64x((int64_t)t->words[5], 0), zero = _mm_setzero_si128();
+	const __m128i udp_sum = _mm_set1_epi32((int)t->udp_sum), four = _mm_set1_epi32(4);
+	__m128i numbers = _mm_add_epi32(_mm_set1_epi32((int)sequence), _mm_set_epi32(3, 2, 1, 0));
+
+	for (unsigned i = 0; i < n; i += 4) {
+		__m128i be = _mm_shuffle_epi8(numbers, swap), sums = checksums(udp_sum, be);
+
+		vary_two(&to[i], _mm_unpacklo_epi32(be, zero), _mm_unpacklo_epi32(sums, zero), words);
+		vary_two(&to[i + 2], _mm_unpackhi_epi32(be, zero), _mm_unpackhi_epi32(sums, zero), words);
+		numbers = _mm_add_epi32(numbers, four);
+	}
+}
+
+static inline void head_store(const struct frame_template *t, const struct varying *words, uint8_t *data)
+{
+	const __m128i two = _mm_load_si128((const __m128i *)words);
+#if defined(__AVX512BW__)
+	_mm512_storeu_si512(data, _mm512_mask_broadcast_i64x2(_mm512_load_si512(t->words), 0x60, two));
+#elif defined(__AVX2__)
+	const __m256i *from = (const __m256i *)t->words;
+	__m256i *to = (__m256i *)data;
+
+	_mm256_storeu_si256(&to[0], from[0]);
+	_mm256_storeu_si256(&to[1], _mm256_blend_epi32(from[1], _mm256_broadcastsi128_si256(two), 0x3c));
+#else
+	const __m128i *from = (const __m128i *)t->words;
+	__m128i *to = (__m128i *)data;
+
+	_mm_storeu_si128(&to[0], from[0]);
+	_mm_storeu_si128(&to[1], from[1]);
+	_mm_storeu_si128(&to[2], _mm_blend_epi16(from[2], two, 0xf0));
+	_mm_storeu_si128(&to[3], _mm_blend_epi16(from[3], two, 0x0f));
+#endif
+}
+
 void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
                                uint32_t sequence)
 {
+	alignas(64) struct varying words[FRAME_RUN_MAX];
+
+	vary(t, words, n, sequence);
 	for (unsigned i = 0; i < n; i++)
-		frame_write(t, data[i], sequence + i);
+		head_store(t, &words[i], data[i]);
 }
