@@ -22,7 +22,8 @@ static uint64_t features_of(uint8_t byte)
 {
 	return (uint64_t)(byte & 1) << VIRTIO_F_VERSION_1 |
 	       (uint64_t)(byte >> 1 & 1) << VIRTIO_F_RING_PACKED |
-	       (uint64_t)(byte >> 2 & 1) << VIRTIO_NET_F_MRG_RXBUF;
+	       (uint64_t)(byte >> 2 & 1) << VIRTIO_NET_F_MRG_RXBUF |
+	       (uint64_t)(byte >> 4 & 1) << VIRTIO_F_IN_ORDER;
 }
 
 static unsigned position_of(const struct hostile *h, uint16_t base)

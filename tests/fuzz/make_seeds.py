@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SPLIT, PACKED, MERGEABLE = 1, 3, 5
+SPLIT, PACKED, MERGEABLE, IN_ORDER = 1, 3, 5, 16
 SIZE_8, SIZE_64, SIZE_512 = 3, 6, 9
 NEXT, INDIRECT, BACKWARDS = 1, 4, 2
 SENDER, RECEIVER = 1, 0
@@ -64,6 +64,7 @@ def seeds() -> dict[str, bytes]:
         )
         for isa in range(3):
             found[f"{name}_plain_isa{isa}"] = start(kind, kind, isa=isa) + plain * 5
+            found[f"{name}_in_order_isa{isa}"] = start(kind | IN_ORDER, kind | IN_ORDER, isa=isa) + plain * 5
         found[f"{name}_legacy"] = start(kind & ~1, kind & ~1) + plain + through
         found[f"{name}_mergeable"] = start(kind, kind | MERGEABLE) + merged * 3
         found[f"{name}_mbufs"] = start(kind, kind | MERGEABLE, SIZE_512) + through * 4
