@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench test lint format wheel clean FORCE
+.PHONY: help setup packages bench test fuzz sanitize lint format wheel clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -30,6 +30,12 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	test -f build/build.ninja || meson setup build
 	meson test -C build --print-errorlogs
 	$(BIN)/python -P -m pytest
+
+fuzz: ## malicious drivers, documents and clients under libFuzzer: SECONDS=60 of each; installs clang
+	@scripts/fuzz.sh $(or $(SECONDS),60)
+
+sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan
+	@PYTHON=$(BIN)/python scripts/sanitize.sh
 
 lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines
 	$(BIN)/ruff check .
@@ -47,7 +53,7 @@ wheel: setup ## dist/planebench-*.whl
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove what was built; runs/ stays
-	rm -rf build dist .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build build-fuzz build-sanitize dist .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find dataplane planebench tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 packages:

@@ -7,6 +7,7 @@ import mmap
 import os
 import socket
 import struct
+import sys
 from pathlib import Path
 
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
@@ -21,7 +22,11 @@ RECEIVEQ, TRANSMITQ = 0, 1
 RING_SIZE = 16
 MEMORY_BYTES = 1 << 20
 GUEST_ADDRESS = 0x100000
+WRITABLE = 2
+HEADER_BYTES, BUFFER_BYTES = 12, 2048
 AVAIL, USED, RING_BYTES, BUFFERS = 0x1000, 0x2000, 0x4000, 0x10000
+TABLE = GUEST_ADDRESS + 0x8000
+"""Room for an indirect table."""
 
 
 class VhostDriver:
@@ -71,11 +76,22 @@ class VhostDriver:
 
     def offer(self, queue: int, slot: int, address: int, length: int, flags: int = 0, following: int = 0) -> None:
         """Write descriptor ``slot`` and make it available."""
-        base = queue * RING_BYTES
-        struct.pack_into("<QIHH", self.memory, base + slot * 16, address, length, flags, following)
-        (index,) = struct.unpack_from("<H", self.memory, base + AVAIL + 2)
-        struct.pack_into("<H", self.memory, base + AVAIL + 4 + index % RING_SIZE * 2, slot)
+        self.write_descriptor(queue, slot, address, length, flags, following)
+        (index,) = struct.unpack_from("<H", self.memory, queue * RING_BYTES + AVAIL + 2)
+        self.write_entry(queue, index, slot)
         self.set_index(queue, index + 1)
+
+    def write_descriptor(self, queue: int, slot: int, address: int, length: int, flags: int, following: int) -> None:
+        struct.pack_into("<QIHH", self.memory, queue * RING_BYTES + slot * 16, address, length, flags, following)
+
+    def write_entry(self, queue: int, index: int, slot: int) -> None:
+        """Say which descriptor the buffer of an index begins with."""
+        struct.pack_into("<H", self.memory, queue * RING_BYTES + AVAIL + 4 + index % RING_SIZE * 2, slot)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Bytes into the guest's memory."""
+        at = address - GUEST_ADDRESS
+        self.memory[at : at + len(data)] = data
 
     def set_index(self, queue: int, index: int) -> None:
         """Say how many buffers were ever made available, in one store: struct.pack_into() would write zeros first."""
@@ -99,6 +115,31 @@ class VhostDriver:
     def protocol_features(self) -> int:
         """What of the protocol the device offers."""
         return self._ask(GET_PROTOCOL_FEATURES)
+
+    def fill_receiveq(self) -> None:
+        """Make every receive buffer available, once."""
+        for slot in range(RING_SIZE):
+            self.offer(RECEIVEQ, slot, _buffer(RECEIVEQ, slot), BUFFER_BYTES, flags=WRITABLE)
+
+    def flood(self) -> None:
+        """Keep both rings full, for ever: frames as fast as the device takes them, whatever is in them."""
+        self.fill_receiveq()
+        for slot in range(RING_SIZE):
+            self.offer(TRANSMITQ, slot, _buffer(TRANSMITQ, slot), HEADER_BYTES + 60)
+        while True:
+            for queue in (RECEIVEQ, TRANSMITQ):
+                self.set_index(queue, self.used(queue) + RING_SIZE)
+
+    def send_bytes(self, data: bytes) -> None:
+        """What is no message, or one that no driver sends."""
+        self._socket.sendall(data)
+
+    def hung_up(self) -> bool:
+        """Whether the device has gone; waits for it."""
+        try:
+            return self._socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
 
     def settle(self) -> None:
         """Wait until the device has handled every message that was sent."""
@@ -126,3 +167,13 @@ class VhostDriver:
     def _reply(self) -> int:
         reply = self._socket.recv(12 + 8, socket.MSG_WAITALL)
         return int(struct.unpack("<IIIQ", reply)[3])
+
+
+def _buffer(queue: int, slot: int) -> int:
+    """The guest address of the buffer that belongs to a slot."""
+    return GUEST_ADDRESS + BUFFERS + (queue * RING_SIZE + slot) * BUFFER_BYTES
+
+
+if __name__ == "__main__":
+    with VhostDriver(Path(sys.argv[1])) as guest:
+        guest.flood()

@@ -125,8 +125,10 @@ json_t *report_stats(const struct planed *planed)
 		json_array_append_new(workers, worker_stats(planed->workers[i]));
 	for (unsigned i = 0; i < planed->task_count; i++)
 		json_array_append_new(tasks, task_stats(planed->tasks[i]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()), "now_tsc",
-	                 count(rte_rdtsc()), "ports", ports, "workers", workers, "tasks", tasks);
+	return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()),
+	                 "now_tsc", count(rte_rdtsc()), "mbufs", "count", count(planed->rx_pool->size),
+	                 "in_use", count(rte_mempool_in_use_count(planed->rx_pool)), "ports", ports,
+	                 "workers", workers, "tasks", tasks);
 }
 
 void report_clear_ports(const struct planed *planed)

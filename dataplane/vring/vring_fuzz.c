@@ -1,251 +1,168 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A malicious driver: two guests whose memory, rings included, is whatever the fuzzer likes, and changes
-// between polls. Under AddressSanitizer a byte read or written outside of a guest's memory ends the program,
-// as does a hang; what the guest thinks of the result is its own business.
+// Two malicious drivers (test/hostile.h) and the device between them: guest to guest, through mbufs, and
+// reading without taking. Under AddressSanitizer a byte read or written outside of a guest's memory ends the
+// program, as does a hang; what a guest thinks of the result is its own business. Checked after every poll:
+// the counts add up, mbufs are whole and all back, a sender's memory is written nowhere but in its ring.
 //
-// With libFuzzer:   clang -g -O1 -fsanitize=fuzzer,address,undefined -DVRING_LIBFUZZER ... vring_fuzz.c
-// Without:          vring_fuzz [-n INPUTS] [-s SEED] [FILE...]   replays files, or makes inputs from a seed
-//
-// An input is 3 bytes of features and ring sizes, then changes to memory, with a poll after every few of
-// them. Random bytes would be refused by the first check; so most changes are steps that a driver takes, with
-// a detail that it would not think of.
+// An input is which instruction set, then two drivers, then changes to their memory, with a poll after every
+// few of them. test/fuzz.h says how it is run. Not covered: memory that changes during a poll.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <linux/virtio_config.h>
-#include <linux/virtio_net.h>
+#include <rte_mempool.h>
 
-#include "hop.h"
+#include "fixture.h"
+#include "frames.h"
+#include "hostile.h"
+#include "isa.h"
 
 enum {
-	SIZE = 4096,   // of a guest's memory; from its first byte to its last it is the sanitizer's
-	DRIVER = 1024, // offsets of a ring's parts; it has at most 64 entries
-	DEVICE = 1536,
-	TABLE = 2560,
-	BORDER = 3072,    // between two regions
-	ADDRESS = 0x1000, // guest physical
-	POLL_EVERY = 16,
+	CHANGES_MAX = 16, // before a poll
+	MBUFS = 127,      // few, and small: running out, and chains, are the usual
+	MBUF_DATA_BYTES = RTE_PKTMBUF_HEADROOM + 256,
 };
 
-// What the inputs have come to: a fuzzer that is always refused finds nothing.
-static unsigned long forwarded, faults[RING_FAULTS];
+static unsigned long forwarded, lost, no_mbuf, calls, faults[RING_FAULTS];
+static struct rte_mempool *pool;
 
-struct guest {
-	uint8_t *bytes;
-	struct guest_memory memory;
-	struct ring ring;
-};
-
-struct input {
-	const uint8_t *data;
-	size_t left;
-};
-
-static uint8_t next_byte(struct input *in)
+int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	if (in->left == 0)
-		return 0;
-	in->left--;
-	return *in->data++;
+	int rc = fixture_eal_init("vring_fuzz");
+
+	if (rc)
+		return rc;
+	pool = rte_pktmbuf_pool_create("fuzz", MBUFS, 0, 0, MBUF_DATA_BYTES, SOCKET_ID_ANY);
+	return pool ? 0 : -rte_errno;
 }
 
-static void guest_open(struct guest *g, uint64_t features, uint8_t shape, bool writable)
+static void must(bool is, const char *what)
 {
-	struct ring_layout layout = {.size = (uint16_t)(1 << shape % 7),
-	                             .base = (uint16_t)(features >> VIRTIO_F_RING_PACKED & 1 ? 0x8000 : 0),
-	                             .features = features,
-	                             .writable = writable};
-
-	memset(g, 0, sizeof(*g));
-	g->bytes = aligned_alloc(64, SIZE);
-	if (g->bytes == NULL)
-		abort();
-	memset(g->bytes, 0, SIZE);
-	layout.desc = g->bytes;
-	layout.driver = g->bytes + DRIVER;
-	layout.device = g->bytes + DEVICE;
-	// Two regions that adjoin for the guest: chains may cross, tables may not.
-	if (guest_memory_add(&g->memory, ADDRESS, BORDER, g->bytes) ||
-	    guest_memory_add(&g->memory, ADDRESS + BORDER, SIZE - BORDER, g->bytes + BORDER) ||
-	    ring_init(&g->ring, &layout, &g->memory))
-		abort();
-}
-
-// A descriptor as a driver would write it, but for what the input says: two bytes for what it describes, one
-// for its flags.
-static void write_descriptor(struct guest *g, size_t at, struct input *in)
-{
-	static const uint32_t lengths[] = {72, 64,  256, 512, 100, 16,   13,    1024,
-	                                   32, 160, 12,  0,   1,   4096, 65536, ~0u};
-	uint8_t what = next_byte(in), flags = next_byte(in);
-	uint64_t address = ADDRESS + (uint64_t)(what >> 4) * 256;
-	uint32_t length = lengths[what & 15];
-	uint16_t bits = flags & 0x30 ? flags & VRING_DESC_F_NEXT & flags >> 7 : flags & 7;
-	uint16_t link = (flags >> 3) & (g->ring.size - 1);
-	bool wrap = g->ring.wrap != (flags == 0xff);
-
-	if (what == 0xff)
-		address = UINT64_MAX - link;
-	if (g->ring.writable)
-		bits ^= VRING_DESC_F_WRITE;
-	memcpy(g->bytes + at, &address, 8);
-	memcpy(g->bytes + at + 8, &length, 4);
-	if (g->ring.packed)
-		bits |= (uint16_t)(1 << (wrap ? VRING_PACKED_DESC_F_AVAIL : VRING_PACKED_DESC_F_USED));
-	memcpy(g->bytes + at + 12, g->ring.packed ? &link : &bits, 2);
-	memcpy(g->bytes + at + 14, g->ring.packed ? &bits : &link, 2);
-}
-
-// Make the next buffer available, as a driver does.
-static void offer(struct guest *g, struct input *in)
-{
-	uint16_t mask = g->ring.size - 1, index, slot;
-
-	if (g->ring.packed) {
-		write_descriptor(g, (size_t)((g->ring.next + (next_byte(in) & 3)) & mask) * 16, in);
+	if (is)
 		return;
-	}
-	memcpy(&index, g->bytes + DRIVER + 2, 2);
-	slot = next_byte(in) & mask;
-	write_descriptor(g, (size_t)slot * 16, in);
-	memcpy(g->bytes + DRIVER + 4 + (size_t)(index & mask) * 2, &slot, 2);
-	index++;
-	memcpy(g->bytes + DRIVER + 2, &index, 2);
+	fprintf(stderr, "vring_fuzz: not so: %s\n", what);
+	abort();
 }
 
-static void change(struct guest *g, struct input *in)
+static void poll_hop(struct ring *from, struct ring *to, unsigned n)
 {
-	uint8_t how = next_byte(in);
-	uint16_t value;
+	struct hop_counts counts = hop(from, to, n);
 
-	switch (how & 15) {
-	case 0: // anything, anywhere
-		g->bytes[(next_byte(in) | (how >> 4) << 8) % SIZE] = next_byte(in);
+	must(counts.received <= n && counts.forwarded <= counts.received, "forwarded <= received <= n");
+	must(counts.too_long <= counts.forwarded, "too_long <= forwarded");
+	must(to || counts.forwarded == 0, "nobody takes nothing");
+	forwarded += counts.forwarded - counts.too_long;
+	lost += counts.lost.bad + counts.lost.oversize + counts.too_long;
+}
+
+static void check_mbuf(const struct rte_mbuf *m)
+{
+	const char *reason = "";
+
+	must(rte_mbuf_check(m, 1, &reason) == 0, reason);
+	must(m->pkt_len > 0 && m->pkt_len <= FRAME_LENGTH_MAX, "a frame has a byte, and not too many");
+	for (; m; m = m->next)
+		must(m->data_len > 0 && m->data_off + m->data_len <= m->buf_len, "the data is in the mbuf");
+}
+
+static void poll_mbufs(struct ring *from, struct ring *to, unsigned n)
+{
+	struct rte_mbuf *pkts[RING_BATCH_MAX];
+	struct frames_lost bad = {0};
+	uint64_t empty = 0, too_long = 0;
+	uint16_t got = frames_receive(from, pool, pkts, (uint16_t)n, &bad, &empty), sent;
+
+	must(got <= n, "received <= n");
+	for (unsigned i = 0; i < got; i++)
+		check_mbuf(pkts[i]);
+	sent = frames_send(to, pkts, got, &too_long);
+	must(sent <= got && too_long <= sent, "too_long <= sent <= received");
+	rte_pktmbuf_free_bulk(&pkts[sent], got - sent);
+	must(rte_mempool_avail_count(pool) == MBUFS, "all mbufs are back");
+	forwarded += sent - too_long;
+	no_mbuf += empty;
+	lost += bad.bad + bad.oversize + too_long;
+}
+
+// Look at all and take some: the others are there the next time.
+static void poll_partly(struct ring *ring, unsigned n)
+{
+	struct ring_batch batch, again;
+	unsigned count = ring_peek(ring, &batch, n), take = (count + 1) / 2;
+
+	must(count <= n && batch.piece_count <= RING_PIECES_MAX, "a batch has its bounds");
+	must(ring_peek(ring, &again, n) == count, "peeking changes nothing");
+	for (unsigned i = 0; i < take; i++) {
+		must(batch.buffers[i].length && batch.buffers[i].id == again.buffers[i].id,
+		     "the same buffers");
+		batch.buffers[i].written = 0;
+	}
+	if (take)
+		ring_commit(ring, &batch, take);
+	// It need not be as it was: a ring may lie in its own buffers.
+	must(ring_peek(ring, &again, count - take) <= count - take, "no more than were asked for");
+}
+
+static void poll(struct hostile *a, struct hostile *b, uint8_t how)
+{
+	static uint8_t was[HOSTILE_BYTES];
+	unsigned n = 1 + (how >> 3) % 8 * 9; // 1 to 64
+
+	hostile_remember(a, was);
+	switch (how & 7) {
+	case 0:
+		poll_hop(&a->ring, NULL, n);
 		break;
-	case 1: // the split ring's index: a little more, or anything
-		value = (uint16_t)(g->ring.next + next_byte(in) * (how & 0x80 ? 1 : 257));
-		value = how & 0x40 ? value : (uint16_t)(g->ring.next + (value & (g->ring.size - 1)));
-		memcpy(g->bytes + DRIVER + 2, &value, 2);
+	case 1:
+		poll_partly(&a->ring, n);
 		break;
-	case 2: // one of its entries
-		value = next_byte(in);
-		memcpy(g->bytes + DRIVER + 4 + (size_t)(next_byte(in) & 63) * 2, &value, 2);
+	case 2:
+		poll_partly(&b->ring, n);
 		break;
-	case 3: // in the table that indirect descriptors point to, or anywhere in the ring's
+	case 3:
 	case 4:
-		value = next_byte(in);
-		write_descriptor(g, (value & 0x80 ? TABLE : 0) + (size_t)(value & 63) * 16, in);
+		poll_mbufs(&a->ring, &b->ring, n);
 		break;
 	default:
-		offer(g, in);
+		poll_hop(&a->ring, &b->ring, n);
 	}
+	must(hostile_untouched(a, was), "a sender's memory is its own");
+	calls += ring_wants_call(&a->ring) + ring_wants_call(&b->ring);
+	faults[hostile_revive(a)]++;
+	faults[hostile_revive(b)]++;
 }
 
-static uint64_t features_of(uint8_t byte)
+static void choose_isa(uint8_t byte)
 {
-	return (uint64_t)(byte & 1) << VIRTIO_F_VERSION_1 |
-	       (uint64_t)(byte >> 1 & 1) << VIRTIO_F_RING_PACKED |
-	       (uint64_t)(byte >> 2 & 1) << VIRTIO_NET_F_MRG_RXBUF;
-}
+	enum isa isa = (enum isa)(byte % ISA_COUNT);
 
-// A stopped ring is set up anew, as by a driver that restarts: the rest of the input is not wasted.
-static void revive(struct guest *g)
-{
-	if (g->ring.fault != RING_OK) {
-		faults[g->ring.fault]++;
-		g->ring.fault = RING_OK;
-		g->ring.avail_seen = g->ring.next;
-		memset(g->bytes, 0, DRIVER);
-		memcpy(g->bytes + DRIVER + 2, &g->ring.next, 2);
-	}
+	isa_force(isa_text(isa_supported(isa) ? isa : ISA_SCALAR));
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	struct guest a, b;
-	uint8_t features_a = next_byte(&in), features_b = next_byte(&in), shape = next_byte(&in);
+	struct hostile a, b;
 
-	guest_open(&a, features_of(features_a), shape & 15, false);
-	guest_open(&b, features_of(features_b), shape >> 4, true);
+	choose_isa(input_byte(&in));
+	hostile_open(&a, &in, false);
+	hostile_open(&b, &in, true);
 	while (in.left) {
-		struct hop_counts counts;
+		uint8_t how = input_byte(&in);
+		unsigned changes = 1 + input_byte(&in) % CHANGES_MAX;
 
-		for (unsigned i = 0; i < POLL_EVERY && in.left; i++)
-			change(next_byte(&in) & 1 ? &a : &b, &in);
-		counts = hop(&a.ring, &b.ring, 32);
-		if (counts.forwarded > counts.received || counts.too_long > counts.forwarded)
-			abort();
-		forwarded += counts.forwarded;
-		revive(&a);
-		revive(&b);
+		for (unsigned i = 0; i < changes && in.left; i++)
+			hostile_change(input_byte(&in) & 1 ? &a : &b, &in);
+		poll(&a, &b, how);
 	}
-	free(a.bytes);
-	free(b.bytes);
+	hostile_close(&a);
+	hostile_close(&b);
 	return 0;
 }
 
-#ifndef VRING_LIBFUZZER
-static uint64_t random_state;
-
-static uint64_t random_next(void) // xorshift64
+void fuzz_report(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
-static void run_random(uint64_t seed, unsigned long inputs)
-{
-	uint8_t data[1024];
-
-	random_state = seed ? seed : 1;
-	for (unsigned long i = 0; i < inputs; i++) {
-		size_t size = 16 + random_next() % (sizeof(data) - 16);
-
-		for (size_t k = 0; k < size; k++)
-			data[k] = (uint8_t)(random_next() >> 24);
-		LLVMFuzzerTestOneInput(data, size);
-	}
-	printf("%lu inputs of seed %lu: %lu frames forwarded\n", inputs, (unsigned long)seed, forwarded);
+	printf("%lu frames forwarded, %lu lost, %lu without an mbuf, %lu calls\n", forwarded, lost, no_mbuf,
+	       calls);
 	for (unsigned i = RING_OK + 1; i < RING_BAD_LAYOUT; i++)
-		printf("%8lu times %s\n", faults[i], ring_fault_text(i));
+		printf("%8lu times %s\n", faults[i], ring_fault_text((enum ring_fault)i));
 }
-
-static int run_file(const char *path)
-{
-	static uint8_t data[1 << 20];
-	FILE *file = fopen(path, "rb");
-	size_t size;
-
-	if (file == NULL) {
-		perror(path);
-		return EXIT_FAILURE;
-	}
-	size = fread(data, 1, sizeof(data), file);
-	fclose(file);
-	LLVMFuzzerTestOneInput(data, size);
-	return EXIT_SUCCESS;
-}
-
-int main(int argc, char **argv)
-{
-	unsigned long inputs = 2000, seed = 1;
-	int code = EXIT_SUCCESS, files = 0;
-
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "-n") == 0 && i + 1 < argc)
-			inputs = strtoul(argv[++i], NULL, 0);
-		else if (strcmp(argv[i], "-s") == 0 && i + 1 < argc)
-			seed = strtoul(argv[++i], NULL, 0);
-		else
-			code |= run_file(argv[i]), files++;
-	if (files == 0)
-		run_random(seed, inputs);
-	return code;
-}
-#endif

@@ -217,7 +217,7 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
     sinks = [ethdev(f"e{number}", f"net_null{number},no-rx=1") for number in (0, 1)]
     planed.apply([ring("r0"), *sinks], tasks)
     stats = planed.call("stats.get")
-    assert set(stats) == {"tsc_hz", "now_tsc", "ports", "workers", "tasks"}
+    assert set(stats) == {"tsc_hz", "now_tsc", "mbufs", "ports", "workers", "tasks"}
     counted = {"rx_packets", "tx_packets", "rx_missed", "rx_errors", "tx_errors", "rx_nombuf", "broken_rings"}
     assert [set(port) for port in stats["ports"]] == [{"name", "link_up", *counted}] * 3
     cycles = {"busy_cycles", "idle_cycles"}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Real fuzzing: every harness under libFuzzer with AddressSanitizer and UBSan, from the inputs that tests/fuzz keeps.
+#
+#     scripts/fuzz.sh [--keep] [SECONDS [HARNESS...]]      60 seconds each of vring, config and rpc
+#
+# One line a harness. What it found out stays in build-fuzz/corpus and is where the next run goes on; what ended the
+# program is in build-fuzz/findings. --keep puts a minimal set of what it found out into tests/fuzz.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+keep=false
+if [ "${1:-}" = --keep ]; then keep=true && shift; fi
+seconds=${1:-60}
+harnesses=("${@:2}")
+[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring config rpc)
+build=build-fuzz
+
+scripts/setup.sh clang
+scripts/setup.sh "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+if ! [ -f $build/build.ninja ]; then
+	echo "fuzz: setting up $build"
+	CC=clang meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
+		-Dfuzz=true >/dev/null
+fi
+targets=("${harnesses[@]/#/dataplane/}")
+ninja -C $build -j"${JOBS:-2}" --quiet "${targets[@]/%/_fuzz}"
+
+# Leaks are looked for at the end, not after each input: DPDK keeps what it made at start.
+export ASAN_OPTIONS=abort_on_error=0:symbolize=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+fuzz() { # HARNESS: one line, non-zero if it found something
+	local name=$1 corpus=$build/corpus/$1 findings=$build/findings/$1 log=$build/$1.log options=(-max_len=2048)
+	mkdir -p "$corpus" "$findings"
+	[ ! -f "tests/fuzz/$name.dict" ] || options+=("-dict=tests/fuzz/$name.dict")
+	local rc=0
+	"$build/dataplane/${name}_fuzz" "${options[@]}" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+		-detect_leaks=0 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" "tests/fuzz/$name" >"$log" 2>&1 || rc=$?
+	local runs coverage
+	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)
+	if [ $rc -eq 0 ]; then
+		echo "fuzz: $name: $seconds s, ${runs:-0} inputs, ${coverage:-0} branches, nothing found"
+	else
+		echo "fuzz: $name: FOUND after ${runs:-?} inputs: $(ls -t "$findings" | head -1 | sed "s|^|$findings/|"), log $log"
+	fi
+	return $rc
+}
+
+# Beside the named inputs one for each branch that these do not reach: small, and replayed by every `meson test`.
+keep_minimal() { # HARNESS
+	local kept=$build/kept/$1 found=$build/kept/$1.found
+	rm -rf "$kept" "$found" && mkdir -p "$kept" "$found"
+	find "tests/fuzz/$1" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -exec mv -t "$found" {} +
+	cp -t "$kept" "tests/fuzz/$1"/*
+	"$build/dataplane/$1_fuzz" -merge=1 -use_counters=0 -max_len=2048 -detect_leaks=0 "$kept" "$found" "$build/corpus/$1" \
+		>"$build/$1.merge.log" 2>&1
+	cp -n -t "tests/fuzz/$1" "$kept"/*
+	echo "fuzz: $1: tests/fuzz/$1 has $(ls "tests/fuzz/$1" | wc -l) files"
+}
+
+code=0
+for name in "${harnesses[@]}"; do
+	fuzz "$name" || code=1
+	if $keep; then keep_minimal "$name"; fi
+done
+exit $code

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The same results under AddressSanitizer, LeakSanitizer and UBSan: the C tests, then the Python tests that run planed,
+# against a planed that is built with them. Any report of any process fails, whatever the tests say.
+#
+#     scripts/sanitize.sh [PYTEST ARGUMENT...]      by default tests/planed and tests/switches
+#
+# PYTHON: which has planebench's packages; by default .venv's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=build-sanitize
+python=${PYTHON:-.venv/bin/python}
+[ $# -gt 0 ] || set -- tests/planed tests/switches
+
+[ -f $build/build.ninja ] || meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined \
+	-Db_lundef=false >/dev/null
+ninja -C $build -j"${JOBS:-2}" --quiet
+
+reports=$PWD/$build/reports
+rm -rf "$reports" && mkdir "$reports"
+# Reports go to files: planed's end is not looked at by every test, and some kill it.
+export ASAN_OPTIONS=log_path=$reports/asan:detect_stack_use_after_return=1
+export UBSAN_OPTIONS=log_path=$reports/ubsan:print_stacktrace=1
+export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
+# What was leaked is only seen when it is not reachable from a library that was unloaded.
+code=0
+meson test -C $build --no-rebuild --print-errorlogs --timeout-multiplier 4 || code=1
+PLANEBENCH_PLANED=$PWD/$build/dataplane/planed "$python" -P -m pytest -q "$@" || code=1
+
+if [ -n "$(ls -A "$reports")" ]; then
+	echo "sanitize: reports, the first of $(ls "$reports" | wc -l):" >&2
+	head -40 "$(ls -d "$reports"/* | head -1)" >&2
+	code=1
+fi
+[ $code -ne 0 ] || echo "sanitize: no reports"
+exit $code

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A guest that lies, in its rings or to the vhost library: it is stopped, alone."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from planed_rig import CPU, Planed, load, stream, task, until
+from vhost_driver import (
+    BUFFERS,
+    GUEST_ADDRESS,
+    MEMORY_BYTES,
+    RECEIVEQ,
+    RING_SIZE,
+    TABLE,
+    TRANSMITQ,
+    WRITABLE,
+    VhostDriver,
+)
+from vring_rig import FLOOD_S, PACED, device, join, ports
+
+pytestmark = pytest.mark.dataplane
+
+
+Lie = Callable[[VhostDriver], None]
+NEXT, INDIRECT = 1, 4
+HERE = GUEST_ADDRESS + BUFFERS
+END = GUEST_ADDRESS + MEMORY_BYTES
+
+
+def taken(guest: VhostDriver, count: int) -> None:
+    until(lambda: guest.used(TRANSMITQ) == count, f"the device has given back {count} buffers")
+
+
+def _indirect(address: int, length: int, *entry: int) -> Lie:
+    """A table of one entry, if any, and the descriptor that points to it."""
+
+    def lie(guest: VhostDriver) -> None:
+        if entry:
+            guest.write(TABLE, struct.pack("<QIHH", *entry))
+        guest.offer(TRANSMITQ, 0, address, length, flags=INDIRECT)
+
+    return lie
+
+
+def _unknown_slot(guest: VhostDriver) -> None:
+    """The descriptor of the next buffer has a number that there is not."""
+    guest.write_entry(TRANSMITQ, 1, RING_SIZE)
+    guest.set_index(TRANSMITQ, 2)
+
+
+def _too_long_a_chain(guest: VhostDriver) -> None:
+    for slot in range(RING_SIZE):
+        guest.write_descriptor(TRANSMITQ, slot, HERE, 64, NEXT, (slot + 1) % RING_SIZE)
+    guest.offer(TRANSMITQ, 0, HERE, 64, NEXT, 1)
+
+
+OUTSIDE = "points outside of the shared memory"
+CHAIN = "loops or is too long"
+TABLES = "indirect table is empty, odd, nested, too long or chained"
+DIRECTION = "writable where it must be"
+BEYOND = "descriptor number is beyond the table"
+
+LIES: dict[str, tuple[str, Lie]] = {
+    "an index that jumps": ("more buffers available than", lambda it: it.set_index(TRANSMITQ, 1 + RING_SIZE + 1)),
+    "an index that goes back": ("more buffers available than", lambda it: it.set_index(TRANSMITQ, 0)),
+    "an unknown slot": (BEYOND, _unknown_slot),
+    "a chain to an unknown slot": (BEYOND, lambda it: it.offer(TRANSMITQ, 0, HERE, 64, NEXT, RING_SIZE)),
+    "a byte behind the memory": (OUTSIDE, lambda it: it.offer(TRANSMITQ, 0, END - 63, 64)),
+    "before the memory": (OUTSIDE, lambda it: it.offer(TRANSMITQ, 0, GUEST_ADDRESS - 1, 64)),
+    "the end of all addresses": (OUTSIDE, lambda it: it.offer(TRANSMITQ, 0, 2**64 - 1, 64)),
+    "four gigabytes": (OUTSIDE, lambda it: it.offer(TRANSMITQ, 0, HERE, 2**32 - 1)),
+    "a loop": (CHAIN, lambda it: it.offer(TRANSMITQ, 0, HERE, 64, NEXT, 0)),
+    "too long a chain": (CHAIN, _too_long_a_chain),
+    "no byte": ("chain of descriptors has no bytes", lambda it: it.offer(TRANSMITQ, 0, HERE, 0)),
+    "writable": (DIRECTION, lambda it: it.offer(TRANSMITQ, 0, HERE, 64, WRITABLE)),
+    "no table": (TABLES, _indirect(TABLE, 0)),
+    "half an entry": (TABLES, _indirect(TABLE, 24)),
+    "a table that is too long": (TABLES, _indirect(TABLE, 16 * (RING_SIZE + 1))),
+    "a table in a table": (TABLES, _indirect(TABLE, 16, TABLE, 16, INDIRECT, 0)),
+    "a table outside": (OUTSIDE, _indirect(END - 8, 16)),
+    "an entry outside": (OUTSIDE, _indirect(TABLE, 16, END, 64, 0, 0)),
+    "a receive buffer outside": (OUTSIDE, lambda it: it.offer(RECEIVEQ, 0, END - 8, 2048, WRITABLE)),
+    "a receive buffer to read": (DIRECTION, lambda it: it.offer(RECEIVEQ, 0, HERE, 2048)),
+}
+
+
+@contextmanager
+def traffic_beside(switch: Planed, guest: Planed, epoch: int) -> Iterator[None]:
+    """Frames flow between c and d all the time, and every one of them arrives: once, intact, in order."""
+    switch.call("stats.clear")
+    guest.start_traffic(*(load(f"gen{index}", **PACED) for index in (0, 1)), epoch=epoch, duration_s=FLOOD_S)
+    until(lambda: switch.tasks()["beside"]["rx_packets"] > 0, "frames flow")
+    yield
+    assert guest.call("traffic.get")["running"]
+    guest.call("traffic.stop")
+    middle, there = switch.settled()["beside"], guest.settled()
+    assert middle["rx_packets"] == middle["tx_packets"] == sum(there[f"gen{end}"]["tx_packets"] for end in (0, 1)) > 0
+    for sender, receiver in ((0, 1), (1, 0)):
+        came = stream(there[f"mon{receiver}"], sender)
+        assert came["forwarded_packets"] == there[f"gen{sender}"]["tx_packets"]
+        assert (came["duplicate_packets"], came["reordered_packets"], came["corrupt_packets"]) == (0, 0, 0)
+
+
+def four_ports(switch: Planed, guest: Planed) -> tuple[Path, Path]:
+    """A patch between a and b, for liars, and one between c and d, where the guest is. The paths of a and b."""
+    paths = {name: switch.workdir / f"{name}.sock" for name in "abcd"}
+    liars, switch.wires = ([device(name, paths[name]) for name in names] for names in ("ab", "cd"))
+    tasks = [task("sw", "patch", "a", "b"), task("beside", "patch", "c", "d")]
+    switch.apply([*liars, *switch.wires], tasks, cpu=CPU)
+    join(switch, guest, "packed_vq=0,mrg_rxbuf=1")
+    return paths["a"], paths["b"]
+
+
+def link_up(switch: Planed, port: str) -> bool:
+    return bool(ports(switch)[port]["link_up"])
+
+
+def test_a_guest_that_lies_is_stopped_alone(planed: Planed, other: Planed) -> None:
+    """Its port goes down, one line says why; guests beside it notice nothing; restarted, it may try again."""
+    a, b = four_ports(planed, other)
+    with VhostDriver(b) as mate:
+        for epoch, (words, lie) in enumerate(LIES.values(), start=1):
+            with traffic_beside(planed, other, epoch), VhostDriver(a) as liar:
+                until(lambda: link_up(planed, "a"), "the liar is connected")
+                liar.offer(TRANSMITQ, 5, HERE, 72)
+                taken(liar, 1)
+                lie(liar)
+                mate.offer(TRANSMITQ, 0, HERE, 72)
+                until(lambda: not link_up(planed, "a"), "the lie is found")
+                assert planed.process.log_tail(1).count(words) == 1
+                assert liar.used(TRANSMITQ) == 1 and liar.used(RECEIVEQ) == 0
+            taken(mate, epoch)
+    assert all(port["link_up"] == (name in "cd") for name, port in ports(planed).items())
+
+
+def test_a_guest_of_noise(planed: Planed, other: Planed) -> None:
+    """All of its memory, rings included, is noise, and other noise all the time, through a hundred lives."""
+    a, _ = four_ports(planed, other)
+    noise = random.Random(4)
+    with traffic_beside(planed, other, 1):
+        for _ in range(100):
+            with VhostDriver(a) as liar:
+                liar.settle()
+                for _ in range(20):
+                    liar.write(GUEST_ADDRESS, noise.randbytes(BUFFERS))
+                    liar.set_index(TRANSMITQ, liar.used(TRANSMITQ) + noise.randrange(RING_SIZE))
+
+
+def test_memory_that_changes_while_frames_flow(planed: Planed) -> None:
+    """The table is sent anew, larger and smaller, and the rings go on where they were."""
+    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
+    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    with VhostDriver(Path(wires[0]["path"])) as guest:
+        until(lambda: ports(planed)["a"]["link_up"], "the guest is connected")
+        for number in range(200):
+            guest.offer(TRANSMITQ, number % RING_SIZE, GUEST_ADDRESS + BUFFERS, 72)
+            if number % 3 == 0:
+                guest.share_memory(MEMORY_BYTES // (1 + number % 2))
+            if number % RING_SIZE == RING_SIZE - 1:
+                guest.settle()
+                taken(guest, number + 1)
+        taken(guest, 200)
+        counted = planed.tasks()["sw"]
+        assert counted["rx_packets"] == counted["drops"]["tx_full"] == 200, "nobody is at b"
+        assert ports(planed)["a"]["link_up"]
+
+
+def test_a_second_driver_takes_over(planed: Planed) -> None:
+    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
+    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    with VhostDriver(Path(wires[0]["path"])) as first:
+        until(lambda: ports(planed)["a"]["link_up"], "the first is connected")
+        with VhostDriver(Path(wires[0]["path"])) as second:
+            second.settle()
+            for guest in (first, second):
+                guest.offer(TRANSMITQ, 0, GUEST_ADDRESS + BUFFERS, 72)
+            until(lambda: second.used(TRANSMITQ) == 1, "the second is served")
+            first.settle()
+            assert first.used(TRANSMITQ) == 0
+        assert planed.process.log_tail().count("a second driver has connected") == 1
+
+
+def _grow_ring(guest: VhostDriver) -> None:
+    guest.share_memory(MEMORY_BYTES // 8)
+    guest.resize_ring(TRANSMITQ, 32768)
+
+
+LIES_TO_THE_LIBRARY: dict[str, Lie] = {
+    "no memory": VhostDriver.share_too_much,
+    "a ring that runs out of the memory": _grow_ring,
+}
+
+
+@pytest.mark.parametrize("lie", LIES_TO_THE_LIBRARY.values(), ids=LIES_TO_THE_LIBRARY)
+def test_what_the_library_lets_through_is_found(planed: Planed, other: Planed, lie: Lie) -> None:
+    """DPDK's library keeps such a connection: the port does not; the next driver is served."""
+    path, _ = four_ports(planed, other)
+    with traffic_beside(planed, other, 1):
+        for liar in (True, False):
+            with VhostDriver(path) as guest:
+                until(lambda: link_up(planed, "a"), "the guest is connected")
+                guest.offer(TRANSMITQ, 0, HERE, 72)
+                taken(guest, 1)
+                if liar:
+                    lie(guest)
+                    guest.settle()
+                    until(lambda: not link_up(planed, "a"), "it is found out")
+            until(lambda: not link_up(planed, "a"), "the switch sees it go")
+        assert planed.tasks()["sw"]["rx_packets"] == 2
+
+
+RUDE: dict[str, Lie] = {
+    "half a message": lambda it: it.send_bytes(b"\x05\0\0\0\x01\0"),
+    "an unknown message": lambda it: it.send_bytes(struct.pack("<III", 999, 1, 0)),
+    "a message that is too long": lambda it: it.send_bytes(struct.pack("<III", 5, 1, 2**31)),
+    "a message of another version": lambda it: it.send_bytes(struct.pack("<III", 5, 2, 8) + bytes(8)),
+    "a table of a thousand regions": lambda it: it.send_bytes(struct.pack("<IIIII", 5, 1, 8, 1000, 0)),
+    "a table without a file": lambda it: it.send_bytes(struct.pack("<IIIIIQQQQ", 5, 1, 40, 1, 0, 0, 4096, 0, 0)),
+    "a ring without a number": lambda it: it.send_bytes(struct.pack("<IIIII", 8, 1, 8, 77, 16)),
+    "a ring of no size": lambda it: it.resize_ring(TRANSMITQ, 0),
+    "nothing at all": lambda it: None,
+}
+
+
+def test_a_driver_that_breaks_the_protocol(planed: Planed, other: Planed) -> None:
+    """Whatever the library makes of it, in full flight: it goes, guests beside it stay, the next one is served."""
+    path, _ = four_ports(planed, other)
+    for epoch, message in enumerate(RUDE.values(), start=1):
+        with traffic_beside(planed, other, epoch):
+            with VhostDriver(path) as guest:
+                guest.settle()
+                guest.set_index(TRANSMITQ, RING_SIZE)
+                message(guest)
+            with VhostDriver(path) as guest:
+                until(lambda: link_up(planed, "a"), "the next one is connected")
+                guest.offer(TRANSMITQ, 0, HERE, 72)
+                taken(guest, 1)
+            until(lambda: not link_up(planed, "a"), "the switch sees it go")

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Either end goes under traffic, a hundred times, by leaving or by kill -9: nothing is left of it, and who comes next
+finds ports that work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import vhost_driver
+from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, task, until
+from vhost_driver import BUFFERS, GUEST_ADDRESS, RECEIVEQ, RING_SIZE, TRANSMITQ, VhostDriver
+from vring_rig import (
+    FLAT_OUT,
+    FLOOD_S,
+    Handles,
+    assert_adds_up,
+    assert_conserved,
+    connect,
+    device,
+    driver,
+    flood,
+    handles,
+    join,
+    leave,
+    ports,
+    ports_up,
+    resident_kb,
+    wake_library,
+    without_drivers,
+)
+
+from planebench.host.process import Supervisor
+
+pytestmark = pytest.mark.dataplane
+
+TIMES = 100
+DEVICE_KILLS = 10
+"""A new process has nothing of the old one, and DPDK's vhost library needs a second to notice its first sockets."""
+WARM = 20
+"""After these the process has all the memory that it will ever have."""
+GROWTH_KB = 256
+"""Of the other eighty: a leak of one page each would be 320."""
+
+
+class Growth:
+    """Resident memory of a process, over many rounds of the same thing."""
+
+    def __init__(self, planed: Planed) -> None:
+        self._planed = planed
+        self._warm_kb = 0
+
+    def round(self, number: int) -> None:
+        if number == WARM:
+            self._warm_kb = resident_kb(self._planed)
+        if number == TIMES - 1:
+            assert resident_kb(self._planed) - self._warm_kb < GROWTH_KB
+
+
+@pytest.mark.parametrize("packed", [0, 1])
+def test_a_driver_that_comes_and_goes(planed: Planed, other: Planed, packed: int) -> None:
+    """Every other time in full flight."""
+    layout = f"packed_vq={packed},mrg_rxbuf=1"
+    before = without_drivers(planed)
+    growth = Growth(planed)
+    for number in range(TIMES):
+        join(planed, other, layout)
+        if number % 2:
+            flood(planed, other)
+        other.apply()
+        leave(planed, before)
+        assert_adds_up(planed)
+        growth.round(number)
+    join(planed, other, layout)
+    assert_conserved(planed, other, **FLAT_OUT)
+
+
+def test_a_device_that_comes_and_goes(planed: Planed, other: Planed) -> None:
+    """Its ports are removed in full flight, and made again at the same paths."""
+    bell = device("bell", planed.workdir / "bell.sock")
+    planed.apply([bell])
+    before = handles(planed)
+    growth = Growth(planed)
+    for number in range(TIMES):
+        without_drivers(planed, bell)
+        wake_library(Path(bell["path"]))
+        join(planed, other, "packed_vq=0,mrg_rxbuf=1")
+        flood(planed, other)
+        assert_adds_up(planed)
+        planed.apply([bell])
+        until(lambda: handles(planed) == before, f"it has {before} again")
+        assert planed.call("stats.get")["mbufs"]["in_use"] == 0
+        other.apply()
+        growth.round(number)
+    connect(planed, other, "packed_vq=0,mrg_rxbuf=1")
+    assert_conserved(planed, other, **FLAT_OUT)
+
+
+@contextmanager
+def flooding(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A driver in a process of its own that keeps both rings full."""
+    with subprocess.Popen([sys.executable, vhost_driver.__file__, str(path)]) as guest:
+        try:
+            yield guest
+        finally:
+            guest.kill()
+
+
+@pytest.mark.parametrize("fault", [{}, {"fault": {"drop_one_in": 1000}}], ids=["hop", "mbufs"])
+def test_a_driver_that_is_killed(planed: Planed, other: Planed, fault: Document) -> None:
+    """Again and again; its neighbour, which sends all the time, stays."""
+    without_drivers(planed, **fault)
+    neighbour = driver("v1", Path(planed.wires[1]["path"]), "packed_vq=0,mrg_rxbuf=1", 256)
+    other.apply([neighbour], [task("mon", "monitor", "v1"), task("gen", "generator", "v1")], cpu=OTHER_CPU)
+    until(lambda: ports(planed)["b"]["link_up"], "the neighbour is there")
+    other.start_traffic(load("gen", **FLAT_OUT), duration_s=FLOOD_S)
+    before = handles(planed)
+    growth = Growth(planed)
+    for number in range(TIMES):
+        with flooding(Path(planed.wires[0]["path"])) as guest:
+            planed.call("stats.clear")
+            until(lambda: all(ports(planed)["a"][key] for key in ("rx_packets", "tx_packets")), "frames flow both ways")
+            os.kill(guest.pid, signal.SIGKILL)
+            until(lambda: not ports(planed)["a"]["link_up"], "the switch sees it go")
+        until(lambda: handles(planed) == before, f"it has {before} again")
+        assert_adds_up(planed)
+        assert planed.call("stats.get")["mbufs"]["in_use"] == 0
+        assert ports(planed)["b"]["link_up"]
+        growth.round(number)
+    other.apply()
+    join(planed, other, "packed_vq=0,mrg_rxbuf=1")
+    if not fault:
+        assert_conserved(planed, other, **FLAT_OUT)
+
+
+@pytest.mark.parametrize("packed", [0, 1])
+def test_two_guests_that_are_killed(planed: Planed, other: Planed, supervisor: Supervisor, packed: int) -> None:
+    """DPDK's driver, both ends of the patch at once."""
+    layout = f"packed_vq={packed},mrg_rxbuf=1"
+    before = without_drivers(planed)
+    for number in range(3):
+        victim = Planed(supervisor, f"victim{packed}{number}")
+        join(planed, victim, layout)
+        flood(planed, victim)
+        os.kill(victim.process.pid, signal.SIGKILL)
+        leave(planed, before)
+    join(planed, other, layout)
+    assert_conserved(planed, other, **FLAT_OUT)
+
+
+def test_a_device_that_is_killed(supervisor: Supervisor) -> None:
+    """A new process each time, at the same paths: drivers find it again, and every frame of theirs."""
+    assert len({_one_life(_start_switch(supervisor)) for _ in range(DEVICE_KILLS)}) == 1, "they are all alike"
+
+
+def _one_life(switch: Planed) -> Handles:
+    a, b = (Path(wire["path"]) for wire in switch.wires)
+    with VhostDriver(a) as sender, VhostDriver(b) as receiver:
+        until(lambda: ports_up(switch), "both are connected")
+        seen = handles(switch)
+        receiver.fill_receiveq()
+        for slot in range(RING_SIZE):
+            sender.offer(TRANSMITQ, slot, GUEST_ADDRESS + BUFFERS, 72)
+        until(lambda: receiver.used(RECEIVEQ) == RING_SIZE, "all frames have come")
+        sender.set_index(TRANSMITQ, 2 * RING_SIZE)  # under way when it dies
+        os.kill(switch.process.pid, signal.SIGKILL)
+        switch.process.wait()
+        assert sender.hung_up() and receiver.hung_up()
+    return seen
+
+
+def _start_switch(supervisor: Supervisor) -> Planed:
+    wires = [device(name, supervisor.workdir("switch") / f"{name}.sock") for name in "ab"]
+    for wire in wires:
+        Path(wire["path"]).unlink(missing_ok=True)
+    start = document("switch", wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    start["memory"] = {**start["memory"], "size_mb": 32, "mbuf_count": 255}
+    switch = Planed(supervisor, "switch", start)
+    switch.wires = tuple(wires)
+    switch.call("version")
+    return switch
