@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config_bridge.h"
 #include "schema.h"
 #include "task.h"
 
@@ -86,6 +87,7 @@ static const struct field task_fields[] = {
         {.key = "dst_ip", FIELD(FIELD_IPV4, struct config_task, dst_ip)},
         {.key = "peer_macs", FIELD(FIELD_MACS, struct config_task, peer_macs), .max = 2},
         {.key = "fault", FIELD(FIELD_OBJECT, struct config_task, fault), .fields = fault_fields},
+        {.key = "bridge", FIELD(FIELD_CUSTOM, struct config_task, bridge), .decode = config_bridge_decode},
         {0},
 };
 
@@ -212,7 +214,7 @@ static int check_task(const struct config *config, const struct config_task *tas
 
 	if (ops == NULL) {
 		snprintf(error, CONFIG_ERROR_MAX,
-		         "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch",
+		         "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch bridge",
 		         task->name, task->kind);
 		return -EINVAL;
 	}
@@ -221,7 +223,7 @@ static int check_task(const struct config *config, const struct config_task *tas
 		         task->kind, ops->ports_min, ops->ports_max, task->port_count);
 		return -EINVAL;
 	}
-	if (check_fault(config, task, ops, error))
+	if (check_fault(config, task, ops, error) || config_bridge_check(config, task, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < task->port_count; i++) {
 		int port = find_port(config, task->ports[i]);
@@ -320,6 +322,8 @@ static int decode(const json_t *document, struct config *config, char *error)
 		config->ports[i].line_rate_bps = 10000000000;
 		config->ports[i].backend = PORT_BACKEND_UNSET;
 	}
+	for (unsigned i = 0; i < CONFIG_TASKS_MAX; i++)
+		config_bridge_default(&config->tasks[i].bridge);
 	if (decode_parts(document, config, error) || check(config, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < config->port_count; i++)
