@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config_bridge.h"
 #include "config_check.h"
 #include "schema.h"
 
@@ -88,6 +89,7 @@ static const struct field task_fields[] = {
         {.key = "dst_ip", FIELD(FIELD_IPV4, struct config_task, dst_ip)},
         {.key = "peer_macs", FIELD(FIELD_MACS, struct config_task, peer_macs), .max = 2},
         {.key = "fault", FIELD(FIELD_OBJECT, struct config_task, fault), .fields = fault_fields},
+        {.key = "bridge", FIELD(FIELD_CUSTOM, struct config_task, bridge), .decode = config_bridge_decode},
         {0},
 };
 
@@ -165,6 +167,8 @@ static int decode(const json_t *document, struct config *config, char *error)
 		config->ports[i].line_rate_bps = 10000000000;
 		config->ports[i].backend = PORT_BACKEND_UNSET;
 	}
+	for (unsigned i = 0; i < CONFIG_TASKS_MAX; i++)
+		config_bridge_default(&config->tasks[i].bridge);
 	if (decode_parts(document, config, error) || config_check(config, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < config->port_count; i++)

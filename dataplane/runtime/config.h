@@ -16,11 +16,12 @@ enum {
 	CONFIG_PORTS_MAX = 32,
 	CONFIG_TASKS_MAX = 64,
 	CONFIG_WORKERS_MAX = 32,
-	CONFIG_TASK_PORTS_MAX = 2,
+	CONFIG_TASK_PORTS_MAX = 32,
 	CONFIG_BURST_MAX = 64,
 	CONFIG_ERROR_MAX = 256,
 	CONFIG_STREAMS = 8,
 	CONFIG_QUEUES_MAX = 16, // queue pairs of a port
+	CONFIG_VLAN_WORDS = 4096 / 64,
 };
 
 enum config_port_kind { PORT_VHOST_USER, PORT_VIRTIO_USER, PORT_ETHDEV };
@@ -42,6 +43,21 @@ struct config_fault {
 	uint32_t drop_one_in; // every how manieth frame is dropped; 0 = none
 };
 
+struct config_bridge_port {
+	uint16_t untagged_vlan;             // access or native; 0: untagged frames are dropped
+	bool trunk;                         // takes frames with a tag
+	uint64_t tagged[CONFIG_VLAN_WORDS]; // a trunk's VLANs, one bit each
+};
+
+struct config_bridge {
+	bool given, vlan;
+	uint32_t ageing_s; // 0 = never
+	uint32_t table_size;
+	char table[CONFIG_NAME_MAX]; // shared by bridges that name the same; or empty
+	unsigned port_count;         // of ports[]: those of the task with VLANs, else 0
+	struct config_bridge_port ports[CONFIG_TASK_PORTS_MAX];
+};
+
 struct config_task {
 	char name[CONFIG_NAME_MAX];
 	char kind[CONFIG_NAME_MAX];
@@ -54,6 +70,7 @@ struct config_task {
 	uint32_t src_ip, dst_ip;        // host byte order; 0 = the kind's default
 	uint8_t peer_macs[2][6];        // all zero = the kind's default
 	struct config_fault fault;      // patch only
+	struct config_bridge bridge;    // bridge only
 };
 
 struct config_worker {

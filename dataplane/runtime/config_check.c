@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config_bridge.h"
 #include "task.h"
 
 static int check_port(const struct config_port *port, char *error)
@@ -106,7 +107,7 @@ static int check_task(const struct config *config, const struct config_task *tas
 
 	if (ops == NULL) {
 		snprintf(error, CONFIG_ERROR_MAX,
-		         "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch",
+		         "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch bridge",
 		         task->name, task->kind);
 		return -EINVAL;
 	}
@@ -115,7 +116,7 @@ static int check_task(const struct config *config, const struct config_task *tas
 		         task->kind, ops->ports_min, ops->ports_max, task->port_count);
 		return -EINVAL;
 	}
-	if (check_fault(config, task, ops, error))
+	if (check_fault(config, task, ops, error) || config_bridge_check(config, task, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < task->port_count; i++)
 		if (check_task_port(config, task, task->ports[i], ops, users, error))

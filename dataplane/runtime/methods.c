@@ -9,6 +9,7 @@
 #include <rte_cycles.h>
 #include <rte_version.h>
 
+#include "bridge.h"
 #include "planed.h"
 #include "report.h"
 #include "traffic.h"
@@ -94,6 +95,37 @@ static json_t *do_stats_clear(struct planed *planed, const json_t *params, int *
 	return json_object();
 }
 
+// The bridge that {"task": NAME} asks about, or NULL.
+static const struct task *find_bridge(const struct planed *planed, const json_t *params, int *code,
+                                      char *error)
+{
+	const char *name = json_string_value(json_object_get(params, "task"));
+	const struct task *task = name ? planed_find_task(planed, name) : NULL;
+
+	*code = RPC_INVALID_PARAMS;
+	if (name == NULL || json_object_size(params) != 1)
+		snprintf(error, CONFIG_ERROR_MAX, "expected params {\"task\": NAME}, the name of a bridge");
+	else if (task == NULL || strcmp(task->ops->kind, bridge_ops.kind) != 0)
+		snprintf(error, CONFIG_ERROR_MAX, "task: there is no bridge \"%.40s\"", name);
+	else
+		return task;
+	return NULL;
+}
+
+static json_t *do_bridge_table(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	const struct task *bridge = find_bridge(planed, params, code, error);
+
+	return bridge ? bridge_table_list(bridge, rte_rdtsc()) : NULL;
+}
+
+static json_t *do_bridge_flush(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	const struct task *bridge = find_bridge(planed, params, code, error);
+
+	return bridge ? bridge_table_flush(bridge, rte_rdtsc()) : NULL;
+}
+
 static json_t *do_shutdown(struct planed *planed, const json_t *params, int *code, char *error)
 {
 	planed->ending = true;
@@ -114,6 +146,8 @@ static const struct {
         {"traffic.get", do_traffic_get, false},
         {"stats.get", do_stats_get, false},
         {"stats.clear", do_stats_clear, false},
+        {"bridge.table", do_bridge_table, true},
+        {"bridge.flush", do_bridge_flush, true},
         {"shutdown", do_shutdown, false},
 };
 enum { METHOD_COUNT = sizeof(methods) / sizeof(methods[0]) };

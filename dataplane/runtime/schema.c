@@ -166,7 +166,8 @@ static int store_object(const struct context *context, const struct field *field
 	char where[64];
 
 	snprintf(where, sizeof(where), "%s.%s", context->where, field->key);
-	return schema_decode(value, field->fields, out, where, context->error);
+	return field->decode ? field->decode(value, out, where, context->error)
+	                     : schema_decode(value, field->fields, out, where, context->error);
 }
 
 static int store(const struct context *context, const struct field *field, const json_t *value, char *base)
@@ -199,6 +200,7 @@ static int store(const struct context *context, const struct field *field, const
 	case FIELD_MACS:
 		return store_macs(context, field, value, out);
 	case FIELD_OBJECT:
+	case FIELD_CUSTOM:
 		return store_object(context, field, value, out);
 	case FIELD_ANY:
 		return 0;

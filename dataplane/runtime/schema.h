@@ -23,6 +23,7 @@ enum field_type {
 	FIELD_NAMES,  // array of names: char[max][size], count at count_offset
 	FIELD_MACS,   // array of MAC addresses: uint8_t[max][6], exactly max of them
 	FIELD_OBJECT, // struct with a table of its own: fields
+	FIELD_CUSTOM, // by a function of its own: decode
 	FIELD_ANY,    // left to the caller
 };
 
@@ -35,6 +36,9 @@ struct field {
 	size_t count_offset;
 	const char *const *choices; // NULL-terminated
 	const struct field *fields; // offsets in the inner struct
+
+	// As schema_decode(), of any value, which where names (79 characters at most).
+	int (*decode)(const json_t *value, void *out, const char *where, char *error);
 };
 
 #define FIELD(type_, struct_, member_)                                                                       \

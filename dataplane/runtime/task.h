@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A task is what a worker polls: generator, monitor, l2fwd, patch. One file per kind implements struct
-// task_ops.
+// A task is what a worker polls: generator, monitor, l2fwd, patch, bridge. One file per kind implements
+// struct task_ops.
 //
 // Threads: poll() runs on the task's worker only. Everything else runs on the control thread while that
 // worker is parked, so a task needs no locks and no atomics. poll() never allocates, logs, locks or sleeps.
@@ -58,7 +58,7 @@ struct task {
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
 };
 
-extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops;
+extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops, bridge_ops;
 
 // What all ports of a task together did not accept.
 uint64_t task_drop_tx_full(const struct task *task);

@@ -114,9 +114,12 @@ static int setup(void **state, unsigned slots)
 	f->pool = rte_pktmbuf_pool_create("fixture", FIXTURE_MBUFS, 0, 0, FIXTURE_DATA_BYTES, SOCKET_ID_ANY);
 	if (!f->pool)
 		return -1;
-	for (unsigned i = 0; i < FIXTURE_PORTS; i++)
-		if (ring_port_open(&f->ports[i], i == 0 ? "p0" : "p1", slots, f->pool) != 0)
+	for (unsigned i = 0; i < FIXTURE_PORTS; i++) {
+		const char name[] = {'p', (char)('0' + i), '\0'};
+
+		if (ring_port_open(&f->ports[i], name, slots, f->pool) != 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -182,10 +185,12 @@ unsigned fixture_inject(struct fixture *f, unsigned port, unsigned n, uint16_t l
 
 struct task *fixture_task(struct fixture *f, const struct config_task *config)
 {
-	struct port *ports[FIXTURE_PORTS] = {&f->ports[0].port, &f->ports[1].port};
+	struct port *ports[FIXTURE_PORTS];
 	const struct task_ops *ops = task_ops_find(config->kind);
 	struct task *task;
 
+	for (unsigned i = 0; i < FIXTURE_PORTS; i++)
+		ports[i] = &f->ports[i].port;
 	return ops && ops->create(config, ports, &task) == 0 ? task : NULL;
 }
 

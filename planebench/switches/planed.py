@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Our own data plane as a switch: one worker, one ``patch`` task for each cross-connect."""
+"""Our own data plane as a switch: one worker, one ``patch`` or ``bridge`` task for each cross-connect."""
 
 from __future__ import annotations
 
@@ -24,8 +24,12 @@ from planebench.switches import common
 from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
 
 BURST = 32
-WORKER = "patch"
-OPTIONS = ("backend", "drop_one_in")
+OPTIONS = ("backend", "drop_one_in", "function")
+FUNCTIONS = {
+    "patch": "patch: one task for each cross-connect, both ways",
+    "bridge": "bridge: one learning switch for each cross-connect",
+}
+DEFAULT_FUNCTION = "patch"
 BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
 """Of planed: what a document without the key means."""
@@ -35,12 +39,15 @@ PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors")
 
 
 class PlanedAdapter:
-    """``planed``: packets are copied from ring to ring by patch tasks.
+    """``planed``: packets are copied from ring to ring by patch tasks, or by learning bridges of two ports.
 
     ``drop_one_in``: every so manieth frame that a patch task receives is dropped and counted as ``fault``: a switch
     with a known loss, for what is to find it. None: no fault.
 
     ``backend``: whose data path its vhost-user and virtio-user ports have, DPDK's or our own. None: planed's default.
+
+    ``function``: the kind of its tasks. A scenario has pairs of ports, so a bridge learns and looks up, and has one
+    other port to flood to.
     """
 
     name = "planed"
@@ -48,9 +55,14 @@ class PlanedAdapter:
     remedy = REMEDY
     wires = frozenset({"virtio", "veth"})
 
-    def __init__(self, drop_one_in: int | None = None, backend: str | None = None) -> None:
+    def __init__(
+        self, drop_one_in: int | None = None, backend: str | None = None, function: str = DEFAULT_FUNCTION
+    ) -> None:
+        if drop_one_in is not None and function != "patch":
+            raise UsageError(f"switch planed: function {function} takes no drop_one_in; leave one of them out")
         self.drop_one_in = drop_one_in
         self.backend = backend
+        self.function = function
 
     def with_options(self, options: Mapping[str, str]) -> PlanedAdapter:
         """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
@@ -60,6 +72,7 @@ class PlanedAdapter:
         return PlanedAdapter(
             _drop_one_in(options["drop_one_in"]) if "drop_one_in" in options else self.drop_one_in,
             _backend(options["backend"]) if "backend" in options else self.backend,
+            _function(options["function"]) if "function" in options else self.function,
         )
 
     def find(self) -> Found | NotFound:
@@ -74,7 +87,7 @@ class PlanedAdapter:
         """How it is run, for the report."""
         fault = {} if self.drop_one_in is None else {"drop_one_in": str(self.drop_one_in)}
         return {
-            "function": "patch: one task for each cross-connect, both ways",
+            "function": FUNCTIONS[self.function],
             "ring_size": str(common.ring_size(request)),
             "burst": str(BURST),
             "memory": common.memory_text(request),
@@ -90,7 +103,8 @@ class PlanedAdapter:
         found = common.require(self)
         config = request.workdir / "planed-switch.json"
         socket = request.workdir / "planed-switch.rpc"
-        document = switch_document(request, f"{supervisor.root.name}-switch", self.drop_one_in, self.backend)
+        name = f"{supervisor.root.name}-switch"
+        document = switch_document(request, name, self.drop_one_in, self.backend, self.function)
         config.write_text(json.dumps(document, indent=1))
         process = supervisor.spawn(
             "planed-switch",
@@ -178,13 +192,23 @@ def _backend(text: str) -> str:
     return text
 
 
+def _function(text: str) -> str:
+    if text not in FUNCTIONS:
+        raise UsageError(f"function {text!r} is not valid for switch planed. Valid: {', '.join(FUNCTIONS)}")
+    return text
+
+
 def switch_document(
-    request: SwitchRequest, name: str, drop_one_in: int | None = None, backend: str | None = None
+    request: SwitchRequest,
+    name: str,
+    drop_one_in: int | None = None,
+    backend: str | None = None,
+    function: str = DEFAULT_FUNCTION,
 ) -> dict[str, Any]:
     """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
     fault = {} if drop_one_in is None else {"fault": {"drop_one_in": drop_one_in}}
     tasks = [
-        {"name": f"{WORKER}{index}", "kind": "patch", "ports": list(pair), "burst": BURST} | fault
+        {"name": f"{function}{index}", "kind": function, "ports": list(pair), "burst": BURST} | fault
         for index, pair in enumerate(request.cross_connects)
     ]
     return {
@@ -194,7 +218,7 @@ def switch_document(
         "nice": -20,
         "ports": [_port(port, request, backend) for port in common.paired_ports(request)],
         "tasks": tasks,
-        "workers": [{"name": WORKER, "cpu": request.cpu, "tasks": [task["name"] for task in tasks]}],
+        "workers": [{"name": function, "cpu": request.cpu, "tasks": [task["name"] for task in tasks]}],
     }
 
 

@@ -328,8 +328,26 @@ def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None
         planed.ADAPTER.with_options({"backend": "ring"})
 
 
+def test_planed_as_a_bridge_has_it_in_every_task_and_in_its_settings() -> None:
+    bridge = planed.ADAPTER.with_options({"function": "bridge"}).with_options({"backend": "dpdk"})
+    assert (bridge.function, bridge.backend, planed.ADAPTER.function) == ("bridge", "dpdk", "patch")
+    assert bridge.settings(LOOPBACK)["function"].startswith("bridge: ")
+    assert planed.ADAPTER.settings(LOOPBACK)["function"].startswith("patch: ")
+    document = planed.switch_document(LOOPBACK, "pb", function="bridge")
+    assert [(task["name"], task["kind"]) for task in document["tasks"]] == [("bridge0", "bridge"), ("bridge1", "bridge")]
+    assert document["workers"] == [{"name": "bridge", "cpu": 3, "tasks": ["bridge0", "bridge1"]}]
+    with pytest.raises(UsageError, match=r"function 'hub' is not valid for switch planed\. Valid: patch, bridge"):
+        planed.ADAPTER.with_options({"function": "hub"})
+
+
+@pytest.mark.parametrize("options", [{"function": "bridge", "drop_one_in": "5"}, {"function": "bridge"}])
+def test_planed_drops_on_purpose_only_as_a_patch(options: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="function bridge takes no drop_one_in"):
+        planed.ADAPTER.with_options({"drop_one_in": "7"}).with_options(options)
+
+
 def test_planed_refuses_an_option_it_has_not() -> None:
-    with pytest.raises(UsageError, match=r"switch planed has no option 'drop'\. Valid: backend, drop_one_in"):
+    with pytest.raises(UsageError, match=r"switch planed has no option 'drop'\. Valid: backend, drop_one_in, function"):
         planed.ADAPTER.with_options({"drop_one_in": "5", "drop": "5"})
 
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bridge: a learning switch of 2 to 32 ports, VLAN-aware if asked to. docs/design/bridge.md is its manual.
+// Here is what its files share: bridge.c makes and reports it, bridge_decide.h says where frames go,
+// bridge_in_place.c and bridge_mbufs.c take them there.
+//
+// Threads: as any task (task.h). Several bridges may share a table (mac_table.h): entries, not counters.
+#pragma once
+
+#include "mac_table.h"
+#include "port.h"
+#include "task.h"
+
+enum { BRIDGE_VLANS = 4096 };
+
+// What became of a frame that was received: exactly one of these.
+enum bridge_verdict {
+	BRIDGE_FORWARDED, // to the port where its destination is
+	BRIDGE_FLOODED,   // to every other port of its VLAN
+	BRIDGE_HAIRPIN,   // dropped, this one and the rest: the destination is where it came from
+	BRIDGE_RESERVED,  // to 01:80:C2:00:00:00 .. 0F: never forwarded (IEEE 802.1Q s8.6.3)
+	BRIDGE_RUNT,      // no room for its header
+	BRIDGE_VLAN,      // of a VLAN that the port is not in
+	BRIDGE_NO_MEMBER, // flooded, and no other port is in the VLAN
+	BRIDGE_OVERSIZE,  // no room for a tag
+	BRIDGE_VERDICTS,
+};
+
+// A VLAN by ports, one bit each.
+struct bridge_vlan {
+	uint32_t members, tagged; // tagged: leaves them with a tag
+};
+
+struct bridge_port {
+	uint16_t untagged_vlan; // of frames without a tag; 0: dropped
+	bool trunk;             // takes frames with a tag
+};
+
+struct bridge {
+	struct task task;
+	struct mac_table *table;
+	uint16_t burst;
+	struct mac_counts learning;
+	uint64_t verdicts[BRIDGE_VERDICTS];
+	uint64_t flood_copies; // that flooded frames were to become
+	uint64_t no_mbuf;      // of these, without an mbuf
+	struct bridge_port ports[CONFIG_TASK_PORTS_MAX];
+	struct bridge_vlan vlans[BRIDGE_VLANS]; // without VLANs: only [0], every port
+};
+
+extern const struct task_ops bridge_ops;
+
+// The polls: all ports in place or not, VLAN-aware or not.
+unsigned bridge_poll_in_place(struct task *task, uint64_t now_tsc);
+unsigned bridge_poll_in_place_vlan(struct task *task, uint64_t now_tsc);
+unsigned bridge_poll_mbufs(struct task *task, uint64_t now_tsc);
+unsigned bridge_poll_mbufs_vlan(struct task *task, uint64_t now_tsc);
+
+// Control thread, also while workers poll. The entries of a bridge's table, {"entries": [{mac, vlan, port,
+// age_s}]}; forget them all, {"flushed": n}.
+json_t *bridge_table_list(const struct task *task, uint64_t now_tsc);
+json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc);

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""planed as learning switches in every scenario: all frames arrive, whatever addresses VNFs write, and no station seems
+to move from one side of a bridge to the other."""
+
+from __future__ import annotations
+
+import pytest
+from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, vhost, virtio
+
+from planebench.host.process import Supervisor
+from planebench.model.records import ScenarioName
+from planebench.placement.tasks import tester_tasks
+from planebench.scenarios import build
+from planebench.switches.base import SwitchPort, SwitchRequest
+from planebench.switches.planed import RunningPlaned
+from planebench.switches.registry import get_adapter
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "length", "echo"),
+    [("p2p", 0, False), ("p2v", 0, False), ("v2v", 0, False), ("v2v", 0, True), ("loopback", 1, False), ("loopback", 2, False)],
+)
+def test_every_frame_arrives(supervisor: Supervisor, scenario: ScenarioName, length: int, echo: bool) -> None:
+    topology = build(scenario, length, echo=echo)
+    tester = Planed(supervisor, "tester")
+    path = {port.name: tester.workdir / f"{port.name}.sock" for port in topology.ports}
+    wires = [vhost(name, path[name]) for name in topology.wire_ports]
+    tester.apply(wires)
+    ports = tuple(
+        SwitchPort(port.name, "virtio-user" if port.side == "wire" else "vhost-user", path=path[port.name])
+        for port in topology.ports
+    )
+    workdir = supervisor.workdir("s")
+    request = SwitchRequest(ports, topology.cross_connects, CPU, frozenset({OTHER_CPU}), workdir, hugepages=False)
+    switch = get_adapter("planed:function=bridge").start(request, supervisor)
+    assert isinstance(switch, RunningPlaned)
+    kinds = [
+        task(it.name, it.kind, *it.ports, **({} if it.stream is None else {"stream": it.stream}))
+        for it in tester_tasks(topology)
+    ]
+    tester.apply(wires + [virtio(name, path[name]) for name in topology.vnf_ports], kinds, cpu=OTHER_CPU)
+    tester.links_up()
+    ends = topology.ends[:1] if echo else topology.ends
+    counted = tester.send(*(load(f"gen-{end}", rate_pps=5_000) for end in ends))
+    for number, end in enumerate(ends):
+        came = stream(counted[f"mon-{end if echo else ends[1 - number]}"], number)
+        sent = counted[f"gen-{end}"]["generator"]["offered_packets"]
+        assert (came["forwarded_packets"], came["reordered_packets"], came["corrupt_packets"]) == (sent, 0, 0)
+        assert counted[f"mon-{end}"]["monitor"]["foreign_packets"] == 0
+    assert not any(switch.counters().drops.values())
+    for bridge in switch._stats()["tasks"]:
+        assert bridge["kind"] == "bridge"
+        assert (bridge["bridge"]["entries"], bridge["bridge"]["moved"]) == (2, 0)
