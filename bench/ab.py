@@ -26,6 +26,7 @@ Case = tuple[str, int, int, int]
 """Kind of ring, directions, frame size in bytes, burst."""
 Pair = dict[Case, tuple[float, float]]
 METRIC = "cycles_per_packet"
+TIMEOUT_S = 60.0
 CALM = 1.0
 """Load average over a minute: the bench itself is two threads, but each run is a fraction of a second."""
 
@@ -78,7 +79,8 @@ def run_pair(programs: list[Path], bench_arguments: list[str], turn: int) -> Pai
 def run(program: Path, bench_arguments: list[str]) -> dict[Case, float]:
     """One run: cycles a packet by case."""
     command = [program, "--json", "--rounds", "3", *bench_arguments]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+    lines = done.stdout.splitlines()
     rows = [json.loads(line) for line in lines]
     return {(r["kind"], r["directions"], r["frame_size_bytes"], r["burst"]): r[METRIC] for r in rows}
 

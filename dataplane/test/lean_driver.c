@@ -145,30 +145,56 @@ static inline bool is_used(const struct lean_driver *d, uint16_t slot, bool wrap
 	return !!(flags & PACKED_USED) == wrap && !!(flags & PACKED_AVAIL) == wrap;
 }
 
-static unsigned drive_packed(struct lean_driver *d)
+// The place of slot n behind next, and which wrap counter it has.
+static inline uint16_t slot_after(const struct lean_driver *d, unsigned n, bool *wrap)
 {
-	uint16_t slot = d->next;
+	unsigned slot = d->next + n;
+
+	*wrap = slot < d->size ? d->wrap : !d->wrap;
+	return (uint16_t)(slot < d->size ? slot : slot - d->size);
+}
+
+// How many are used. Where the device writes nothing, one used descriptor may stand for all before it, by its
+// id (s2.8.9): ids are slots.
+static unsigned packed_ready(const struct lean_driver *d)
+{
 	unsigned n = 0;
 
-	// All are read before the first is written: as a driver that receives a burst, then refills.
-	while (n < BURST && slot + n < d->size && is_used(d, (uint16_t)(slot + n), d->wrap)) {
-		touch_frame(d, (uint16_t)(slot + n),
-		            d->send_flags ? d->ring.desc_packed[slot + n].len : d->length);
-		n++;
+	while (n < BURST) {
+		bool wrap;
+		uint16_t slot = slot_after(d, n, &wrap);
+
+		if (!is_used(d, slot, wrap))
+			break;
+		n += d->send_flags ? 1u
+		                   : (unsigned)(d->ring.desc_packed[slot].id - slot + d->size) % d->size + 1;
+	}
+	return n;
+}
+
+// All are read before the first is written: as a driver that receives a burst, then refills.
+static unsigned drive_packed(struct lean_driver *d)
+{
+	unsigned n = packed_ready(d);
+	bool wrap;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint16_t slot = slot_after(d, i, &wrap);
+
+		touch_frame(d, slot, d->send_flags ? d->ring.desc_packed[slot].len : d->length);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		struct vring_packed_desc *desc = &d->ring.desc_packed[slot + i];
+		uint16_t slot = slot_after(d, i, &wrap);
+		struct vring_packed_desc *desc = &d->ring.desc_packed[slot];
 
 		if (d->rewrite)
-			desc->addr = address_of(d, (uint16_t)(slot + i));
+			desc->addr = address_of(d, slot);
 		desc->len = d->length;
-		__atomic_store_n(&desc->flags, packed_flags(d, !d->wrap), __ATOMIC_RELEASE);
+		desc->id = slot;
+		__atomic_store_n(&desc->flags, packed_flags(d, !wrap), __ATOMIC_RELEASE);
 	}
-	d->next = (uint16_t)(slot + n);
-	if (d->next == d->size) {
-		d->next = 0;
-		d->wrap = !d->wrap;
-	}
+	if (n)
+		d->next = slot_after(d, n, &d->wrap);
 	return n;
 }
 

@@ -42,5 +42,6 @@ void lean_open(struct lean_end *end, uint64_t features, uint16_t size, uint32_t 
                enum lean_touch touch, bool rewrite);
 void lean_close(struct lean_end *end);
 
-// Take back what the device has used, at most 32 buffers, and make them available again. Returns how many.
+// Take back what the device has used, about 32 buffers at most, and make them available again. Returns how
+// many.
 unsigned lean_drive(struct lean_driver *driver);

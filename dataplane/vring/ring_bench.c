@@ -115,7 +115,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// Until this many packets came through; or, if the other thread lost its CPU, were tried for long.
+// Until this many packets came through; or were tried for long: the other thread lost its CPU, or nothing
+// moves.
 static void measure(struct bench *bench, struct bench_case *c, unsigned round, uint64_t packets)
 {
 	uint64_t busy = 0, polls = 0, forwarded = 0, begin_ns = now_ns(),
@@ -134,7 +135,7 @@ static void measure(struct bench *bench, struct bench_case *c, unsigned round, u
 		}
 		if (options.single)
 			drive(bench);
-		else if (rte_rdtsc() > give_up)
+		if (rte_rdtsc() > give_up)
 			break;
 	}
 	c->cycles[round] = (double)busy / (double)forwarded;
