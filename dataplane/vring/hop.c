@@ -35,18 +35,18 @@ static void nothing_written(struct ring_batch *batch)
 		batch->buffers[i].written = 0;
 }
 
-struct hop_counts hop(struct ring *from, struct ring *to, unsigned n)
+void hop_any(struct ring *from, struct ring *to, unsigned n, struct hop_counts *counts)
 {
-	struct hop_counts counts = {0};
 	struct frame frames[RING_BATCH_MAX];
 	struct ring_batch batch;
+	unsigned count;
 
 	if (ring_peek(from, &batch, n) == 0)
-		return counts;
+		return;
 	nothing_written(&batch);
-	counts.received = hop_frames(from, &batch, frames, &counts.lost);
+	count = hop_frames(from, &batch, frames, &counts->lost);
+	counts->received += count;
 	if (likely(to))
-		counts.forwarded = deliver(to, frames, counts.received, &counts.too_long);
+		counts->forwarded += deliver(to, frames, count, &counts->too_long);
 	ring_commit(from, &batch, batch.count);
-	return counts;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "deliver.h"
+#include "isa.h"
 
 // Buffers of a sender that were freed and made no frame. They count as received by nobody.
 struct frames_lost {
@@ -20,7 +21,17 @@ struct hop_counts {
 
 // Move up to n frames (at most RING_BATCH_MAX). What the receiver has no buffers for is dropped, never left
 // in the sender's ring: received - forwarded. to may be NULL or have stopped: then all is dropped.
-struct hop_counts hop(struct ring *from, struct ring *to, unsigned n);
+ISA_DECLARE(struct hop_counts, hop, (struct ring * from, struct ring *to, unsigned n));
+
+static inline struct hop_counts hop(struct ring *from, struct ring *to, unsigned n)
+{
+	static struct hop_counts (*const table[])(struct ring *, struct ring *, unsigned) = ISA_TABLE(hop);
+
+	return table[from->isa](from, to, n);
+}
+
+// The same for buffers of any shape, added to *counts: where hop() has come to one that is not plain.
+void hop_any(struct ring *from, struct ring *to, unsigned n, struct hop_counts *counts);
 
 // The frames in the buffers of a batch, without their headers. Returns how many; *lost counts the others.
 unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,

@@ -8,6 +8,8 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
+#include "isa.h"
+
 static bool has(uint64_t features, unsigned bit)
 {
 	return features >> bit & 1;
@@ -57,6 +59,8 @@ int ring_init(struct ring *ring, const struct ring_layout *layout, const struct 
 	        .packed = packed,
 	        .writable = layout->writable,
 	        .mergeable = mergeable,
+	        .in_order = has(layout->features, VIRTIO_F_IN_ORDER),
+	        .isa = (uint8_t)isa_current(),
 	        .wrap = layout->base >> 15,
 	        // s5.1.6.1: a legacy device's header has no num_buffers, unless buffers are merged.
 	        .header_bytes = mergeable || has(layout->features, VIRTIO_F_VERSION_1) ? RING_HEADER

@@ -70,7 +70,9 @@ struct ring {
 	bool packed;
 	bool writable;  // we write: the guest's receive ring
 	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
+	bool in_order;  // VIRTIO_F_IN_ORDER
 	bool wrap;      // packed: our wrap counter, s2.8.1
+	uint8_t isa;    // enum isa: whose code moves the frames
 	uint8_t header_bytes;
 	uint16_t size;
 	uint16_t next;       // split: index of the next buffer, free running; packed: slot of it

@@ -4,11 +4,7 @@
 #include <rte_common.h>
 
 #include "ring_chain.h"
-
-enum {
-	FLAG_AVAIL = 1 << VRING_PACKED_DESC_F_AVAIL,
-	FLAG_USED = 1 << VRING_PACKED_DESC_F_USED,
-};
+#include "ring_ends.h"
 
 // A place in the ring.
 struct place {
@@ -23,18 +19,6 @@ static inline struct place place_after(const struct ring *ring, struct place at,
 	if (slot >= ring->size)
 		return (struct place){(uint16_t)(slot - ring->size), !at.wrap};
 	return (struct place){(uint16_t)slot, at.wrap};
-}
-
-// Length, id and flags of a descriptor: its second half, written and read as one.
-static inline uint64_t *second_half(const struct ring *ring, uint16_t slot)
-{
-	return (uint64_t *)(void *)&ring->desc_packed[slot].len;
-}
-
-// s2.8.1: available if the avail bit is the wrap counter and the used bit is not.
-static inline bool is_available(uint16_t flags, bool wrap)
-{
-	return ((flags & FLAG_AVAIL) != 0) == wrap && ((flags & FLAG_USED) != 0) != wrap;
 }
 
 // The entries of an indirect table lie in order; of their flags only WRITE has a meaning (s2.8.7).
@@ -100,13 +84,13 @@ unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned 
 	while (batch->count < n && left) {
 		// The flags decide about the rest (s2.8.21.1): they come first, in the same load as length
 		// and id.
-		uint64_t rest = __atomic_load_n(second_half(ring, at.slot), __ATOMIC_ACQUIRE);
+		uint64_t rest = __atomic_load_n(ring_packed_half(ring, at.slot), __ATOMIC_ACQUIRE);
 		struct ring_descriptor d =
 		        ring_packed_from(ring_load_once(&ring->desc_packed[at.slot]), rest);
 		struct ring_buffer *buffer = ring_buffer_begin(batch);
 		unsigned fault;
 
-		if (!is_available(d.flags, at.wrap))
+		if (!ring_packed_is_available(d.flags, at.wrap))
 			break;
 		if (likely(!(d.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)))) {
 			buffer->id = d.link;
@@ -122,12 +106,9 @@ unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned 
 	return batch->count;
 }
 
-// s2.8.8: both bits are the wrap counter; WRITE says that the length means something.
 static inline uint64_t used_half(const struct ring_buffer *buffer, bool wrap)
 {
-	uint64_t flags = (wrap ? FLAG_AVAIL | FLAG_USED : 0) | (buffer->written ? VRING_DESC_F_WRITE : 0);
-
-	return flags << 48 | (uint64_t)buffer->id << 32 | buffer->written;
+	return ring_packed_used(buffer->id, buffer->written, wrap);
 }
 
 void ring_packed_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
@@ -139,11 +120,11 @@ void ring_packed_commit(struct ring *ring, const struct ring_batch *batch, unsig
 	// The guest waits for the first: it is written last and shows all others with it.
 	for (unsigned i = 0; i < n; i++) {
 		if (i > 0)
-			__atomic_store_n(second_half(ring, at.slot), used_half(&batch->buffers[i], at.wrap),
-			                 __ATOMIC_RELAXED);
+			__atomic_store_n(ring_packed_half(ring, at.slot),
+			                 used_half(&batch->buffers[i], at.wrap), __ATOMIC_RELAXED);
 		at = place_after(ring, at, batch->buffers[i].slots);
 	}
-	__atomic_store_n(second_half(ring, first.slot), used_half(&batch->buffers[0], first.wrap),
+	__atomic_store_n(ring_packed_half(ring, first.slot), used_half(&batch->buffers[0], first.wrap),
 	                 __ATOMIC_RELEASE);
 	ring->next = at.slot;
 	ring->wrap = at.wrap;

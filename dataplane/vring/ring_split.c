@@ -4,23 +4,7 @@
 #include <rte_common.h>
 
 #include "ring_chain.h"
-
-// How many of n are available. The guest's index is looked at only when what we know is not enough: its cache
-// line travels between the cores each time.
-static inline unsigned available(struct ring *ring, unsigned n)
-{
-	uint16_t ready = ring->avail_seen - ring->next;
-
-	if (ready < n) {
-		ring->avail_seen = __atomic_load_n(&ring->avail->idx, __ATOMIC_ACQUIRE); // s2.7.13.3
-		ready = ring->avail_seen - ring->next;
-		if (unlikely(ready > ring->size)) {
-			ring->fault = RING_BAD_INDEX;
-			return 0;
-		}
-	}
-	return RTE_MIN(ready, n);
-}
+#include "ring_ends.h"
 
 // A chain of several descriptors: direct ones, then at most one that is indirect (s2.7.5.3.2). Its length
 // bounds the loop: a chain has at most as many descriptors as the ring (s2.7.5.3.1), here
@@ -76,7 +60,7 @@ unsigned ring_split_peek(struct ring *ring, struct ring_batch *batch, unsigned n
 	batch->limited = false;
 	if (unlikely(ring->fault != RING_OK))
 		return 0;
-	n = available(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	n = ring_split_available(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
 	// All heads first: the descriptors come while the next ones are looked up.
 	for (unsigned i = 0; i < n; i++) {
 		heads[i] = __atomic_load_n(&ring->avail->ring[(ring->next + i) & mask], __ATOMIC_RELAXED);
@@ -94,12 +78,9 @@ void ring_split_commit(struct ring *ring, const struct ring_batch *batch, unsign
 
 	if (n == 0)
 		return;
-	for (unsigned i = 0; i < n; i++) {
-		struct vring_used_elem *used = &ring->used->ring[(ring->next + i) & mask];
-
-		used->id = batch->buffers[i].id;
-		used->len = batch->buffers[i].written;
-	}
+	for (unsigned i = 0; i < n; i++)
+		ring_split_use(ring, (ring->next + i) & mask, batch->buffers[i].id,
+		               batch->buffers[i].written);
 	ring->next += (uint16_t)n;
 	__atomic_store_n(&ring->used->idx, ring->next, __ATOMIC_RELEASE); // s2.7.8.2: the index last
 }
