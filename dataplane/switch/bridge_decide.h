@@ -2,8 +2,8 @@
 // Where the frames of a burst go: learning, lookup and VLANs, for frames in place and in mbufs alike. Pure
 // but for the table and the counters of the bridge; worker only.
 //
-// The header of a frame is read once, into a head; all is decided from that. Frames of one burst that have
-// the same head have the same fate: most look into the table once a burst.
+// The header of a frame is read once, into a head; all is decided from that. Frames in a row that have the
+// same head have the same fate: between two stations, the table is looked into once a burst.
 #pragma once
 
 #include <rte_byteorder.h>
@@ -38,8 +38,8 @@ struct bridge_burst {
 	uint32_t any;  // ports that some frame goes to
 	bool together; // all frames go to one port, the same
 	union bridge_head heads[CONFIG_BURST_MAX];
-	uint32_t lengths[CONFIG_BURST_MAX]; // in: what can be read of a header counts, 14 or 18 bytes
-	struct bridge_fate fates[CONFIG_BURST_MAX];
+	uint32_t lengths[CONFIG_BURST_MAX]; // of frames, or of their headers if these are not all there
+	struct bridge_fate fates[CONFIG_BURST_MAX]; // of no use without VLANs, if all go together
 };
 
 static inline uint64_t bridge_destination(const union bridge_head *head)
@@ -62,12 +62,15 @@ static inline uint16_t bridge_tci(const union bridge_head *head)
 	return rte_be_to_cpu_16((uint16_t)(head->words[1] >> 48));
 }
 
-// The same addresses; with VLANs, the same tag.
+// Of bits that differ: none of the addresses; with VLANs, none of the tag.
+static inline bool bridge_is_same(uint64_t differ0, uint64_t differ1, bool vlan)
+{
+	return differ0 == 0 && (vlan ? differ1 : (uint32_t)differ1) == 0;
+}
+
 static inline bool bridge_same(const union bridge_head *a, const union bridge_head *b, bool vlan)
 {
-	uint64_t differ = a->words[1] ^ b->words[1];
-
-	return a->words[0] == b->words[0] && (vlan ? differ : (uint32_t)differ) == 0;
+	return bridge_is_same(a->words[0] ^ b->words[0], a->words[1] ^ b->words[1], vlan);
 }
 
 static inline bool bridge_is_reserved(uint64_t destination)
@@ -142,17 +145,18 @@ static inline void bridge_decide(struct bridge *b, unsigned in, const union brid
 	}
 }
 
-// Lengths speak of this frame alone, whatever its head. Returns whether there is nothing wrong with it.
-static inline bool bridge_length_fits(const union bridge_head *head, uint32_t length, bool vlan,
-                                      struct bridge_fate *fate)
+// Lengths speak of one frame alone, whatever its head.
+static inline bool bridge_length_fits(const union bridge_head *head, uint32_t length, bool vlan)
 {
-	fate->targets = 0;
-	fate->verdict = BRIDGE_RUNT;
-	if (unlikely(length < BRIDGE_TAGGED_BYTES_MIN &&
-	             (length < BRIDGE_UNTAGGED_BYTES_MIN || bridge_has_tag(head))))
-		return false;
-	fate->verdict = BRIDGE_OVERSIZE;
-	return !vlan || likely(length <= BRIDGE_LENGTH_MAX);
+	if (unlikely(length < BRIDGE_TAGGED_BYTES_MIN))
+		return length >= BRIDGE_UNTAGGED_BYTES_MIN && !bridge_has_tag(head);
+	return !vlan || length <= BRIDGE_LENGTH_MAX;
+}
+
+static inline struct bridge_fate bridge_misfit(uint32_t length)
+{
+	return (struct bridge_fate){.verdict =
+	                                    length < BRIDGE_TAGGED_BYTES_MIN ? BRIDGE_RUNT : BRIDGE_OVERSIZE};
 }
 
 // Without VLANs: with them the buckets are known only once the frame is classified.
@@ -162,42 +166,87 @@ static inline void bridge_prefetch(const struct bridge *b, const union bridge_he
 	rte_prefetch0(mac_table_bucket(b->table, mac_key(bridge_destination(head), 0)));
 }
 
-static inline void bridge_count(struct bridge *b, const struct bridge_fate *fate)
+static inline void bridge_count(struct bridge *b, const struct bridge_fate *fate, unsigned frames)
 {
-	b->verdicts[fate->verdict]++;
+	b->verdicts[fate->verdict] += frames;
 	if (fate->verdict == BRIDGE_FLOODED)
-		b->flood_copies += (unsigned)__builtin_popcount(fate->targets);
+		b->flood_copies += frames * (unsigned)__builtin_popcount(fate->targets);
+}
+
+// All frames of the burst have the same head, and nothing is wrong with their lengths.
+static inline void bridge_decide_uniform(struct bridge *b, unsigned in, struct bridge_burst *burst, bool vlan,
+                                         uint64_t now_tsc)
+{
+	struct bridge_fate *fates = burst->fates;
+
+	bridge_decide(b, in, &burst->heads[0], &fates[0], vlan, now_tsc);
+	bridge_count(b, &fates[0], burst->count);
+	burst->any = fates[0].targets;
+	burst->together = __builtin_popcount(burst->any) == 1;
+	for (unsigned i = 1; (vlan || !burst->together) && i < burst->count; i++)
+		fates[i] = fates[0];
+}
+
+static inline void bridge_decide_each(struct bridge *b, unsigned in, struct bridge_burst *burst, bool vlan,
+                                      uint64_t now_tsc)
+{
+	uint32_t any = 0, all = UINT32_MAX;
+	unsigned run = 0;    // frames before this one that share a fate and are not counted yet
+	bool fitted = false; // the one before
+
+	for (unsigned i = 0; !vlan && i < burst->count; i++)
+		bridge_prefetch(b, &burst->heads[i]);
+	for (unsigned i = 0; i < burst->count; i++, run++) {
+		const union bridge_head *head = &burst->heads[i];
+		struct bridge_fate *fate = &burst->fates[i];
+		bool fits = bridge_length_fits(head, burst->lengths[i], vlan);
+
+		if (fits && fitted && bridge_same(head, head - 1, vlan)) {
+			*fate = *(fate - 1);
+			continue;
+		}
+		if (run)
+			bridge_count(b, fate - 1, run);
+		run = 0;
+		fitted = fits;
+		if (likely(fits))
+			bridge_decide(b, in, head, fate, vlan, now_tsc);
+		else
+			*fate = bridge_misfit(burst->lengths[i]);
+		any |= fate->targets;
+		all &= fate->targets;
+	}
+	bridge_count(b, &burst->fates[burst->count - 1], run);
+	burst->any = any;
+	burst->together = all == any && __builtin_popcount(all) == 1;
+}
+
+// Plain loops over arrays: the compiler makes vectors of them.
+static inline bool bridge_is_uniform(const struct bridge_burst *burst, bool vlan)
+{
+	uint64_t differ0 = 0, differ1 = 0;
+	uint32_t shortest = UINT32_MAX, longest = 0;
+
+	for (unsigned i = 1; i < burst->count; i++) {
+		differ0 |= burst->heads[i].words[0] ^ burst->heads[0].words[0];
+		differ1 |= burst->heads[i].words[1] ^ burst->heads[0].words[1];
+	}
+	for (unsigned i = 0; i < burst->count; i++) {
+		shortest = RTE_MIN(shortest, burst->lengths[i]);
+		longest = RTE_MAX(longest, burst->lengths[i]);
+	}
+	return bridge_is_same(differ0, differ1, vlan) && shortest >= BRIDGE_TAGGED_BYTES_MIN &&
+	       longest <= BRIDGE_LENGTH_MAX;
 }
 
 // Fates for the heads of a burst that came by port in, in order, and what they have in common.
 static inline void bridge_decide_burst(struct bridge *b, unsigned in, struct bridge_burst *burst, bool vlan,
                                        uint64_t now_tsc)
 {
-	const struct bridge_fate *last = NULL;
-	const union bridge_head *last_head = NULL;
-	uint32_t all = UINT32_MAX;
-
-	burst->any = 0;
-	for (unsigned i = 0; !vlan && i < burst->count; i++)
-		if (i == 0 || !bridge_same(&burst->heads[i], &burst->heads[i - 1], vlan))
-			bridge_prefetch(b, &burst->heads[i]);
-	for (unsigned i = 0; i < burst->count; i++) {
-		const union bridge_head *head = &burst->heads[i];
-		struct bridge_fate *fate = &burst->fates[i];
-
-		if (likely(bridge_length_fits(head, burst->lengths[i], vlan, fate))) {
-			if (last && bridge_same(head, last_head, vlan))
-				*fate = *last;
-			else
-				bridge_decide(b, in, head, fate, vlan, now_tsc);
-			last = fate;
-			last_head = head;
-		}
-		bridge_count(b, fate);
-		burst->any |= fate->targets;
-		all &= fate->targets;
-	}
-	burst->together = all == burst->any && __builtin_popcount(all) == 1;
+	if (likely(bridge_is_uniform(burst, vlan)))
+		bridge_decide_uniform(b, in, burst, vlan, now_tsc);
+	else
+		bridge_decide_each(b, in, burst, vlan, now_tsc);
 }
 
 // The head of a frame as it leaves: returns its bytes, which replace the first bridge_head_skip() ones of it.

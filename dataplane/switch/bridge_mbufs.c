@@ -19,10 +19,10 @@ static void read_heads(struct rte_mbuf *const *pkts, struct bridge_burst *burst)
 
 		if (i + PREFETCH_AHEAD < burst->count)
 			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + PREFETCH_AHEAD], void *));
-		burst->lengths[i] = likely(here >= BRIDGE_TAGGED_BYTES_MIN) ? m->pkt_len : here;
 		burst->heads[i] = (union bridge_head){0};
 		memcpy(&burst->heads[i], rte_pktmbuf_mtod(m, void *),
 		       RTE_MIN(here, (uint32_t)BRIDGE_HEAD_BYTES));
+		burst->lengths[i] = likely(here >= BRIDGE_TAGGED_BYTES_MIN) ? m->pkt_len : here;
 	}
 }
 

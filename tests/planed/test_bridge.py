@@ -234,7 +234,9 @@ def test_generators_at_three_ports_add_up(planed: Planed, other: Planed, flat_ou
         came = [stream(there[f"mon-{name}"], names.index(source)) for source in sources]
         lost = bridge["drops_by_port"][name]["tx_full"]
         assert sum(one["forwarded_packets"] for one in came) == sum(sent[source] for source in sources) - lost
-        assert not any(one[odd] for one in came for odd in ("corrupt_packets", "duplicate_packets", "reordered_packets"))
+        assert not any(
+            one[odd] for one in came for odd in ("corrupt_packets", "duplicate_packets", "reordered_packets")
+        )
         assert flat_out or lost == 0
 
 
@@ -243,7 +245,10 @@ def test_two_bridges_and_a_trunk_between(planed: Planed, other: Planed, backend:
     """VLAN 10 at a and c, 20 at b and d: tags are put on before the trunk and taken off behind it, in full flight."""
     names, to = "abcd", {"a": "c", "b": "d", "c": "a", "d": "b"}
     vlans = {"vlan": True, "port_vlans": [{"access": 10}, {"access": 20}, {"trunk": [10, 20]}]}
-    bridges = [task("left", "bridge", "a", "b", "s", bridge=vlans), task("right", "bridge", "c", "d", "t", bridge=vlans)]
+    bridges = [
+        task("left", "bridge", "a", "b", "s", bridge=vlans),
+        task("right", "bridge", "c", "d", "t", bridge=vlans),
+    ]
     planed.apply([wire(planed, name, backend) for name in (*names, "s", "t")], bridges, cpu=CPU)
     trunk = task("trunk", "patch", "vs", "vt")
     other.apply([driver(planed, name) for name in (*names, "s", "t")], [*ends(names, to), trunk], cpu=OTHER_CPU)

@@ -334,7 +334,10 @@ def test_planed_as_a_bridge_has_it_in_every_task_and_in_its_settings() -> None:
     assert bridge.settings(LOOPBACK)["function"].startswith("bridge: ")
     assert planed.ADAPTER.settings(LOOPBACK)["function"].startswith("patch: ")
     document = planed.switch_document(LOOPBACK, "pb", function="bridge")
-    assert [(task["name"], task["kind"]) for task in document["tasks"]] == [("bridge0", "bridge"), ("bridge1", "bridge")]
+    assert [(task["name"], task["kind"]) for task in document["tasks"]] == [
+        ("bridge0", "bridge"),
+        ("bridge1", "bridge"),
+    ]
     assert document["workers"] == [{"name": "bridge", "cpu": 3, "tasks": ["bridge0", "bridge1"]}]
     with pytest.raises(UsageError, match=r"function 'hub' is not valid for switch planed\. Valid: patch, bridge"):
         planed.ADAPTER.with_options({"function": "hub"})

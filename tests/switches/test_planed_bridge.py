@@ -20,7 +20,14 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]
 
 @pytest.mark.parametrize(
     ("scenario", "length", "echo"),
-    [("p2p", 0, False), ("p2v", 0, False), ("v2v", 0, False), ("v2v", 0, True), ("loopback", 1, False), ("loopback", 2, False)],
+    [
+        ("p2p", 0, False),
+        ("p2v", 0, False),
+        ("v2v", 0, False),
+        ("v2v", 0, True),
+        ("loopback", 1, False),
+        ("loopback", 2, False),
+    ],
 )
 def test_every_frame_arrives(supervisor: Supervisor, scenario: ScenarioName, length: int, echo: bool) -> None:
     topology = build(scenario, length, echo=echo)
