@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Our tester against testpmd's flowgen over the same wire: v2v, both ways, one switch (testpmd io), trials interleaved.
+"""Our tester against testpmd's flowgen over the same wire: v2v, both ways, one switch, trials interleaved.
 
-    .venv/bin/python bench/flowgen.py [--frame-size 64,1024] [--trials 7] [--seconds 0.5]
+    .venv/bin/python bench/flowgen.py [--switch planed] [--frame-size 64,1024] [--trials 7] [--seconds 0.5]
+
+The switch of both is planed: with a slower one (``--switch testpmd``) it is the switch that is measured.
 
 flowgen sends and frees what it receives; planed also checks sequence and checksum of every frame. Printed: medians of
 what arrived (Mpps, both directions), and their ratio within one core-distance band. Nothing is asserted: read it.
@@ -28,7 +30,7 @@ from planebench.placement import Cpus, LinkSettings, Placement, place, switch_re
 from planebench.planed import find_planed
 from planebench.scenarios import build, flows
 from planebench.switches import common
-from planebench.switches.base import RunningSwitch
+from planebench.switches.base import RunningSwitch, SwitchAdapter
 from planebench.switches.registry import get_adapter
 
 RING = 256
@@ -83,12 +85,12 @@ def _command(cpu: int, ports: list[str], frame_size: int) -> list[str]:
 
 
 @contextmanager
-def flowgen(supervisor: Supervisor, placement: Placement, frame_size: int) -> Iterator[Flowgen]:
+def flowgen(supervisor: Supervisor, placement: Placement, adapter: SwitchAdapter, frame_size: int) -> Iterator[Flowgen]:
     """The switch with a flowgen tester; paused."""
     topology = build("v2v")
     links = LinkSettings(workdir=supervisor.workdir(f"flowgen{frame_size}"), ring_size=RING)
     known = len(supervisor.processes)
-    switch = get_adapter("testpmd").start(switch_request(topology, placement, links), supervisor)
+    switch = adapter.start(switch_request(topology, placement, links), supervisor)
     cpu = placement.tester_cpus[0]
     ports = [f"--vdev=net_virtio_user{i},path={links.socket(f'v{i}')},queue_size={RING}" for i in range(2)]
     tester = supervisor.spawn(
@@ -119,7 +121,7 @@ def planed_rate_pps(live: LiveTopology, frame_size: int, seconds: float) -> floa
     return float(sum(s["forwarded_packets"] for s in streams)) / seconds
 
 
-def compare(frame_size: int, trials: int, seconds: float, planed: Path) -> None:
+def compare(adapter: SwitchAdapter, frame_size: int, trials: int, seconds: float, planed: Path) -> None:
     """Interleave trials of both testers, print a line a trial and the medians of each band."""
     facts = host_facts.collect()
     placement = place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node))
@@ -129,8 +131,8 @@ def compare(frame_size: int, trials: int, seconds: float, planed: Path) -> None:
     def distance() -> CoreDistance | None:
         return measure_distance(planed, placement.switch_cpu, placement.tester_cpus[0])
 
-    with high_priority(), Supervisor() as supervisor, flowgen(supervisor, placement, frame_size) as theirs:
-        live = LiveTopology.start("ours", get_adapter("testpmd"), build("v2v"), placement, settings, supervisor)
+    with high_priority(), Supervisor() as supervisor, flowgen(supervisor, placement, adapter, frame_size) as theirs:
+        live = LiveTopology.start("ours", adapter, build("v2v"), placement, settings, supervisor)
         for trial in range(trials):
             for name in ("flowgen", "planed") if trial % 2 else ("planed", "flowgen"):
                 before = distance()
@@ -150,6 +152,7 @@ def compare(frame_size: int, trials: int, seconds: float, planed: Path) -> None:
 def main() -> None:
     """Parse and compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--switch", default="planed")
     parser.add_argument("--frame-size", default="64,1024")
     parser.add_argument("--trials", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.5)
@@ -157,8 +160,9 @@ def main() -> None:
     planed = find_planed()
     if planed is None:
         raise SystemExit("planed is not here: run `make setup`")
+    adapter = get_adapter(options.switch)
     for size in options.frame_size.split(","):
-        compare(int(size), options.trials, options.seconds, planed)
+        compare(adapter, int(size), options.trials, options.seconds, planed)
 
 
 if __name__ == "__main__":
