@@ -17,6 +17,7 @@
 #include <linux/virtio_net.h>
 
 #include "hop.h"
+#include "isa.h"
 
 enum {
 	SIZE = 4096,   // of a guest's memory; from its first byte to its last it is the sanitizer's
@@ -146,7 +147,8 @@ static uint64_t features_of(uint8_t byte)
 {
 	return (uint64_t)(byte & 1) << VIRTIO_F_VERSION_1 |
 	       (uint64_t)(byte >> 1 & 1) << VIRTIO_F_RING_PACKED |
-	       (uint64_t)(byte >> 2 & 1) << VIRTIO_NET_F_MRG_RXBUF;
+	       (uint64_t)(byte >> 2 & 1) << VIRTIO_NET_F_MRG_RXBUF |
+	       (uint64_t)(byte >> 3 & 1) << VIRTIO_F_IN_ORDER;
 }
 
 // A stopped ring is set up anew, as by a driver that restarts: the rest of the input is not wasted.
@@ -244,8 +246,9 @@ int main(int argc, char **argv)
 			seed = strtoul(argv[++i], NULL, 0);
 		else
 			code |= run_file(argv[i]), files++;
-	if (files == 0)
-		run_random(seed, inputs);
+	for (unsigned i = 0; files == 0 && i < ISA_COUNT; i++) // the code of each instruction set
+		if (isa_force(isa_text((enum isa)i)) == 0)
+			run_random(seed, inputs);
 	return code;
 }
 #endif
