@@ -38,6 +38,7 @@ static void driver_open(struct driver *d, struct guest *guest, uint64_t features
 	d->guest = guest;
 	d->writable = writable;
 	d->wrap = d->used_wrap = true;
+	d->batch_end = -1;
 	d->tables = GUEST_ADDRESS + offset + RING_AREA;
 	d->buffers = d->tables + (uint64_t)GUEST_SIZE_MAX * TABLE_BYTES;
 	d->free_count = d->free_slots = d->size;
@@ -175,6 +176,7 @@ int driver_offer(struct driver *d, const struct guest_range *ranges, unsigned co
 		write_table(d, guest_at(d->guest, table.address), ranges, count);
 		ranges = &table;
 	}
+	d->offered[d->offered_end++ % GUEST_SIZE_MAX] = id;
 	(d->ring.packed ? offer_packed : offer_split)(d, id, ranges, slots,
 	                                              indirect ? VRING_DESC_F_INDIRECT : 0);
 	return id;
@@ -190,37 +192,65 @@ unsigned driver_offer_own(struct driver *d, unsigned n, uint32_t length)
 	return done;
 }
 
-static int collect_split(struct driver *d, uint32_t *written)
+// The last of the buffers that the next used entry is for, or -1.
+static int used_entry(const struct driver *d, uint32_t *written)
 {
-	struct vring_used_elem *used = &d->ring.used->ring[d->used_next % d->size];
+	const struct vring_used_elem *used;
+	const struct vring_packed_desc *desc;
+	uint16_t flags;
 
-	if (__atomic_load_n(&d->ring.used->idx, __ATOMIC_ACQUIRE) == d->used_next)
-		return -1;
-	d->used_next++;
-	*written = used->len;
-	return (int)used->id;
-}
-
-static int collect_packed(struct driver *d, uint32_t *written)
-{
-	struct vring_packed_desc *desc = &d->ring.desc_packed[d->used_next];
-	uint16_t flags = __atomic_load_n(&desc->flags, __ATOMIC_ACQUIRE);
-	int id = desc->id;
-
+	if (!d->ring.packed) {
+		used = &d->ring.used->ring[d->used_next % d->size];
+		if (__atomic_load_n(&d->ring.used->idx, __ATOMIC_ACQUIRE) == d->used_next)
+			return -1;
+		*written = used->len;
+		return (int)used->id;
+	}
+	desc = &d->ring.desc_packed[d->used_next];
+	flags = __atomic_load_n(&desc->flags, __ATOMIC_ACQUIRE);
 	if (!!(flags & PACKED_USED) != d->used_wrap || !!(flags & PACKED_AVAIL) != d->used_wrap)
 		return -1;
 	*written = flags & VRING_DESC_F_WRITE ? desc->len : 0;
+	return desc->id;
+}
+
+// Past the used entry of a buffer, or past where it would be.
+static void used_advance(struct driver *d, uint16_t id)
+{
+	if (!d->ring.packed) {
+		d->used_next++;
+		return;
+	}
 	d->used_next = (uint16_t)(d->used_next + d->slots[id]);
 	if (d->used_next >= d->size) {
 		d->used_next = (uint16_t)(d->used_next - d->size);
 		d->used_wrap = !d->used_wrap;
 	}
+}
+
+// Buffers come back in the order in which they were offered; under VIRTIO_F_IN_ORDER one entry may be for
+// several (s2.7.9, s2.8.9).
+static int collect_next(struct driver *d, uint32_t *written)
+{
+	uint16_t id = d->offered[d->offered_first % GUEST_SIZE_MAX];
+
+	*written = 0;
+	if (d->batch_end < 0)
+		d->batch_end = used_entry(d, written);
+	if (d->batch_end < 0)
+		return -1;
+	if (d->batch_end == id)
+		d->batch_end = -1;
+	else if (!d->ring.in_order || d->offered_first == d->offered_end)
+		abort();
+	d->offered_first++;
+	used_advance(d, id);
 	return id;
 }
 
 int driver_collect(struct driver *d, uint32_t *written)
 {
-	int id = d->ring.packed ? collect_packed(d, written) : collect_split(d, written);
+	int id = collect_next(d, written);
 
 	if (id < 0)
 		return id;

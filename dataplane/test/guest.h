@@ -31,6 +31,9 @@ struct driver {
 	unsigned free_count;
 	uint16_t free_ids[GUEST_SIZE_MAX], slots[GUEST_SIZE_MAX]; // slots: descriptors that an id takes
 	unsigned free_slots;
+	uint16_t offered[GUEST_SIZE_MAX]; // ids in the order in which they were
+	uint16_t offered_first, offered_end;
+	int batch_end;            // VIRTIO_F_IN_ORDER: the id up to which all are used by one entry, or -1
 	uint64_t tables, buffers; // addresses of entry 0
 	struct guest *guest;
 };
@@ -63,7 +66,8 @@ int driver_offer(struct driver *driver, const struct guest_range *ranges, unsign
 // The next n buffers, each the first length bytes of its own. Returns how many were offered.
 unsigned driver_offer_own(struct driver *driver, unsigned n, uint32_t length);
 
-// The next used buffer: its id, and the bytes that the device says it wrote. -1: none.
+// The next used buffer: its id, and the bytes (of the last one, where one entry stands for several) that the
+// device says it wrote. -1: none.
 int driver_collect(struct driver *driver, uint32_t *written);
 
 // The descriptor that the next offer begins with, for lies: its flags are 16 bits at the returned offset.

@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "frames.h"
 #include "guest.h"
-#include "unit.h"
+#include "each_isa.h"
 
 #define BIT(n) (1ULL << (n))
 
@@ -183,5 +183,5 @@ int main(void)
 	pattern_make();
 	if (fixture_eal_init("frames") != 0)
 		return 99; // for meson: could not be run
-	return cmocka_run_group_tests_name("frames", tests, NULL, NULL);
+	return RUN_FOR_EACH_ISA("frames", tests);
 }

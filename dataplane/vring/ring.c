@@ -108,8 +108,5 @@ bool ring_wants_call(const struct ring *ring)
 {
 	// The guest first says that it wants calls, then looks whether there is something; we the reverse.
 	atomic_thread_fence(memory_order_seq_cst);
-	if (ring->packed)
-		return __atomic_load_n(&ring->driver_event->flags, __ATOMIC_RELAXED) !=
-		       VRING_PACKED_EVENT_FLAG_DISABLE;
-	return (__atomic_load_n(&ring->avail->flags, __ATOMIC_RELAXED) & VRING_AVAIL_F_NO_INTERRUPT) == 0;
+	return ring_call_flag(ring);
 }

@@ -72,6 +72,7 @@ struct ring {
 	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
 	bool in_order;  // VIRTIO_F_IN_ORDER
 	bool wrap;      // packed: our wrap counter, s2.8.1
+	bool call_owed; // committed since the last look at what the guest wants that nothing can overtake
 	uint8_t isa;    // enum isa: whose code moves the frames
 	uint8_t header_bytes;
 	uint16_t size;
@@ -114,6 +115,32 @@ uint16_t ring_base(const struct ring *ring);
 // A fault in words: what the guest did.
 const char *ring_fault_text(enum ring_fault fault);
 
+// What the guest wants now, as far as we can see: the look may have overtaken the commit.
+static inline bool ring_call_flag(const struct ring *ring)
+{
+	if (ring->packed)
+		return __atomic_load_n(&ring->driver_event->flags, __ATOMIC_RELAXED) !=
+		       VRING_PACKED_EVENT_FLAG_DISABLE;
+	return (__atomic_load_n(&ring->avail->flags, __ATOMIC_RELAXED) & VRING_AVAIL_F_NO_INTERRUPT) == 0;
+}
+
 // After a commit: does the guest want to be called? Orders what was committed before the look at what it
-// wants (s2.7.7, s2.8.9).
+// wants (s2.7.7, s2.8.9): a full fence, which waits until all that we wrote has reached the guest's core.
 bool ring_wants_call(const struct ring *ring);
+
+// The same for one who polls the ring again and again, and says each time whether he has committed; without a
+// fence while there is something to do. The guest says that it wants calls, then looks at the ring; we
+// commit, then look at what it wants. Without a fence our look may come too early, and miss it. So it is
+// owed: each poll looks again, and the first that has nothing to do looks behind a fence. While there are
+// frames the call is late by a poll, or by what a store takes to leave the CPU; it is never lost, and an idle
+// guest has been looked at properly. Whoever stops polling asks once more, moved = false.
+static inline bool ring_poll_wants_call(struct ring *ring, bool moved)
+{
+	bool wants;
+
+	if (!moved && likely(!ring->call_owed))
+		return false;
+	wants = moved ? ring_call_flag(ring) : ring_wants_call(ring);
+	ring->call_owed = moved && !wants;
+	return wants;
+}

@@ -100,10 +100,8 @@ static inline unsigned poll_once(struct bench *bench, unsigned direction, unsign
 	struct ring *to = direction ? &bench->a.receive.ring : &bench->b.receive.ring;
 	struct hop_counts counts = hop(from, to, burst);
 
-	if (counts.received == 0)
-		return 0;
-	calls += ring_wants_call(to);
-	calls += ring_wants_call(from);
+	calls += ring_poll_wants_call(to, counts.forwarded > 0);
+	calls += ring_poll_wants_call(from, counts.received > 0);
 	return counts.forwarded;
 }
 

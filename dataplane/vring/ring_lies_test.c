@@ -2,7 +2,7 @@
 // Each way to lie in a ring stops it with its own fault, for good, and harms nothing else. The lie is told in
 // descriptor 1, behind an honest buffer in descriptor 0.
 #include "guest.h"
-#include "unit.h"
+#include "each_isa.h"
 
 static const uint64_t kinds[] = {1ULL << VIRTIO_F_VERSION_1,
                                  1ULL << VIRTIO_F_VERSION_1 | 1ULL << VIRTIO_F_RING_PACKED};
@@ -238,5 +238,5 @@ int main(void)
 	        cmocka_unit_test(every_fault_has_its_words),
 	};
 
-	return cmocka_run_group_tests_name("ring_lies", tests, NULL, NULL);
+	return RUN_FOR_EACH_ISA("ring_lies", tests);
 }

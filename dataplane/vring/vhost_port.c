@@ -57,11 +57,19 @@ static inline void note_fault(struct queue *queue)
 		atomic_store_explicit(&queue->fault, queue->ring.fault, memory_order_relaxed);
 }
 
-// After a commit, behind the gate. rte_vhost_vring_call() takes a lock that the library holds while a message
-// waits for us to leave, so the descriptor is written here.
+// rte_vhost_vring_call() takes a lock that the library holds while a message waits for us to leave, so the
+// descriptor is written here. Behind the gate: after a commit, in a queue that may not be polled again soon.
 static inline void call(const struct queue *queue)
 {
 	if (queue->call_fd >= 0 && ring_wants_call(&queue->ring))
+		eventfd_write(queue->call_fd, 1);
+}
+
+// At the end of each poll, behind the gate; moved: it has committed something. What is owed when the gate is
+// shut is paid by queue_attach_call(), which always calls.
+static inline void call_by_poll(struct queue *queue, bool moved)
+{
+	if (queue->call_fd >= 0 && ring_poll_wants_call(&queue->ring, moved))
 		eventfd_write(queue->call_fd, 1);
 }
 
@@ -87,8 +95,7 @@ uint16_t vhost_port_receive(struct vhost_port *port, uint16_t index, struct rte_
 	received = frames_receive(&queue->ring, port->pool, pkts, n, &queue->from_guest, &queue->no_mbuf);
 	queue->packets += received;
 	note_fault(queue);
-	if (ring_base(&queue->ring) != base)
-		call(queue);
+	call_by_poll(queue, ring_base(&queue->ring) != base);
 	gate_leave(&queue->gate);
 	return received;
 }
@@ -99,8 +106,6 @@ static inline void count_sent(struct queue *queue, unsigned offered, unsigned ta
 	queue->lost += too_long;
 	queue->refused += offered - taken;
 	note_fault(queue);
-	if (taken > too_long)
-		call(queue);
 }
 
 uint16_t vhost_port_send(struct vhost_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
@@ -112,6 +117,8 @@ uint16_t vhost_port_send(struct vhost_port *port, uint16_t index, struct rte_mbu
 	if (gate_enter(&queue->gate)) {
 		sent = frames_send(&queue->ring, pkts, n, &too_long);
 		count_sent(queue, n, sent, too_long);
+		if (sent > too_long)
+			call(queue);
 		gate_leave(&queue->gate);
 	} else {
 		queue->refused += n;
@@ -124,7 +131,7 @@ static void batch_give_back(struct queue *queue, struct ring_batch *batch)
 	for (unsigned i = 0; i < batch->count; i++)
 		batch->buffers[i].written = 0;
 	ring_commit(&queue->ring, batch, batch->count);
-	call(queue);
+	call_by_poll(queue, true);
 	gate_leave(&queue->gate);
 }
 
@@ -137,6 +144,7 @@ unsigned vhost_port_peek(struct vhost_port *port, uint16_t index, struct view *v
 		return 0;
 	if (ring_peek(&queue->ring, &view->batch, n) == 0) {
 		note_fault(queue);
+		call_by_poll(queue, false);
 		gate_leave(&queue->gate);
 		return 0;
 	}
@@ -164,6 +172,8 @@ unsigned vhost_port_deliver(struct vhost_port *port, uint16_t index, const struc
 	}
 	taken = deliver(&queue->ring, frames, n, &too_long);
 	count_sent(queue, n, taken, too_long);
+	if (taken > too_long)
+		call(queue);
 	gate_leave(&queue->gate);
 	return taken;
 }
@@ -186,14 +196,26 @@ struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, 
 	note_fault(source);
 	if (open) {
 		count_sent(sink, counts.received, counts.forwarded, counts.too_long);
+		call_by_poll(sink, counts.forwarded > counts.too_long);
 		gate_leave(&sink->gate);
 	} else {
 		sink->refused += counts.received;
 	}
-	if (ring_base(&source->ring) != base)
-		call(source);
+	call_by_poll(source, ring_base(&source->ring) != base);
 	gate_leave(&source->gate);
 	return (struct vhost_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
+}
+
+void vhost_port_settle(struct vhost_port *port)
+{
+	for (unsigned i = 0; i < QUEUES; i++) {
+		struct queue *queue = &port->queues[i];
+
+		if (gate_enter(&queue->gate)) {
+			call_by_poll(queue, false);
+			gate_leave(&queue->gate);
+		}
+	}
 }
 
 // --- What is seen of it ----------------------------------------------------------------------------------

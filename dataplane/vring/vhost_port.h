@@ -63,6 +63,10 @@ struct vhost_hop {
 // Move up to n frames from one guest to the other without mbufs. What the receiver does not take is dropped.
 struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t queue, uint16_t n);
 
+// The worker that polled this port does so no more, and has not begun to on another: wake the guest if a call
+// is still owed (ring_poll_wants_call()). Control thread, while no worker runs.
+void vhost_port_settle(struct vhost_port *port);
+
 // A driver is connected, the first pair runs and no ring was stopped. Any thread.
 bool vhost_port_link_up(struct vhost_port *port);
 
