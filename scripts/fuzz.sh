@@ -34,7 +34,7 @@ fuzz() { # HARNESS: one line, non-zero if it found something
 	mkdir -p "$corpus" "$findings"
 	[ ! -f "tests/fuzz/$name.dict" ] || options+=("-dict=tests/fuzz/$name.dict")
 	local rc=0
-	"$build/dataplane/${name}_fuzz" "${options[@]}" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+	"$build/dataplane/${name}_fuzz" "${options[@]}" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
 		-detect_leaks=0 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" "tests/fuzz/$name" >"$log" 2>&1 || rc=$?
 	local runs coverage
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

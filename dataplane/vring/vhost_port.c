@@ -208,7 +208,7 @@ struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, 
 
 void vhost_port_settle(struct vhost_port *port)
 {
-	for (unsigned i = 0; i < QUEUES; i++) {
+	for (unsigned i = 0; i < vhost_port_rings(port); i++) {
 		struct queue *queue = &port->queues[i];
 
 		if (gate_enter(&queue->gate)) {

@@ -86,7 +86,7 @@ static void one_round(uint64_t *random)
 
 int main(int argc, char **argv)
 {
-	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 200;
+	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 2000;
 	uint64_t random = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
 
 	for (unsigned long i = 0; i < rounds; i++) {

@@ -136,6 +136,7 @@ def test_a_guest_that_lies_is_stopped_alone(planed: Planed, other: Planed) -> No
                 assert planed.process.log_tail(1).count(words) == 1
                 assert liar.used(TRANSMITQ) == 1 and liar.used(RECEIVEQ) == 0
             taken(mate, epoch)
+    until(lambda: not link_up(planed, "b"), "the switch sees the mate go")
     assert all(port["link_up"] == (name in "cd") for name, port in ports(planed).items())
 
 
