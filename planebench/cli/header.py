@@ -18,6 +18,7 @@ from planebench.placement import LinkSettings, Placement, place, switch_request
 from planebench.plans import Plan, SwitchLabel
 from planebench.scenarios import build
 from planebench.store import new_run_id
+from planebench.switches.base import queues_of
 
 
 def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> RunHeader:
@@ -83,6 +84,7 @@ def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, setti
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
+        queues=queues_of(adapter),
     )
     request = switch_request(topology, place(cpus_of(facts), len(topology.vnfs)), links)
     return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))

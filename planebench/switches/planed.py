@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Our own data plane as a switch: one worker, one ``patch`` task for each cross-connect."""
+"""Our own data plane as a switch: one ``patch`` task for each cross-connect, or for each queue of it."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planebench.host.process import Process, Supervisor
@@ -20,12 +20,13 @@ from planebench.planed import (
     find_planed,
     planed_version,
 )
+from planebench.scenarios.queues import QUEUES_MAX, queue_name
 from planebench.switches import common
 from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
 
 BURST = 32
 WORKER = "patch"
-OPTIONS = ("backend", "drop_one_in")
+OPTIONS = ("backend", "drop_one_in", "workers")
 BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
 """Of planed: what a document without the key means."""
@@ -41,16 +42,20 @@ class PlanedAdapter:
     with a known loss, for what is to find it. None: no fault.
 
     ``backend``: whose data path its vhost-user ports have, DPDK's vhost library's or our own. None: planed's default.
+
+    ``workers``: so many queue pairs on each port, a patch task for each queue, and a worker for each of them where it
+    has a core; on fewer cores workers have several queues.
     """
 
     name = "planed"
     title = "planed"
     remedy = REMEDY
-    wires = frozenset({"virtio", "veth"})
 
-    def __init__(self, drop_one_in: int | None = None, backend: str | None = None) -> None:
+    def __init__(self, drop_one_in: int | None = None, backend: str | None = None, workers: int = 1) -> None:
         self.drop_one_in = drop_one_in
         self.backend = backend
+        self.queues = workers
+        self.wires = frozenset({"virtio", "veth"} if workers == 1 else {"virtio"})  # a veth has one queue
 
     def with_options(self, options: Mapping[str, str]) -> PlanedAdapter:
         """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
@@ -60,6 +65,7 @@ class PlanedAdapter:
         return PlanedAdapter(
             _drop_one_in(options["drop_one_in"]) if "drop_one_in" in options else self.drop_one_in,
             _backend(options["backend"]) if "backend" in options else self.backend,
+            _workers(options["workers"]) if "workers" in options else self.queues,
         )
 
     def find(self) -> Found | NotFound:
@@ -73,6 +79,7 @@ class PlanedAdapter:
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """How it is run, for the report."""
         fault = {} if self.drop_one_in is None else {"drop_one_in": str(self.drop_one_in)}
+        queues = {} if request.queues == 1 else {"queues": str(request.queues), "workers": str(_worker_count(request))}
         return {
             "function": "patch: one task for each cross-connect, both ways",
             "ring_size": str(common.ring_size(request)),
@@ -81,6 +88,7 @@ class PlanedAdapter:
             "mbufs": str(_memory(request)["mbuf_count"]),
             "backend": self.backend or DEFAULT_BACKEND,
             **fault,
+            **queues,
         }
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
@@ -95,7 +103,7 @@ class PlanedAdapter:
         process = supervisor.spawn(
             "planed-switch",
             [str(found.binary), "--config", str(config), "--rpc", str(socket)],
-            cpus=request.control_cpus | {request.cpu},
+            cpus=request.control_cpus | set(request.cpus),
             workdir=request.workdir,
             netns_pid=request.netns_pid,
         )
@@ -178,14 +186,26 @@ def _backend(text: str) -> str:
     return text
 
 
+def _workers(text: str) -> int:
+    if text not in {str(number) for number in range(1, QUEUES_MAX + 1)}:
+        raise UsageError(f"workers {text!r} is not valid for switch planed. Valid: 1..{QUEUES_MAX}")
+    return int(text)
+
+
+def _worker_count(request: SwitchRequest) -> int:
+    """Two that share a core would only take it from each other."""
+    return min(request.queues, len(request.cpus))
+
+
 def switch_document(
     request: SwitchRequest, name: str, drop_one_in: int | None = None, backend: str | None = None
 ) -> dict[str, Any]:
     """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
     fault = {} if drop_one_in is None else {"fault": {"drop_one_in": drop_one_in}}
-    tasks = [
-        {"name": f"{WORKER}{index}", "kind": "patch", "ports": list(pair), "burst": BURST} | fault
-        for index, pair in enumerate(request.cross_connects)
+    count = _worker_count(request)
+    by_queue = [
+        [_task(f"{WORKER}{index}", pair, queue) | fault for index, pair in enumerate(request.cross_connects)]
+        for queue in range(request.queues)
     ]
     return {
         "version": PROTOCOL_VERSION,
@@ -193,9 +213,22 @@ def switch_document(
         "memory": _memory(request),
         "nice": -20,
         "ports": [_port(port, request, backend) for port in common.paired_ports(request)],
-        "tasks": tasks,
-        "workers": [{"name": WORKER, "cpu": request.cpu, "tasks": [task["name"] for task in tasks]}],
+        "tasks": [task for tasks in by_queue for task in tasks],
+        "workers": [
+            {
+                "name": queue_name(WORKER, number),
+                "cpu": request.cpus[number],
+                "tasks": [task["name"] for tasks in by_queue[number::count] for task in tasks],
+            }
+            for number in range(count)
+        ],
     }
+
+
+def _task(name: str, pair: Sequence[str], queue: int) -> dict[str, Any]:
+    """A cross-connect, on one queue of its ports."""
+    task: dict[str, Any] = {"name": queue_name(name, queue), "kind": "patch", "ports": list(pair), "burst": BURST}
+    return task | ({"queue": queue} if queue else {})
 
 
 def _memory(request: SwitchRequest) -> dict[str, Any]:
@@ -206,12 +239,15 @@ def _memory(request: SwitchRequest) -> dict[str, Any]:
             max_frame_bytes=request.max_frame_bytes,
             hugepages=request.hugepages,
             pools=1,
+            queues=request.queues,
         )
     )
 
 
 def _port(port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict[str, Any]:
     document: dict[str, Any] = {"name": port.name, "kind": port.kind, "ring_size": port.ring_size}
+    if request.queues > 1:
+        document["queues"] = request.queues
     if port.kind == "af_packet":
         device = f"net_af_packet_{port.name},{common.af_packet_devargs(port, request)}"
         return {**document, "kind": "ethdev", "device": device}

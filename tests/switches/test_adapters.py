@@ -10,7 +10,7 @@ import pytest
 
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.switches import common, ovs_dpdk, planed, testpmd
-from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest
+from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, queues_of
 from planebench.switches.registry import ADAPTERS, get_adapter
 
 WORKDIR = Path("/tmp/w")
@@ -329,6 +329,34 @@ def test_planed_with_a_backend_has_it_in_its_vhost_ports_and_in_its_settings() -
     assert not any("backend" in port for port in planed.switch_document(LOOPBACK, "pb")["ports"])
     with pytest.raises(UsageError, match=r"backend 'ring' is not valid for switch planed\. Valid: dpdk, vring"):
         planed.ADAPTER.with_options({"backend": "ring"})
+
+
+def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
+    adapter = planed.ADAPTER.with_options({"workers": "3"})
+    assert queues_of(adapter) == 3 and queues_of(planed.ADAPTER) == queues_of(get_adapter("testpmd")) == 1
+    assert adapter.with_options({"backend": "dpdk"}).queues == 3
+    assert adapter.wires == {"virtio"}, "a kernel interface pair has one queue"
+    request = replace(LOOPBACK, queues=3)
+    alone = planed.switch_document(request, "pb")
+    assert {port["queues"] for port in alone["ports"]} == {3}
+    assert [(task["name"], task["ports"], task.get("queue", 0)) for task in alone["tasks"]] == [
+        (f"patch{index}{suffix}", ["n0", "v0"] if index == 0 else ["v1", "n1"], queue)
+        for queue, suffix in enumerate(("", "-q1", "-q2"))
+        for index in (0, 1)
+    ]
+    names = [task["name"] for task in alone["tasks"]]
+    assert alone["workers"] == [{"name": "patch", "cpu": 3, "tasks": names}], "two on one core would share it"
+    shared = planed.switch_document(replace(request, more_cpus=(5,)), "pb")["workers"]
+    assert [(worker["name"], worker["cpu"]) for worker in shared] == [("patch", 3), ("patch-q1", 5)]
+    assert [worker["tasks"] for worker in shared] == [names[:2] + names[4:], names[2:4]]
+    assert adapter.settings(request)["queues"] == "3" and adapter.settings(request)["workers"] == "1"
+    assert "queues" not in planed.ADAPTER.settings(LOOPBACK)
+
+
+@pytest.mark.parametrize("value", ["0", "5", "", "two", "1.0", "+1"])
+def test_planed_refuses_workers_that_cannot_be(value: str) -> None:
+    with pytest.raises(UsageError, match=r"workers '.*' is not valid for switch planed\. Valid: 1\.\.4"):
+        planed.ADAPTER.with_options({"workers": value})
 
 
 def test_planed_refuses_an_option_it_has_not() -> None:
