@@ -83,6 +83,7 @@ def switch_request(
         max_frame_bytes=links.max_frame_bytes,
         netns_pid=netns_pid,
         queues=links.queues,
+        more_cpus=placement.more_switch_cpus,
     )
 
 
