@@ -57,9 +57,9 @@ void vhost_session_say_faults(struct vhost_port *port)
 		if (fault == RING_OK || atomic_exchange(&queue->fault_said, true))
 			continue;
 		atomic_fetch_add(&port->broken, 1);
-		LOG_WARN("port %s: the guest's %s ring of queue %u is stopped: %s; restart its driver", port->name,
-		         i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive", i / PAIR_RINGS,
-		         ring_fault_text(fault));
+		LOG_WARN("port %s: the guest's %s ring of queue %u is stopped: %s; restart its driver",
+		         port->name, i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive",
+		         i / PAIR_RINGS, ring_fault_text(fault));
 	}
 }
 

@@ -18,13 +18,15 @@ from planebench.placement import LinkSettings, Placement, place, switch_request
 from planebench.plans import Plan, SwitchLabel
 from planebench.scenarios import build
 from planebench.store import new_run_id
+from planebench.switches.base import queues_of
 
 
 def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> RunHeader:
     """The header of a run that starts now."""
     plan, now = prepared.plan, datetime.now(UTC)
     findings = [] if prepared.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
-    placement = place(cpus_of(facts), max((point.chain_length for point in prepared.points), default=0))
+    longest = max((point.chain_length for point in prepared.points), default=0)
+    placement = place(cpus_of(facts, plan.switch_cores), longest)
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     return RunHeader(
         run_id=new_run_id(plan.name, now),
@@ -70,6 +72,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "hugepages": settings.hugepages,
         "tester_version": version_of(settings.planed),
         "switch_cpu": placement.switch_cpu,
+        "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
     }
 
@@ -83,6 +86,7 @@ def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, setti
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
+        queues=queues_of(adapter),
     )
-    request = switch_request(topology, place(cpus_of(facts), len(topology.vnfs)), links)
+    request = switch_request(topology, place(cpus_of(facts, prepared.plan.switch_cores), len(topology.vnfs)), links)
     return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))

@@ -48,6 +48,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "band": _text("--band", "near|far", "Core-distance band that counts (default: the one with most trials)."),
     "wire": _text("--wire", "NAME", "What stands in for a NIC: virtio, or veth (kernel interfaces)."),
     "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),
+    "switch_cores": _number(int, "--switch-cores", "Cores of a switch that has workers for them: planed:workers=N."),
     "seed": _number(int, "--seed", "Seed of the order of trials."),
     "name": _text("--name", "NAME", "Name of the run."),
 }

@@ -74,9 +74,9 @@ def prepare(plan: Plan) -> Prepared:
     )
 
 
-def cpus_of(facts: HostFacts) -> Cpus:
+def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
     """The CPUs of this machine as placement wants them."""
-    return Cpus(allowed=facts.cpus_allowed, siblings=facts.siblings, numa_node=facts.numa_node)
+    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores)
 
 
 def live_settings(prepared: Prepared, facts: HostFacts, hugepages: bool | None) -> LiveSettings:
@@ -113,7 +113,7 @@ def known_calibration(prepared: Prepared, facts: HostFacts, settings: LiveSettin
         wire=settings.wire,
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
-        tester_cpus=len(place(cpus_of(facts)).tester_cpus),
+        tester_cpus=len(place(cpus_of(facts, prepared.plan.switch_cores)).tester_cpus),
     )
     return load(condition, prepared.plan.frame_sizes_bytes)
 
@@ -122,13 +122,13 @@ def make_calibration(
     prepared: Prepared, facts: HostFacts, settings: LiveSettings, listener: Callable[[str, float], None] | None = None
 ) -> Calibration:
     """Calibrate the tester as this run uses it, and keep it for the next. Raises what calibrate raises."""
-    with measuring(facts), Supervisor() as supervisor:
+    with measuring(facts, prepared.plan.switch_cores), Supervisor() as supervisor:
         found = calibrate(
             prepared.plan.frame_sizes_bytes,
             wire=settings.wire,
             ring_size=settings.ring_size,
             hugepages=settings.hugepages,
-            cpus=cpus_of(facts),
+            cpus=cpus_of(facts, prepared.plan.switch_cores),
             planed=settings.planed,
             supervisor=supervisor,
             duration_s=CALIBRATION_S,
@@ -140,10 +140,10 @@ def make_calibration(
 
 
 @contextlib.contextmanager
-def measuring(facts: HostFacts) -> Iterator[None]:
-    """This process at high priority, and off the switch's core, while it measures."""
+def measuring(facts: HostFacts, switch_cores: int = 1) -> Iterator[None]:
+    """This process at high priority, and off the switch's cores, while it measures."""
     old = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, place(cpus_of(facts)).control_cpus)
+    os.sched_setaffinity(0, place(cpus_of(facts, switch_cores)).control_cpus)
     try:
         with high_priority():
             yield

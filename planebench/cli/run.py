@@ -172,7 +172,7 @@ def _measure(
     steps = planned_trials(prepared.plan, prepared.points)
     try:
         with (
-            measuring(facts),
+            measuring(facts, prepared.plan.switch_cores),
             Supervisor() as supervisor,
             ProgressListener(steps, prepared.plan.throughput.duration_s, options.quiet) as listener,
         ):
@@ -180,7 +180,7 @@ def _measure(
                 plan=prepared.plan,
                 points=prepared.points,
                 adapters=prepared.adapters,
-                cpus=cpus_of(facts),
+                cpus=cpus_of(facts, prepared.plan.switch_cores),
                 settings=settings,
                 writer=writer,
                 listener=listener,

@@ -10,6 +10,7 @@ from typing import Any
 
 from planebench.model.records import DirectionCounts, LatencyRecord
 from planebench.scenarios import Flow
+from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
 
 Stats = Mapping[str, Any]
@@ -49,12 +50,16 @@ def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
     tasks = {task["name"]: task for task in stats["tasks"]}
     workers = stats["workers"]
     monitors = [task["monitor"] for task in stats["tasks"] if "monitor" in task]
-    expected = {(flow.receiver_port, flow.stream) for flow in flows}
+    expected = {
+        (queue_name(flow.receiver_port, queue), queue_stream(flow.stream, queue))
+        for flow in flows
+        for queue in range(QUEUES_MAX)
+    }
     worst: Mapping[str, Any] = max(workers, key=lambda worker: worker["gap_sum_ns"], default={})
     return TesterCounts(
         directions=tuple(_direction(flow, tasks) for flow in flows),
         latency=_latency(flows, tasks),
-        duration_ns=max((_generator(flow, tasks)["duration_ns"] for flow in flows), default=0),
+        duration_ns=max((sent["duration_ns"] for flow in flows for sent in _generators(flow, tasks)), default=0),
         poll_gaps=worst.get("gaps", 0),
         poll_gap_sum_ns=worst.get("gap_sum_ns", 0),
         poll_gap_max_ns=worst.get("gap_max_ns", 0),
@@ -73,45 +78,65 @@ def received_total(stats: Stats) -> int:
     return sum(task["monitor"]["received_packets"] for task in stats["tasks"] if "monitor" in task)
 
 
-def _generator(flow: Flow, tasks: Mapping[str, Any]) -> Mapping[str, Any]:
-    generator: Mapping[str, Any] = tasks[f"gen-{flow.sender_port}"]["generator"]
-    return generator
+def arrived(stats: Stats, flow: Flow) -> bool:
+    """Whether frames came in on every queue of the receiving port."""
+    tasks = {task["name"]: task for task in stats["tasks"]}
+    return all(monitor["received_packets"] for monitor in _monitors(flow, tasks))
 
 
-def _stream(flow: Flow, tasks: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the receiving monitor counted of the flow; empty if it saw nothing of it."""
-    streams = tasks[f"mon-{flow.receiver_port}"]["monitor"]["streams"]
-    return next((stream for stream in streams if stream["stream"] == flow.stream), {})
+def _generators(flow: Flow, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [task["generator"] for task in _each_queue(f"gen-{flow.sender_port}", tasks)]
+
+
+def _monitors(flow: Flow, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [task["monitor"] for task in _each_queue(f"mon-{flow.receiver_port}", tasks)]
+
+
+def _each_queue(name: str, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    others = (queue_name(name, queue) for queue in range(1, QUEUES_MAX))
+    return [tasks[name], *(tasks[other] for other in others if other in tasks)]
+
+
+def _streams(flow: Flow, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What the receiving monitors counted of the flow; empty where one saw nothing of it."""
+    return [
+        next((seen for seen in monitor["streams"] if seen["stream"] == queue_stream(flow.stream, queue)), {})
+        for queue, monitor in enumerate(_monitors(flow, tasks))
+    ]
+
+
+def _sum(parts: Sequence[Mapping[str, Any]], key: str) -> int:
+    return sum(part.get(key, 0) for part in parts)
 
 
 def _direction(flow: Flow, tasks: Mapping[str, Any]) -> DirectionCounts:
-    sent, came = _generator(flow, tasks), _stream(flow, tasks)
-    monitor = tasks[f"mon-{flow.receiver_port}"]["monitor"]
-    intended = sent["intended_packets"]
+    sent, came, monitors = _generators(flow, tasks), _streams(flow, tasks), _monitors(flow, tasks)
+    offered = _sum(sent, "offered_packets")
+    paced = all(generator["intended_packets"] is not None for generator in sent)
     return DirectionCounts(
         name=flow.name,
-        intended_packets=sent["offered_packets"] if intended is None else intended,
-        offered_packets=sent["offered_packets"],
-        forwarded_packets=came.get("forwarded_packets", 0),
-        duplicate_packets=came.get("duplicate_packets", 0),
-        reordered_packets=came.get("reordered_packets", 0),
-        corrupt_packets=came.get("corrupt_packets", 0),
-        unsent_late_packets=sent["unsent_late_packets"],
-        unsent_ring_full_packets=sent["unsent_ring_full_packets"],
-        attempted_packets=sent["attempted_packets"],
-        refused_packets=sent["refused_packets"],
-        monitor_bursts=monitor["bursts"],
-        monitor_full_bursts=monitor["full_bursts"],
+        intended_packets=_sum(sent, "intended_packets") if paced else offered,
+        offered_packets=offered,
+        forwarded_packets=_sum(came, "forwarded_packets"),
+        duplicate_packets=_sum(came, "duplicate_packets"),
+        reordered_packets=_sum(came, "reordered_packets"),
+        corrupt_packets=_sum(came, "corrupt_packets"),
+        unsent_late_packets=_sum(sent, "unsent_late_packets"),
+        unsent_ring_full_packets=_sum(sent, "unsent_ring_full_packets"),
+        attempted_packets=_sum(sent, "attempted_packets"),
+        refused_packets=_sum(sent, "refused_packets"),
+        monitor_bursts=_sum(monitors, "bursts"),
+        monitor_full_bursts=_sum(monitors, "full_bursts"),
     )
 
 
 def _latency(flows: Sequence[Flow], tasks: Mapping[str, Any]) -> LatencyRecord | None:
     """The probes of all directions, each kind of histogram added up over the flows. None if no probe was sent."""
-    generators = [_generator(flow, tasks) for flow in flows]
+    generators = [generator for flow in flows for generator in _generators(flow, tasks)]
     sent = sum(generator["probes_sent"] for generator in generators)
     if sent == 0:
         return None
-    streams = [_stream(flow, tasks) for flow in flows]
+    streams = [stream for flow in flows for stream in _streams(flow, tasks)]
     return LatencyRecord(
         probes_sent=sent,
         probes_received=sum(stream.get("probes_received", 0) for stream in streams),

@@ -18,13 +18,14 @@ from typing import Any
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
+from planebench.measure.counts import arrived
 from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.header import Calibration
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, SwitchAdapter
+from planebench.switches.base import RunningSwitch, SwitchAdapter, queues_of
 
 CONNECT_DEADLINE_S = 15.0
 LOOK_S = 1.0
@@ -87,6 +88,7 @@ class LiveTopology:
             max_frame_bytes=settings.max_frame_bytes,
             name=_prefix(supervisor, label),
             nice=-20,
+            queues=queues_of(adapter),
         )
         with contextlib.ExitStack() as undo:
             veth = _veth(topology, links, placement, supervisor)
@@ -171,6 +173,7 @@ class LiveTopology:
             probe_rate_pps,
             sleep=self._sleep,
             watch=watch or (lambda: None),
+            queues=self.links.queues,
         )
 
     def _sleep(self, duration_s: float) -> None:
@@ -200,7 +203,7 @@ class LiveTopology:
             self._veth = None
 
     def _apply(self, topology: Topology) -> None:
-        workers = assign_tasks(self.placement, topology)
+        workers = assign_tasks(self.placement, topology, self.links.queues)
         self._call("config.apply", full_stage(topology, workers, self.links))
 
     def _call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -215,18 +218,14 @@ class LiveTopology:
         """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
         wanted = flows(self.topology, "bidirectional")
         deadline = time.monotonic() + CONNECT_DEADLINE_S
-        arrived: set[str] = set()
+        missing = [flow.name for flow in wanted]
         while time.monotonic() < deadline:
             self.check()
             stats = self.send(wanted, 64, READY_DURATION_S, READY_RATE_PPS)
-            tasks = {task["name"]: task for task in stats["tasks"]}
-            arrived = {
-                flow.name for flow in wanted if tasks[f"mon-{flow.receiver_port}"]["monitor"]["received_packets"] > 0
-            }
-            if len(arrived) == len(wanted):
+            missing = [flow.name for flow in wanted if not arrived(stats, flow)]
+            if not missing:
                 return
-        missing = ", ".join(flow.name for flow in wanted if flow.name not in arrived)
-        raise StartError(f"no frame came through {missing} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
+        raise StartError(f"no frame came through {', '.join(missing)} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
 
     def _logs(self) -> str:
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*self._switch_processes, self._tester))

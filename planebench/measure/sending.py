@@ -9,6 +9,7 @@ from typing import Any
 
 from planebench.measure.counts import received_total
 from planebench.scenarios import Flow
+from planebench.scenarios.queues import queue_name
 
 STRAGGLER_DEADLINE_S = 1.0
 STRAGGLER_STEP_S = 0.005
@@ -33,19 +34,19 @@ def send(
     pps: float | None,
     probe_rate_pps: int = 0,
     *,
+    queues: int = 1,
     sleep: Callable[[float], None] = time.sleep,
     watch: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers; returns ``stats.get``.
 
+    The rate of a flow is spread evenly over the ``queues`` of its port.
     ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that.
     """
-    rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps}
-    generators = [
-        {"task": f"gen-{flow.sender_port}", "frame_size_bytes": frame_size_bytes, "probe_rate_pps": probe_rate_pps}
-        | rate
-        for flow in flows
-    ]
+    rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps / queues}
+    every = {"frame_size_bytes": frame_size_bytes, "probe_rate_pps": probe_rate_pps / queues, **rate}
+    names = [queue_name(f"gen-{flow.sender_port}", queue) for flow in flows for queue in range(queues)]
+    generators = [{"task": name, **every} for name in names]
     begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
     watch()
     call("traffic.start", begin)

@@ -91,8 +91,10 @@ def _measure(live: LiveTopology, request: TrialRequest, started_at: str) -> Tria
     pps = request.load.pps_per_direction
     if request.warmup_s > 0:
         live.send(wanted, size, request.warmup_s, pps)
-    sampler = ThreadSampler(live.threads())
-    cpus = {live.placement.switch_cpu, *live.placement.tester_cpus}
+    threads = live.threads()
+    pollers = max(sum(thread.owner == "switch" for thread in threads), 1)
+    sampler = ThreadSampler(threads)
+    cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     scheduler: list[_Scheduler] = []
     before = live.switch.counters()
     stats = live.send(
@@ -107,7 +109,7 @@ def _measure(live: LiveTopology, request: TrialRequest, started_at: str) -> Tria
     live.check()
     counts = tester_counts(stats, wanted)
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
-    return _trial(request, started_at, counts, evidence, cycles_of_trial(before, after, _cycles(counts)))
+    return _trial(request, started_at, counts, evidence, cycles_of_trial(before, after, pollers * _cycles(counts)))
 
 
 def _cycles(counts: TesterCounts) -> int:
@@ -157,7 +159,8 @@ def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int
     """The switch's counters of the trial alone.
 
     The two readings enclose more than the trial (reading takes time), and a polling switch is idle there: idle is what
-    the trial's own time leaves beside busy. Where the switch does not tell its busy cycles, idle is unknown too.
+    the trial's own time, of all its threads, leaves beside busy. Where the switch does not tell its busy cycles, idle
+    is unknown too.
     """
     busy = _difference(before.busy_cycles, after.busy_cycles)
     drops = {reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()}

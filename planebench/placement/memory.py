@@ -38,21 +38,30 @@ class Memory(TypedDict):
     mbuf_data_bytes: int
 
 
-def memory(*, ports: int, ring_size: int, max_frame_bytes: int, hugepages: bool, pools: int = TESTER_POOLS) -> Memory:
+def memory(
+    *,
+    ports: int,
+    ring_size: int,
+    max_frame_bytes: int,
+    hugepages: bool,
+    pools: int = TESTER_POOLS,
+    queues: int = 1,
+) -> Memory:
     """Memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to ``max_frame_bytes``.
 
-    ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch.
+    ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
+    queue pairs of each port, with generators and perhaps workers of their own.
 
     ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
     buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
     one, the count that wastes no memory in a DPDK mempool. A pool that ran dry would look like loss in the switch.
     Any port may be planed's own virtio driver, whose rings have buffers of their own.
     """
-    wanted = 2 * ring_size * ports + CACHED_MBUFS
+    wanted = (2 * ring_size * ports + CACHED_MBUFS) * queues
     mbuf_count = (1 << wanted.bit_length()) - 1
     data_bytes = STANDARD_DATA_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_DATA_BYTES
-    mbufs = mbuf_count + (pools - 1) * (2 * ring_size + GENERATOR_MBUFS)
-    buffers = 2 * ring_size * ports
+    mbufs = mbuf_count + (pools - 1) * queues * (2 * ring_size + GENERATOR_MBUFS)
+    buffers = 2 * ring_size * ports * queues
     used_bytes = mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) + buffers * (data_bytes + BUFFER_OVERHEAD_BYTES)
     size_mb = max(MIN_MB, EAL_MB + -(-used_bytes // 2**20))
     return {"hugepages": hugepages, "size_mb": size_mb, "mbuf_count": mbuf_count, "mbuf_data_bytes": data_bytes}

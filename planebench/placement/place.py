@@ -18,12 +18,13 @@ class Cpus:
     """The CPUs this process may use, and how they hang together.
 
     ``siblings`` gives for a CPU all CPUs of its physical core (itself may be left out), ``numa_node`` its node.
-    A CPU that is missing from them is a core of its own on node 0.
+    A CPU that is missing from them is a core of its own on node 0. ``switch_cores``: how many the switch shall have.
     """
 
     allowed: tuple[int, ...]
     siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
     numa_node: Mapping[int, int] = field(default_factory=dict)
+    switch_cores: int = 1
 
     def node(self, cpu: int) -> int:
         """The NUMA node of a CPU."""
@@ -48,14 +49,21 @@ class Placement:
     control_cpus: frozenset[int]
     shared: bool = False
     warnings: tuple[str, ...] = ()
+    more_switch_cpus: tuple[int, ...] = ()
+    """Further cores of the switch, whole and on the node of the first."""
+
+    @property
+    def switch_cpus(self) -> tuple[int, ...]:
+        """All cores of the switch, the first one first."""
+        return (self.switch_cpu, *self.more_switch_cpus)
 
 
 def place(cpus: Cpus, vnf_count: int = 0) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
-    the tester one, each VNF one while there are cores, then a second one for the tester if one is left for control.
-    Raises UsageError when no CPU is allowed.
+    the tester one, the switch its other ones, each VNF one while there are cores, then a second one for the tester if
+    one is left for control. Raises UsageError when no CPU is allowed.
     """
     if not cpus.allowed:
         raise UsageError("no CPU to run on: the set of allowed CPUs is empty; give at least one, better two")
@@ -63,18 +71,21 @@ def place(cpus: Cpus, vnf_count: int = 0) -> Placement:
         return _everything_on(cpus.allowed[0], vnf_count)
     switch = _switch_cpu(cpus)
     first, *others = _ranked(cpus, switch)
-    rest = [cpu for cpu in others if cpu not in cpus.core(switch)]
+    more = _more_switch_cpus(cpus, switch, others)
+    taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
+    rest = [cpu for cpu in others if cpu not in taken]
     vnf_cpus = _vnf_cpus(rest, vnf_count) or (first,) * vnf_count
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     tester = (first, left.pop(0)) if len(left) >= 2 and _near_and_whole(cpus, left[0], switch) else (first,)
-    used = {switch, *tester, *vnf_cpus}
+    used = {switch, *more, *tester, *vnf_cpus}
     whole = [cpu for cpu in left if not cpus.core(cpu) & used]
     return Placement(
         switch_cpu=switch,
         tester_cpus=tester,
         vnf_cpus=vnf_cpus,
         control_cpus=frozenset(whole or left or (first,)),
-        warnings=_warnings(cpus, switch, used),
+        warnings=(*_too_few(cpus, 1 + len(more)), *_warnings(cpus, switch, used)),
+        more_switch_cpus=more,
     )
 
 
@@ -84,6 +95,21 @@ def _everything_on(cpu: int, vnf_count: int) -> Placement:
         "count; give two CPUs or more"
     )
     return Placement(cpu, (cpu,), (cpu,) * vnf_count, frozenset({cpu}), shared=True, warnings=(text,))
+
+
+def _more_switch_cpus(cpus: Cpus, switch: int, others: list[int]) -> tuple[int, ...]:
+    """The last of the other cores; ``others`` are the CPUs beside the tester's first."""
+    whole = [cpu for cpu in others if _near_and_whole(cpus, cpu, switch)]
+    return tuple(sorted(whole, reverse=True)[: cpus.switch_cores - 1])
+
+
+def _too_few(cpus: Cpus, found: int) -> tuple[str, ...]:
+    if found >= cpus.switch_cores:
+        return ()
+    return (
+        f"switch_cores is {cpus.switch_cores}, but beside the tester's there "
+        f"{'is 1 whole core' if found == 1 else f'are {found} whole cores'} for the switch; give more CPUs of one node",
+    )
 
 
 def _primaries(cpus: Cpus) -> list[int]:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planebench.placement.place import Placement
 from planebench.scenarios import Topology
+from planebench.scenarios.queues import queue_name, queue_stream
 
 TaskKind = Literal["monitor", "l2fwd", "generator"]
 
@@ -21,6 +22,7 @@ class Task:
     kind: TaskKind
     ports: tuple[str, ...]
     stream: int | None = None
+    queue: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +34,35 @@ class Worker:
     tasks: tuple[str, ...]
 
 
-def tester_tasks(topology: Topology) -> tuple[Task, ...]:
-    """Every task of a topology, in polling order: monitors, VNFs in chain order, generators.
+def tester_tasks(topology: Topology, queues: int = 1) -> tuple[Task, ...]:
+    """Every task of a topology, in polling order: monitors, VNFs in chain order, generators; one for each queue.
 
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
     so one live topology serves all of them. An echo topology sends and receives at end a alone.
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
     """
     ends = topology.ends[:1] if topology.echo else topology.ends
-    return (
+    tasks = (
         *(Task(f"mon-{port}", "monitor", (port,)) for port in ends),
         *(Task(vnf.name, "l2fwd", vnf.ports) for vnf in topology.vnfs),
         *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate(ends)),
     )
+    return tuple(_on_queue(task, queue) for task in tasks for queue in range(queues))
 
 
-def assign_tasks(placement: Placement, topology: Topology) -> tuple[Worker, ...]:
+def _on_queue(task: Task, queue: int) -> Task:
+    stream = None if task.stream is None else queue_stream(task.stream, queue)
+    return replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue)
+
+
+def assign_tasks(placement: Placement, topology: Topology, queues: int = 1) -> tuple[Worker, ...]:
     """The workers of the tester: one for each CPU that has a task, tasks in the order of :func:`tester_tasks`.
 
-    Generator and monitor of an end share a CPU; with two tester CPUs each end has its own.
+    Generator and monitor of an end share a CPU, on all its queues; with two tester CPUs each end has its own.
     """
-    cpu_of = dict(_cpu_of_task(placement, topology))
-    names = [task.name for task in tester_tasks(topology)]
+    places = _cpu_of_task(placement, topology)
+    cpu_of = {queue_name(name, queue): cpu for name, cpu in places for queue in range(queues)}
+    names = [task.name for task in tester_tasks(topology, queues)]
     cpus = sorted({cpu_of[name] for name in names})
     return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
 

@@ -49,6 +49,8 @@ class LinkSettings:
     max_frame_bytes: int = 1518
     name: str = "tester"
     nice: int | None = None
+    queues: int = 1
+    """Queue pairs of every port; 1 on the veth wire."""
     veths: Mapping[str, VethPair] = field(default_factory=dict)
 
     def socket(self, port: str) -> Path:
@@ -64,7 +66,7 @@ def wire_stage(topology: Topology, links: LinkSettings) -> Document:
 
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
     """The tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
-    return _document(topology, links, topology.ports, tester_tasks(topology), workers)
+    return _document(topology, links, topology.ports, tester_tasks(topology, links.queues), workers)
 
 
 def switch_request(
@@ -80,6 +82,8 @@ def switch_request(
         hugepages=links.hugepages,
         max_frame_bytes=links.max_frame_bytes,
         netns_pid=netns_pid,
+        queues=links.queues,
+        more_cpus=placement.more_switch_cpus,
     )
 
 
@@ -98,6 +102,7 @@ def _document(
             ring_size=links.ring_size,
             max_frame_bytes=links.max_frame_bytes,
             hugepages=links.hugepages,
+            queues=links.queues,
         ),
         "ports": [_tester_port(port, links) for port in ports],
         "tasks": [_task(task) for task in tasks],
@@ -112,11 +117,15 @@ def _task(task: Task) -> Document:
     document: Document = {"name": task.name, "kind": task.kind, "ports": list(task.ports)}
     if task.stream is not None:
         document["stream"] = task.stream
+    if task.queue:
+        document["queue"] = task.queue
     return document
 
 
 def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
-    common = {"name": port.name, "ring_size": links.ring_size}
+    common: Document = {"name": port.name, "ring_size": links.ring_size}
+    if links.queues > 1:
+        common["queues"] = links.queues
     if port.side == "wire" and links.wire == "veth":
         arguments = af_packet_devargs(links.veths[port.name].tester, links.ring_size, links.max_frame_bytes)
         return {**common, "kind": "ethdev", "device": f"net_af_packet_{port.name},{arguments}"}

@@ -13,7 +13,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import WireName
 from planebench.plans.plan import Band, Plan
-from planebench.plans.schema import NAME_PATTERN, check_restarts, check_ring_size, parse_search
+from planebench.plans.schema import NAME_PATTERN, check_restarts, check_ring_size, check_switch_cores, parse_search
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.traffic.rates import parse_rate
 
@@ -182,6 +182,7 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "band": lambda plan, text: replace(plan, band=_band(text)),
     "wire": lambda plan, text: replace(plan, wire=_wire(text)),
     "ring_size": lambda plan, size: replace(plan, ring_size=check_ring_size(size)),
+    "switch_cores": lambda plan, count: replace(plan, switch_cores=check_switch_cores(count)),
     "loads": lambda plan, text: replace(plan, latency=replace(plan.latency, loads=_loads(text))),
 }
 """What changes the measurement: option -> how it changes the plan."""

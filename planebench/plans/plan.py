@@ -81,6 +81,8 @@ class Plan:
     wire: WireName = "virtio"
     hosting: Hosting = "process"
     ring_size: int = 256
+    switch_cores: int = 1
+    """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
     missing_switches: MissingSwitches = "error"
     time_budget_s: float | None = None
     search: SearchPlan = SearchPlan()

@@ -13,6 +13,7 @@ from planebench.model.errors import UsageError
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
 from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+from planebench.scenarios.queues import QUEUES_MAX
 from planebench.search.ask import METHOD_NAMES
 
 T = TypeVar("T")
@@ -24,7 +25,15 @@ Rate = Annotated[int, Field(ge=1, le=1_000_000_000)]
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
+SWITCH_CORES = tuple(range(1, QUEUES_MAX + 1))
 RING_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+
+
+def check_switch_cores(value: Any) -> int:
+    """How many cores the switch gets; anything else is a UsageError."""
+    if value in SWITCH_CORES and not isinstance(value, bool):
+        return int(value)
+    raise UsageError(f'switch_cores "{value}" is not valid. Valid: {", ".join(map(str, SWITCH_CORES))}')
 
 
 def check_ring_size(value: Any) -> int:
@@ -121,6 +130,7 @@ class PlanModel(_Closed):
     wire: WireName = "virtio"
     hosting: Hosting = "process"
     ring_size: Annotated[int, BeforeValidator(check_ring_size)] = 256
+    switch_cores: Annotated[int, BeforeValidator(check_switch_cores)] = 1
     missing_switches: MissingSwitches = "error"
     throughput: ThroughputModel
     latency: LatencyModel
@@ -145,6 +155,7 @@ class PlanModel(_Closed):
             wire=self.wire,
             hosting=self.hosting,
             ring_size=self.ring_size,
+            switch_cores=self.switch_cores,
             missing_switches=self.missing_switches,
             time_budget_s=self.time_budget_s,
             search=self.search.record(),

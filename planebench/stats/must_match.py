@@ -38,6 +38,7 @@ MUST_MATCH = (
     Fact("settings", "warmup_s", "seconds of warm-up", newer=True),
     Fact("settings", "probe_rate_pps", "latency probes a second", newer=True),
     Fact("settings", "switch_cpu", "CPU of the switch", newer=True),
+    Fact("settings", "more_switch_cpus", "further CPUs of the switch", newer=True),
     Fact("settings", "tester_cpus", "CPUs of the tester", newer=True),
     Fact("host", "cpu_model", "CPU"),
     Fact("host", "cores_allowed", "cores"),

@@ -38,7 +38,7 @@ class SwitchRequest:
     ports: tuple[SwitchPort, ...]
     cross_connects: tuple[tuple[str, str], ...]
     cpu: int
-    """The one core the switch forwards on."""
+    """The core the switch forwards on; the first of them, if it has several."""
     control_cpus: frozenset[int]
     """Where everything of the switch that does not forward may run."""
     workdir: Path
@@ -47,6 +47,15 @@ class SwitchRequest:
     max_frame_bytes: int = 1518
     netns_pid: int | None = None
     """Process whose network namespace the switch must live in (veth wire)."""
+    queues: int = 1
+    """Queue pairs of each port: as many as a :class:`MultiQueue` adapter asked for."""
+    more_cpus: tuple[int, ...] = ()
+    """Further cores to forward on, for a switch that has queues for them."""
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """All cores it forwards on."""
+        return (self.cpu, *self.more_cpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +127,17 @@ class Configurable(Protocol):
 
     def with_options(self, options: Mapping[str, str]) -> SwitchAdapter:
         """An adapter with these options. UsageError names an unknown one, or a bad value, and what is valid."""
+
+
+@runtime_checkable
+class MultiQueue(Protocol):
+    """An adapter whose switch wants several queue pairs on each port: tester and VNFs then use all of them alike."""
+
+    @property
+    def queues(self) -> int:
+        """1 to ``QUEUES_MAX``."""
+
+
+def queues_of(adapter: SwitchAdapter) -> int:
+    """How many queue pairs each port of its topology has."""
+    return adapter.queues if isinstance(adapter, MultiQueue) else 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Our own data plane as a switch: one worker, one ``patch`` or ``bridge`` task for each cross-connect."""
+"""Our own data plane as a switch: one ``patch`` or ``bridge`` task for each cross-connect, and each queue of it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from planebench.host.process import Process, Supervisor
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
-from planebench.placement.memory import memory
 from planebench.planed import (
-    PROTOCOL_VERSION,
     REMEDY,
     PlanedClient,
     RpcClosedError,
@@ -21,59 +19,31 @@ from planebench.planed import (
     planed_version,
 )
 from planebench.switches import common
-from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
+from planebench.switches.base import Found, NotFound, SwitchRequest, ThreadRef
+from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
 
-BURST = 32
-OPTIONS = ("backend", "drop_one_in", "function")
-FUNCTIONS = {
-    "patch": "patch: one task for each cross-connect, both ways",
-    "bridge": "bridge: one learning switch for each cross-connect",
-}
-DEFAULT_FUNCTION = "patch"
-BACKENDS = ("dpdk", "vring")
-DEFAULT_BACKEND = "vring"
-"""Of planed: what a document without the key means."""
-
-DROP_ONE_IN_MAX = 2**32 - 1
 PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors")
 
 
 class PlanedAdapter:
-    """``planed``: packets are copied from ring to ring by patch tasks, or by learning bridges of two ports.
-
-    ``drop_one_in``: every so manieth frame that a patch task receives is dropped and counted as ``fault``: a switch
-    with a known loss, for what is to find it. None: no fault.
-
-    ``backend``: whose data path its vhost-user and virtio-user ports have, DPDK's or our own. None: planed's default.
-
-    ``function``: the kind of its tasks. A scenario has pairs of ports, so a bridge learns and looks up, and has one
-    other port to flood to.
-    """
+    """``planed``: packets are copied from ring to ring by patch tasks, or by learning bridges of two ports."""
 
     name = "planed"
     title = "planed"
     remedy = REMEDY
-    wires = frozenset({"virtio", "veth"})
 
-    def __init__(
-        self, drop_one_in: int | None = None, backend: str | None = None, function: str = DEFAULT_FUNCTION
-    ) -> None:
-        if drop_one_in is not None and function != "patch":
-            raise UsageError(f"switch planed: function {function} takes no drop_one_in; leave one of them out")
-        self.drop_one_in = drop_one_in
-        self.backend = backend
-        self.function = function
+    def __init__(self, options: PlanedOptions | None = None) -> None:
+        self.options = options or PlanedOptions()
+        self.wires = frozenset({"virtio", "veth"} if self.queues == 1 else {"virtio"})  # a veth has one queue
+
+    @property
+    def queues(self) -> int:
+        """Queue pairs of each port."""
+        return self.options.workers
 
     def with_options(self, options: Mapping[str, str]) -> PlanedAdapter:
         """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
-        unknown = sorted(set(options) - set(OPTIONS))
-        if unknown:
-            raise UsageError(f"switch planed has no option {unknown[0]!r}. Valid: {', '.join(OPTIONS)}")
-        return PlanedAdapter(
-            _drop_one_in(options["drop_one_in"]) if "drop_one_in" in options else self.drop_one_in,
-            _backend(options["backend"]) if "backend" in options else self.backend,
-            _function(options["function"]) if "function" in options else self.function,
-        )
+        return PlanedAdapter(self.options.changed(options))
 
     def find(self) -> Found | NotFound:
         """The planed program and its version."""
@@ -85,16 +55,7 @@ class PlanedAdapter:
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """How it is run, for the report."""
-        fault = {} if self.drop_one_in is None else {"drop_one_in": str(self.drop_one_in)}
-        return {
-            "function": FUNCTIONS[self.function],
-            "ring_size": str(common.ring_size(request)),
-            "burst": str(BURST),
-            "memory": common.memory_text(request),
-            "mbufs": str(_memory(request)["mbuf_count"]),
-            "backend": self.backend or DEFAULT_BACKEND,
-            **fault,
-        }
+        return switch_settings(request, self.options)
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
         """Start it and wait until it answers. Raises StartError, UsageError or NotInstalledError."""
@@ -103,13 +64,13 @@ class PlanedAdapter:
         found = common.require(self)
         config = request.workdir / "planed-switch.json"
         socket = request.workdir / "planed-switch.rpc"
-        name = f"{supervisor.root.name}-switch"
-        document = switch_document(request, name, self.drop_one_in, self.backend, self.function)
+        document = switch_document(request, f"{supervisor.root.name}-switch", self.options)
         config.write_text(json.dumps(document, indent=1))
+        isa = [] if self.options.isa is None else ["--isa", self.options.isa]
         process = supervisor.spawn(
             "planed-switch",
-            [str(found.binary), "--config", str(config), "--rpc", str(socket)],
-            cpus=request.control_cpus | {request.cpu},
+            [str(found.binary), "--config", str(config), "--rpc", str(socket), *isa],
+            cpus=request.control_cpus | set(request.cpus),
             workdir=request.workdir,
             netns_pid=request.netns_pid,
         )
@@ -176,72 +137,6 @@ def parse_drops(stats: Mapping[str, Any]) -> dict[str, int]:
     for port in stats["ports"]:
         drops.update({f"{port['name']}:{reason}": int(port[reason]) for reason in PORT_DROPS})
     return dict(drops)
-
-
-def _drop_one_in(text: str) -> int:
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(DROP_ONE_IN_MAX))
-    number = int(text) if digits else 0
-    if not 1 <= number <= DROP_ONE_IN_MAX:
-        raise UsageError(f"drop_one_in {text!r} is not valid for switch planed. Valid: 1..{DROP_ONE_IN_MAX}")
-    return number
-
-
-def _backend(text: str) -> str:
-    if text not in BACKENDS:
-        raise UsageError(f"backend {text!r} is not valid for switch planed. Valid: {', '.join(BACKENDS)}")
-    return text
-
-
-def _function(text: str) -> str:
-    if text not in FUNCTIONS:
-        raise UsageError(f"function {text!r} is not valid for switch planed. Valid: {', '.join(FUNCTIONS)}")
-    return text
-
-
-def switch_document(
-    request: SwitchRequest,
-    name: str,
-    drop_one_in: int | None = None,
-    backend: str | None = None,
-    function: str = DEFAULT_FUNCTION,
-) -> dict[str, Any]:
-    """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
-    fault = {} if drop_one_in is None else {"fault": {"drop_one_in": drop_one_in}}
-    tasks = [
-        {"name": f"{function}{index}", "kind": function, "ports": list(pair), "burst": BURST} | fault
-        for index, pair in enumerate(request.cross_connects)
-    ]
-    return {
-        "version": PROTOCOL_VERSION,
-        "name": name.lower(),
-        "memory": _memory(request),
-        "nice": -20,
-        "ports": [_port(port, request, backend) for port in common.paired_ports(request)],
-        "tasks": tasks,
-        "workers": [{"name": function, "cpu": request.cpu, "tasks": [task["name"] for task in tasks]}],
-    }
-
-
-def _memory(request: SwitchRequest) -> dict[str, Any]:
-    return dict(
-        memory(
-            ports=len(request.ports),
-            ring_size=common.ring_size(request),
-            max_frame_bytes=request.max_frame_bytes,
-            hugepages=request.hugepages,
-            pools=1,
-        )
-    )
-
-
-def _port(port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict[str, Any]:
-    document: dict[str, Any] = {"name": port.name, "kind": port.kind, "ring_size": port.ring_size}
-    if port.kind == "af_packet":
-        device = f"net_af_packet_{port.name},{common.af_packet_devargs(port, request)}"
-        return {**document, "kind": "ethdev", "device": device}
-    if backend is not None:
-        document["backend"] = backend
-    return {**document, "path": str(common.socket_path(port))}
 
 
 def _total(stats: dict[str, Any], key: str) -> int:

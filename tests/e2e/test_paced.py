@@ -25,6 +25,7 @@ from planebench.switches.registry import get_adapter
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 
+ALL = (*SWITCHES, "planed:workers=4")
 PPS = 20_000.0
 PROBES_PPS = 2000
 DURATION_S = 0.05
@@ -37,7 +38,7 @@ POINTS = {
 }
 
 
-@pytest.fixture(params=[(switch, scenario) for switch in SWITCHES for scenario in POINTS], ids="-".join)
+@pytest.fixture(params=[(switch, scenario) for switch in ALL for scenario in POINTS], ids="-".join)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
     name, scenario = request.param
     adapter, planed, host = get_adapter(name), find_planed(), facts.collect()
@@ -45,12 +46,12 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]
     if isinstance(found, NotFound):
         pytest.skip(f"{name} is not here: {found.remedy}")
     assert planed is not None
-    point = make_point(name, scenario, **POINTS[scenario])
+    point = make_point(adapter.name, scenario, **POINTS[scenario])
     topology = build(point.scenario, point.chain_length)
     placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), len(topology.vnfs))
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
-        it = LiveTopology.start(name, adapter, topology, placement, settings, supervisor)
+        it = LiveTopology.start(adapter.name, adapter, topology, placement, settings, supervisor)
         yield it, point
         it.stop()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planebench.measure.counts import received_total, tester_counts
+from planebench.measure.counts import arrived, received_total, tester_counts
 from planebench.model.records import Direction
 from planebench.scenarios import build, flows
 from planebench.stats.histogram import merge, summarise
@@ -89,6 +89,26 @@ def test_flat_out_intends_what_it_offers() -> None:
     (counts,) = tester_counts(stats(sent, monitor("n1", stream(0, 495))), p2p()).directions
     assert (counts.intended_packets, counts.offered_packets, counts.unsent_packets) == (990, 990, 0)
     assert counts.loss_ratio == pytest.approx(0.5)
+
+
+def test_queues_of_a_direction_are_added_up() -> None:
+    """A frame on another queue than its own is misdirected."""
+    sent = (generator("n0"), generator("n0-q1", offered_packets=500, duration_ns=200_000_000))
+    came = (monitor("n1", stream(0, 980)), monitor("n1-q1", stream(2, 400), stream(0, 3)))
+    got = tester_counts(
+        stats(*sent, generator("n1"), generator("n1-q1"), monitor("n0"), monitor("n0-q1"), *came), p2p()
+    )
+    (counts,) = got.directions
+    assert (counts.intended_packets, counts.offered_packets, counts.forwarded_packets) == (2000, 1490, 1380)
+    assert (counts.refused_packets, counts.monitor_bursts) == (40, 100)
+    assert (got.duration_ns, got.misdirected_packets) == (200_000_000, 3)
+
+
+def test_frames_have_come_when_every_queue_has_seen_some() -> None:
+    (flow,) = p2p()
+    one = stats(monitor("n1", received_packets=5), monitor("n1-q1"))
+    both = stats(monitor("n1", received_packets=5), monitor("n1-q1", received_packets=1))
+    assert not arrived(one, flow) and arrived(both, flow)
 
 
 def test_both_directions_are_kept_apart() -> None:

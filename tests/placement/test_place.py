@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,48 @@ def test_table(
     cpus: Cpus, vnfs: int, switch: int, tester: tuple[int, ...], vnf_cpus: tuple[int, ...], control: set[int]
 ) -> None:
     assert place(cpus, vnfs) == Placement(switch, tester, vnf_cpus, frozenset(control))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "cores", "vnfs", "switch", "tester", "vnf_cpus", "control"),
+    [
+        (plain(3), 2, 0, (2, 1), (0,), (), {0}),
+        (plain(4), 2, 0, (3, 2), (0,), (), {1}),
+        (plain(4), 2, 1, (3, 2), (0,), (1,), {0}),
+        (plain(4), 3, 0, (3, 2, 1), (0,), (), {0}),
+        (plain(8), 2, 0, (7, 6), (0, 1), (), {2, 3, 4, 5}),
+        # whole cores only, and nobody else on their second threads
+        (smt(4), 2, 0, (3, 2), (0, 1), (), {4, 5}),
+    ],
+)
+def test_a_switch_with_several_cores(
+    cpus: Cpus,
+    cores: int,
+    vnfs: int,
+    switch: tuple[int, ...],
+    tester: tuple[int, ...],
+    vnf_cpus: tuple[int, ...],
+    control: set[int],
+) -> None:
+    placement = place(replace(cpus, switch_cores=cores), vnfs)
+    assert placement == Placement(switch[0], tester, vnf_cpus, frozenset(control), more_switch_cpus=switch[1:])
+    assert placement.switch_cpus == switch
+
+
+@pytest.mark.parametrize(("count", "cores", "found"), [(2, 2, "is 1 whole core"), (4, 4, "are 3 whole cores")])
+def test_too_few_cores_for_the_switch_is_said(count: int, cores: int, found: str) -> None:
+    (warning,) = place(replace(plain(count), switch_cores=cores)).warnings
+    assert f"switch_cores is {cores}" in warning and found in warning
+
+
+@given(st.integers(2, 16), st.integers(1, 4), st.integers(0, 5))
+def test_nobody_shares_the_cores_of_the_switch(count: int, cores: int, vnfs: int) -> None:
+    for cpus in (plain(count), smt(count)):
+        placement = place(replace(cpus, switch_cores=cores), vnfs)
+        taken = set().union(*(cpus.core(cpu) for cpu in placement.switch_cpus))
+        others = {*placement.tester_cpus, *placement.vnf_cpus, *placement.control_cpus}
+        assert not taken & others and others
+        assert len(placement.switch_cpus) == min(cores, count - 1)
 
 
 def test_one_cpu_is_shared_and_says_so() -> None:

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from planebench.placement import Cpus, Placement, Worker, assign_tasks, place, tester_tasks
 from planebench.scenarios import SCENARIOS, Topology, build
+from planebench.scenarios.queues import QUEUES_MAX
 
 
-def on(cpus: int, topology: Topology) -> tuple[Worker, ...]:
-    return assign_tasks(place(Cpus(tuple(range(cpus))), len(topology.vnfs)), topology)
+def on(cpus: int, topology: Topology, queues: int = 1) -> tuple[Worker, ...]:
+    return assign_tasks(place(Cpus(tuple(range(cpus))), len(topology.vnfs)), topology, queues)
 
 
 def test_two_cores_have_one_worker_and_receive_before_they_send() -> None:
@@ -50,11 +51,29 @@ def test_streams_number_the_ends() -> None:
     assert tasks["mon-n0"].stream is None
 
 
-@given(st.sampled_from(SCENARIOS), st.integers(1, 5), st.integers(1, 16))
-def test_every_task_has_exactly_one_worker(scenario: str, length: int, cpus: int) -> None:
+def test_queues_have_tasks_of_their_own() -> None:
+    tasks = tester_tasks(build("loopback", 1), queues=2)
+    assert [(task.name, task.queue, task.stream) for task in tasks] == [
+        ("mon-n0", 0, None),
+        ("mon-n0-q1", 1, None),
+        ("mon-n1", 0, None),
+        ("mon-n1-q1", 1, None),
+        ("vnf0", 0, None),
+        ("vnf0-q1", 1, None),
+        ("gen-n0", 0, 0),
+        ("gen-n0-q1", 1, 2),
+        ("gen-n1", 0, 1),
+        ("gen-n1-q1", 1, 3),
+    ]
+    streams = [task.stream for task in tester_tasks(build("p2p"), QUEUES_MAX) if task.kind == "generator"]
+    assert sorted(streams, key=str) == list(range(8)), "as many as planed has"
+
+
+@given(st.sampled_from(SCENARIOS), st.integers(1, 5), st.integers(1, 16), st.integers(1, QUEUES_MAX))
+def test_every_task_has_exactly_one_worker(scenario: str, length: int, cpus: int, queues: int) -> None:
     topology = build(scenario, length if scenario == "loopback" else 0)  # type: ignore[arg-type]
-    workers = on(cpus, topology)
-    names = [task.name for task in tester_tasks(topology)]
+    workers = on(cpus, topology, queues)
+    names = [task.name for task in tester_tasks(topology, queues)]
     assert sorted(name for worker in workers for name in worker.tasks) == sorted(names)
     assert all(worker.tasks for worker in workers)
     assert all(list(worker.tasks) == [name for name in names if name in worker.tasks] for worker in workers)

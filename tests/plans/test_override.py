@@ -36,10 +36,12 @@ def test_a_switch_that_was_asked_for_must_be_there() -> None:
 
 
 def test_single_values() -> None:
-    plan = override(QUICK, duration=2.5, repeat=7, wire="veth", ring_size=1024, loads="0.2,0.9", seed=9, name="mine")
+    plan = override(
+        QUICK, duration=2.5, repeat=7, wire="veth", ring_size=1024, loads="0.2,0.9", seed=9, switch_cores=2, name="mine"
+    )
     assert (plan.throughput.duration_s, plan.latency.duration_s) == (2.5, 2.5)
     assert (plan.throughput.repetitions, plan.latency.repetitions) == (7, QUICK.latency.repetitions)
-    assert (plan.wire, plan.ring_size, plan.seed, plan.name) == ("veth", 1024, 9, "mine")
+    assert (plan.wire, plan.ring_size, plan.seed, plan.switch_cores, plan.name) == ("veth", 1024, 9, 2, "mine")
     assert plan.latency.loads == (0.2, 0.9)
 
 
@@ -73,6 +75,7 @@ def test_options_that_take_no_time_keep_the_budget(options: dict[str, Any]) -> N
         ({"duration": float("inf")}, ['"inf"', "3600"]),
         ({"repeat": 0}, ['"0"', "1..1000"]),
         ({"wire": "vet"}, ['"vet"', "did you mean veth", "virtio, veth"]),
+        ({"switch_cores": 5}, ['switch_cores "5"', "1, 2, 3, 4"]),
         ({"ring_size": 100}, ['"100"', "256"]),
         ({"loads": "0.5,1.1"}, ['"1.1"', "none"]),
         ({"loads": "half"}, ['"half"', "0.10,0.50"]),

@@ -10,7 +10,8 @@ import pytest
 
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.switches import common, ovs_dpdk, planed, testpmd
-from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest
+from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, queues_of
+from planebench.switches.planed_document import PlanedOptions, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
 WORKDIR = Path("/tmp/w")
@@ -150,7 +151,7 @@ def test_testpmd_with_hugepages_and_large_frames() -> None:
 
 
 def test_planed_document() -> None:
-    document = planed.switch_document(LOOPBACK, "pb-AbC-switch")
+    document = switch_document(LOOPBACK, "pb-AbC-switch")
     assert document["version"] == 1
     assert document["name"] == "pb-abc-switch"
     assert document["ports"][1] == {"name": "v0", "kind": "vhost-user", "ring_size": 256, "path": "/tmp/w/v0.sock"}
@@ -296,15 +297,15 @@ def test_planed_drops_by_port() -> None:
 
 def test_planed_with_a_fault_has_it_in_every_task_and_in_its_settings() -> None:
     faulty = planed.ADAPTER.with_options({"drop_one_in": "1000"})
-    assert faulty.drop_one_in == 1000 and planed.ADAPTER.drop_one_in is None
+    assert faulty.options.drop_one_in == 1000 and planed.ADAPTER.options.drop_one_in is None
     assert faulty.settings(LOOPBACK)["drop_one_in"] == "1000"
     assert "drop_one_in" not in planed.ADAPTER.settings(LOOPBACK)
-    tasks = planed.switch_document(LOOPBACK, "pb", 1000)["tasks"]
+    tasks = switch_document(LOOPBACK, "pb", faulty.options)["tasks"]
     assert [task["fault"] for task in tasks] == [{"drop_one_in": 1000}] * 2
-    assert not any("fault" in task for task in planed.switch_document(LOOPBACK, "pb")["tasks"])
-    assert planed.ADAPTER.with_options({}).drop_one_in is None
-    assert faulty.with_options({}).drop_one_in == 1000
-    assert faulty.with_options({"drop_one_in": "1"}).drop_one_in == 1
+    assert not any("fault" in task for task in switch_document(LOOPBACK, "pb")["tasks"])
+    assert planed.ADAPTER.with_options({}).options.drop_one_in is None
+    assert faulty.with_options({}).options.drop_one_in == 1000
+    assert faulty.with_options({"drop_one_in": "1"}).options.drop_one_in == 1
     assert faulty.name == "planed"
 
 
@@ -318,22 +319,26 @@ def test_planed_refuses_a_fault_that_cannot_be(value: str) -> None:
 
 def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None:
     chosen = planed.ADAPTER.with_options({"backend": "vring"}).with_options({"drop_one_in": "7"})
-    assert (chosen.backend, chosen.drop_one_in, planed.ADAPTER.backend) == ("vring", 7, None)
+    assert (chosen.options.backend, chosen.options.drop_one_in, planed.ADAPTER.options.backend) == ("vring", 7, None)
     assert chosen.settings(LOOPBACK)["backend"] == planed.ADAPTER.settings(LOOPBACK)["backend"] == "vring"
     assert planed.ADAPTER.with_options({"backend": "dpdk"}).settings(LOOPBACK)["backend"] == "dpdk"
-    ports = planed.switch_document(LOOPBACK, "pb", backend="vring")["ports"]
+    ports = switch_document(LOOPBACK, "pb", chosen.options)["ports"]
     assert {(port["kind"], port["backend"]) for port in ports} == {("vhost-user", "vring"), ("virtio-user", "vring")}
-    assert not any("backend" in port for port in planed.switch_document(LOOPBACK, "pb")["ports"])
+    assert not any("backend" in port for port in switch_document(LOOPBACK, "pb")["ports"])
     with pytest.raises(UsageError, match=r"backend 'ring' is not valid for switch planed\. Valid: dpdk, vring"):
         planed.ADAPTER.with_options({"backend": "ring"})
 
 
 def test_planed_as_a_bridge_has_it_in_every_task_and_in_its_settings() -> None:
     bridge = planed.ADAPTER.with_options({"function": "bridge"}).with_options({"backend": "dpdk"})
-    assert (bridge.function, bridge.backend, planed.ADAPTER.function) == ("bridge", "dpdk", "patch")
+    assert (bridge.options.function, bridge.options.backend, planed.ADAPTER.options.function) == (
+        "bridge",
+        "dpdk",
+        "patch",
+    )
     assert bridge.settings(LOOPBACK)["function"].startswith("bridge: ")
     assert planed.ADAPTER.settings(LOOPBACK)["function"].startswith("patch: ")
-    document = planed.switch_document(LOOPBACK, "pb", function="bridge")
+    document = switch_document(LOOPBACK, "pb", PlanedOptions(function="bridge"))
     assert [(task["name"], task["kind"]) for task in document["tasks"]] == [
         ("bridge0", "bridge"),
         ("bridge1", "bridge"),
@@ -347,6 +352,34 @@ def test_planed_as_a_bridge_has_it_in_every_task_and_in_its_settings() -> None:
 def test_planed_drops_on_purpose_only_as_a_patch(options: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="function bridge takes no drop_one_in"):
         planed.ADAPTER.with_options({"drop_one_in": "7"}).with_options(options)
+
+
+def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
+    adapter = planed.ADAPTER.with_options({"workers": "3"})
+    assert queues_of(adapter) == 3 and queues_of(planed.ADAPTER) == queues_of(get_adapter("testpmd")) == 1
+    assert adapter.with_options({"backend": "dpdk"}).queues == 3
+    assert adapter.wires == {"virtio"}, "a kernel interface pair has one queue"
+    request = replace(LOOPBACK, queues=3)
+    alone = switch_document(request, "pb", adapter.options)
+    assert {port["queues"] for port in alone["ports"]} == {3}
+    assert [(task["name"], task["ports"], task.get("queue", 0)) for task in alone["tasks"]] == [
+        (f"patch{index}{suffix}", ["n0", "v0"] if index == 0 else ["v1", "n1"], queue)
+        for queue, suffix in enumerate(("", "-q1", "-q2"))
+        for index in (0, 1)
+    ]
+    names = [task["name"] for task in alone["tasks"]]
+    assert alone["workers"] == [{"name": "patch", "cpu": 3, "tasks": names}], "two on one core would share it"
+    shared = switch_document(replace(request, more_cpus=(5,)), "pb", adapter.options)["workers"]
+    assert [(worker["name"], worker["cpu"]) for worker in shared] == [("patch", 3), ("patch-q1", 5)]
+    assert [worker["tasks"] for worker in shared] == [names[:2] + names[4:], names[2:4]]
+    assert adapter.settings(request)["queues"] == "3" and adapter.settings(request)["workers"] == "1"
+    assert "queues" not in planed.ADAPTER.settings(LOOPBACK)
+
+
+@pytest.mark.parametrize("value", ["0", "5", "", "two", "1.0", "+1"])
+def test_planed_refuses_workers_that_cannot_be(value: str) -> None:
+    with pytest.raises(UsageError, match=r"workers '.*' is not valid for switch planed\. Valid: 1\.\.4"):
+        planed.ADAPTER.with_options({"workers": value})
 
 
 def test_planed_refuses_an_option_it_has_not() -> None:

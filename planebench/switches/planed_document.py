@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What planed is as a switch: its options, and the configuration document of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from planebench.model.errors import UsageError
+from planebench.placement.memory import memory
+from planebench.planed import PROTOCOL_VERSION
+from planebench.scenarios.queues import QUEUES_MAX, queue_name
+from planebench.switches import common
+from planebench.switches.base import SwitchPort, SwitchRequest
+
+BURST = 64
+FUNCTIONS = {
+    "patch": "patch: one task for each cross-connect, both ways",
+    "bridge": "bridge: one learning switch for each cross-connect",
+}
+BACKENDS = ("dpdk", "vring")
+DEFAULT_BACKEND = "vring"
+"""Of planed: what a document without the key means."""
+INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
+DROP_ONE_IN_MAX = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlanedOptions:
+    """``--switch planed:key=value:...``. None: planed's default.
+
+    ``drop_one_in``: every so manieth frame that a patch task receives is dropped and counted as ``fault``: a switch
+    with a known loss, for what is to find it.
+    ``backend``: whose data path its vhost-user and virtio-user ports have, DPDK's or our own.
+    ``function``: the kind of its tasks. A scenario has pairs of ports, so a bridge learns and looks up, and has one
+    other port to flood to.
+    ``workers``: so many queue pairs on each port, a task for each queue, and a worker for each of them where it has a
+    core; on fewer cores workers have several queues.
+    ``isa``: the instruction set of its hot code; None is the best that the CPU has.
+    """
+
+    drop_one_in: int | None = None
+    backend: str | None = None
+    function: str = "patch"
+    workers: int = 1
+    isa: str | None = None
+
+    def changed(self, options: Mapping[str, str]) -> PlanedOptions:
+        """These options, the others as they are. Raises UsageError for what is not valid."""
+        valid = sorted(field.name for field in fields(self))
+        unknown = sorted(set(options) - set(valid))
+        if unknown:
+            raise UsageError(f"switch planed has no option {unknown[0]!r}. Valid: {', '.join(valid)}")
+        parsed = replace(self, **{name: _PARSERS[name](text) for name, text in options.items()})
+        if parsed.drop_one_in is not None and parsed.function != "patch":
+            raise UsageError(f"switch planed: function {parsed.function} takes no drop_one_in; leave one of them out")
+        return parsed
+
+
+def _drop_one_in(text: str) -> int:
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(DROP_ONE_IN_MAX))
+    number = int(text) if digits else 0
+    if not 1 <= number <= DROP_ONE_IN_MAX:
+        raise UsageError(f"drop_one_in {text!r} is not valid for switch planed. Valid: 1..{DROP_ONE_IN_MAX}")
+    return number
+
+
+def _workers(text: str) -> int:
+    if text not in {str(number) for number in range(1, QUEUES_MAX + 1)}:
+        raise UsageError(f"workers {text!r} is not valid for switch planed. Valid: 1..{QUEUES_MAX}")
+    return int(text)
+
+
+def _one_of(name: str, text: str, valid: Collection[str]) -> str:
+    if text not in valid:
+        raise UsageError(f"{name} {text!r} is not valid for switch planed. Valid: {', '.join(valid)}")
+    return text
+
+
+_PARSERS: Mapping[str, Any] = {
+    "drop_one_in": _drop_one_in,
+    "backend": lambda text: _one_of("backend", text, BACKENDS),
+    "function": lambda text: _one_of("function", text, FUNCTIONS),
+    "workers": _workers,
+    "isa": lambda text: _one_of("isa", text, INSTRUCTION_SETS),
+}
+
+
+def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str, str]:
+    """How it is run, for the report."""
+    chosen = {} if options.drop_one_in is None else {"drop_one_in": str(options.drop_one_in)}
+    if request.queues > 1:
+        chosen |= {"queues": str(request.queues), "workers": str(_worker_count(request))}
+    if options.isa is not None:
+        chosen["isa"] = options.isa
+    return {
+        "function": FUNCTIONS[options.function],
+        "ring_size": str(common.ring_size(request)),
+        "burst": str(BURST),
+        "memory": common.memory_text(request),
+        "mbufs": str(_memory(request)["mbuf_count"]),
+        "backend": options.backend or DEFAULT_BACKEND,
+        **chosen,
+    }
+
+
+def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | None = None) -> dict[str, Any]:
+    """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
+    options = options or PlanedOptions()
+    count = _worker_count(request)
+    by_queue = [
+        [_task(options, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
+        for queue in range(request.queues)
+    ]
+    return {
+        "version": PROTOCOL_VERSION,
+        "name": name.lower(),
+        "memory": _memory(request),
+        "nice": -20,
+        "ports": [_port(port, request, options.backend) for port in common.paired_ports(request)],
+        "tasks": [task for tasks in by_queue for task in tasks],
+        "workers": [
+            {
+                "name": queue_name(options.function, number),
+                "cpu": request.cpus[number],
+                "tasks": [task["name"] for tasks in by_queue[number::count] for task in tasks],
+            }
+            for number in range(count)
+        ],
+    }
+
+
+def _worker_count(request: SwitchRequest) -> int:
+    """Two that share a core would only take it from each other."""
+    return min(request.queues, len(request.cpus))
+
+
+def _task(options: PlanedOptions, index: int, pair: Sequence[str], queue: int, queues: int) -> dict[str, Any]:
+    """A cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
+    name = f"{options.function}{index}"
+    task: dict[str, Any] = {
+        "name": queue_name(name, queue),
+        "kind": options.function,
+        "ports": list(pair),
+        "burst": BURST,
+    }
+    if options.drop_one_in is not None:
+        task["fault"] = {"drop_one_in": options.drop_one_in}
+    if queue:
+        task["queue"] = queue
+    if options.function == "bridge" and queues > 1:
+        task["bridge"] = {"table": name}
+    return task
+
+
+def _memory(request: SwitchRequest) -> dict[str, Any]:
+    return dict(
+        memory(
+            ports=len(request.ports),
+            ring_size=common.ring_size(request),
+            max_frame_bytes=request.max_frame_bytes,
+            hugepages=request.hugepages,
+            pools=1,
+            queues=request.queues,
+        )
+    )
+
+
+def _port(port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict[str, Any]:
+    document: dict[str, Any] = {"name": port.name, "kind": port.kind, "ring_size": port.ring_size}
+    if request.queues > 1:
+        document["queues"] = request.queues
+    if port.kind == "af_packet":
+        device = f"net_af_packet_{port.name},{common.af_packet_devargs(port, request)}"
+        return {**document, "kind": "ethdev", "device": device}
+    if backend is not None:
+        document["backend"] = backend
+    return {**document, "path": str(common.socket_path(port))}
