@@ -147,13 +147,17 @@ static inline void leave(struct virtio_queue *queue)
 }
 
 // A device that went to sleep just when we looked whether it would: both rings of the pair, since nobody may
-// send for long. Behind the gate of the receive ring, and the other's stays where it is while the port lives.
+// send for long. A receive ring always has buffers that are not used: it is worth a kick only after new ones.
+// Behind the gate of the receive ring; the other's memory stays where it is while the port lives.
 static __attribute__((noinline)) void wake_sleeper(struct virtio_port *port, uint16_t index)
 {
-	if (driver_ring_stalled(&source_queue(port, index)->ring))
-		kick(source_queue(port, index));
-	if (driver_ring_stalled(&sink_queue(port, index)->ring))
-		kick(sink_queue(port, index));
+	struct virtio_queue *source = source_queue(port, index), *sink = sink_queue(port, index);
+
+	if (source->head_checked != source->ring.head && driver_ring_stalled(&source->ring))
+		kick(source);
+	source->head_checked = source->ring.head;
+	if (driver_ring_stalled(&sink->ring))
+		kick(sink);
 }
 
 // Nothing has come, or what came was empty.
