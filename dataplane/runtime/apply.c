@@ -202,7 +202,7 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 	close_gone_ports(planed, &next.set, removed);
 	for (unsigned i = 0; i < next.set.port_count; i++) {
 		next.set.ports[i]->config =
-		        config->ports[i]; // of a port that stays: its line rate may be new
+		        config->ports[i];     // of a port that stays: its line rate may be new
 		if (next.set.ports[i]->vhost) // it may have no task any more
 			vhost_port_settle(next.set.ports[i]->vhost);
 	}
