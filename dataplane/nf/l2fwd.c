@@ -163,6 +163,9 @@ static unsigned l2fwd_poll(struct task *task, uint64_t now_tsc)
 
 	for (unsigned i = 0; i < l->side_count; i++)
 		n += l->sides[i].in_place ? side_poll_in_place(l, &l->sides[i]) : side_poll(l, &l->sides[i]);
+	for (unsigned i = 0; n == 0 && i < l->side_count; i++)
+		if (l->sides[i].in_place)
+			port_warm(task->ports[l->sides[i].out], task->queue);
 	return n;
 }
 

@@ -128,6 +128,16 @@ static inline void port_publish(const struct port *port, uint16_t queue, const s
 	virtio_port_publish(port->virtio, queue, frames, n);
 }
 
+// Nothing was sent in this poll: have in this core's cache what the next frame out of the port will need, so
+// that a frame after a long silence is as fast as one of many. For ports in place; for the task that sends.
+static inline void port_warm(const struct port *port, uint16_t queue)
+{
+	if (port->vhost)
+		vhost_port_warm(port->vhost, queue);
+	else
+		virtio_port_warm(port->virtio, queue);
+}
+
 // Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are ours,
 // else by one copy. Returns how many it took; the view must still be released.
 static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,

@@ -107,11 +107,21 @@ static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 	return done.received;
 }
 
+// Both directions had nothing.
+static inline unsigned idle(const struct task *task)
+{
+	port_warm(task->ports[0], task->queue);
+	port_warm(task->ports[1], task->queue);
+	return 0;
+}
+
 static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
 
-	return hop_over(p, 0, 1) + hop_over(p, 1, 0);
+	unsigned n = hop_over(p, 0, 1) + hop_over(p, 1, 0);
+
+	return n ? n : idle(task);
 }
 
 static inline unsigned pass_over(struct patch *p, unsigned in, unsigned out)
@@ -134,7 +144,9 @@ static unsigned patch_pass_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
 
-	return pass_over(p, 0, 1) + pass_over(p, 1, 0);
+	unsigned n = pass_over(p, 0, 1) + pass_over(p, 1, 0);
+
+	return n ? n : idle(task);
 }
 
 static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)

@@ -109,6 +109,8 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 		sent = slots_send(g, slots, now_tsc);
 	else if (pacer_done(&g->pacer, now_tsc))
 		generator_end(g);
+	else if (port_in_place(task->ports[0]))
+		port_warm(task->ports[0], task->queue);
 	return sent;
 }
 

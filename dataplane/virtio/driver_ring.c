@@ -316,6 +316,15 @@ unsigned driver_ring_pass(struct driver_ring *from, struct driver_ring *to, cons
 	return n;
 }
 
+void driver_ring_warm(const struct driver_ring *ring)
+{
+	uint16_t slot = slot_of(ring, ring->head);
+
+	if ((uint16_t)(ring->head - ring->used_seen) < ring->size)
+		prefetch_to_write(ring->pieces[slot].data);
+	rte_prefetch0(&ring->desc[slot]);
+}
+
 bool driver_ring_stalled(const struct driver_ring *ring)
 {
 	return !(__atomic_load_n(&ring->used->flags, __ATOMIC_RELAXED) & VRING_USED_F_NO_NOTIFY) &&

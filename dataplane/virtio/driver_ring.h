@@ -82,6 +82,9 @@ unsigned driver_ring_deliver(struct driver_ring *ring, const struct frame *frame
 unsigned driver_ring_pass(struct driver_ring *from, struct driver_ring *to, const struct frame *frames,
                           unsigned n);
 
+// Transmit, nothing to send: have in this core's cache what the next frame needs. As ring_warm().
+void driver_ring_warm(const struct driver_ring *ring);
+
 // Whether the device must be kicked. To be asked before the next use of the ring, not after the last: then no
 // fence is needed between what we published and the look at the flag (s2.7.13.4), and the flag's line, which
 // is that of used->idx, has had time to come. Who polls asks again at once; what that misses, because the

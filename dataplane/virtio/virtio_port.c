@@ -281,6 +281,16 @@ unsigned virtio_port_reserve(struct virtio_port *port, uint16_t index, struct fr
 	return n;
 }
 
+void virtio_port_warm(struct virtio_port *port, uint16_t index)
+{
+	struct virtio_queue *queue = sink_queue(port, index);
+
+	if (!enter(queue))
+		return;
+	driver_ring_warm(&queue->ring);
+	leave(queue);
+}
+
 // The rings may have begun afresh since these were lent: then they are not the next ones. If they are by
 // chance, they are the right ones.
 static inline bool still_lent(const struct driver_ring *ring, const struct frame *frames)

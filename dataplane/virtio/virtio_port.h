@@ -47,6 +47,9 @@ unsigned virtio_port_deliver(struct virtio_port *port, uint16_t queue, const str
 unsigned virtio_port_reserve(struct virtio_port *port, uint16_t queue, struct frame *frames, unsigned n);
 void virtio_port_publish(struct virtio_port *port, uint16_t queue, const struct frame *frames, unsigned n);
 
+// As port_warm().
+void virtio_port_warm(struct virtio_port *port, uint16_t queue);
+
 // As port_pass(), between two virtio ports, or from one to itself.
 unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint16_t queue,
                           const struct view *view);

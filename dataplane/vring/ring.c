@@ -9,6 +9,8 @@
 #include <linux/virtio_net.h>
 
 #include "isa.h"
+#include "prefetch.h"
+#include "ring_chain.h"
 
 static bool has(uint64_t features, unsigned bit)
 {
@@ -84,6 +86,41 @@ int ring_init(struct ring *ring, const struct ring_layout *layout, const struct 
 uint16_t ring_base(const struct ring *ring)
 {
 	return ring->packed ? (uint16_t)(ring->next | ring->wrap << 15) : ring->next;
+}
+
+// The buffer of a descriptor that may be any: what is next, or what was there the last time round. To read or
+// to write are not the same to a cache: a line that the guest will write is left to it.
+static void warm_buffer(struct ring *ring, const struct ring_descriptor *d)
+{
+	uint32_t run = d->length;
+	uint8_t *data;
+
+	if (!ring->writable || run < ring->header_bytes)
+		return;
+	data = guest_memory_run(ring->memory, &ring->last_region, d->address, &run);
+	if (data == NULL)
+		return;
+	prefetch_to_write(data);
+	if (run > ring->header_bytes)
+		prefetch_to_write(data + ring->header_bytes);
+}
+
+void ring_warm(struct ring *ring)
+{
+	struct ring_descriptor d;
+
+	if (ring->packed) {
+		d = ring_read_packed(&ring->desc_packed[ring->next]);
+	} else {
+		uint16_t slot = ring->next & (ring->size - 1);
+		uint16_t head = __atomic_load_n(&ring->avail->ring[slot], __ATOMIC_RELAXED);
+
+		prefetch_to_write(&ring->used->ring[slot]);
+		if (head >= ring->size)
+			return;
+		d = ring_read_split(&ring->desc[head]);
+	}
+	warm_buffer(ring, &d);
 }
 
 const char *ring_fault_text(enum ring_fault fault)

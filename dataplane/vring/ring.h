@@ -112,6 +112,11 @@ int ring_init(struct ring *ring, const struct ring_layout *layout, const struct 
 // The position to go on from, in the form of ring_layout.base.
 uint16_t ring_base(const struct ring *ring);
 
+// Nothing has come: have in this core's cache what the next buffer needs. Between frames that are
+// milliseconds apart all of it is forgotten, and each line would be waited for in turn. Changes nothing,
+// reports nothing.
+void ring_warm(struct ring *ring);
+
 // A fault in words: what the guest did.
 const char *ring_fault_text(enum ring_fault fault);
 

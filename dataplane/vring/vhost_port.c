@@ -206,6 +206,16 @@ struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, 
 	return (struct vhost_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
 }
 
+void vhost_port_warm(struct vhost_port *port, uint16_t index)
+{
+	struct queue *queue = sink_queue(port, index);
+
+	if (!gate_enter(&queue->gate))
+		return;
+	ring_warm(&queue->ring);
+	gate_leave(&queue->gate);
+}
+
 void vhost_port_settle(struct vhost_port *port)
 {
 	for (unsigned i = 0; i < vhost_port_rings(port); i++) {

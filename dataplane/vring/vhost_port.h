@@ -55,6 +55,9 @@ unsigned vhost_port_peek(struct vhost_port *port, uint16_t queue, struct view *v
 void vhost_port_release(struct vhost_port *port, uint16_t queue, struct view *view);
 unsigned vhost_port_deliver(struct vhost_port *port, uint16_t queue, const struct frame *frames, unsigned n);
 
+// As port_warm().
+void vhost_port_warm(struct vhost_port *port, uint16_t queue);
+
 // What a hop between two ports did: received == forwarded + dropped.
 struct vhost_hop {
 	uint16_t received, dropped;

@@ -108,6 +108,8 @@ static void poll(struct hostile *a, struct hostile *b, uint8_t how)
 	unsigned n = 1 + (how >> 3) % 8 * 9; // 1 to 64
 
 	hostile_remember(a, was);
+	ring_warm(&a->ring); // as an idle poll does
+	ring_warm(&b->ring);
 	switch (how & 7) {
 	case 0:
 		poll_hop(&a->ring, NULL, n);
