@@ -17,6 +17,7 @@
 #include "log.h"
 #include "methods.h"
 #include "planed.h"
+#include "stale_socket.h"
 
 enum { CLIENTS_MAX = 16, LINE_MAX_BYTES = 1 << 20, READ_BYTES = 1 << 16, SEND_TIMEOUT_S = 5 };
 
@@ -33,32 +34,21 @@ struct rpc {
 	unsigned client_count;
 };
 
-static bool somebody_listens(const struct sockaddr_un *address)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool listens = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
-
-	close(fd);
-	return listens;
-}
-
 static int listen_on(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct stat old;
 	mode_t mask;
 	int rc;
 
 	if (fd < 0)
 		return -errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (somebody_listens(&address)) {
+	rc = stale_socket_remove(path);
+	if (rc) {
 		close(fd);
-		return -EADDRINUSE;
+		return rc;
 	}
-	if (lstat(path, &old) == 0 && S_ISSOCK(old.st_mode)) // a stale one; bind() refuses anything else
-		unlink(path);
 	mask = umask(0177); // mode 0600 from the first moment
 	rc = bind(fd, (const struct sockaddr *)&address, sizeof(address));
 	umask(mask);

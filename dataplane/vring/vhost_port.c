@@ -8,7 +8,16 @@
 #include <sys/eventfd.h>
 
 #include "log.h"
+#include "stale_socket.h"
 #include "vhost_session.h"
+
+static const char *listen_error(int rc)
+{
+	if (rc == -EADDRINUSE)
+		return "another process listens there; give another path";
+	return rc == -EEXIST ? "there is a file that is no socket; remove it or give another path"
+	                     : strerror(-rc);
+}
 
 int vhost_port_open(const struct config_port *config, struct rte_mempool *pool, struct vhost_port **out)
 {
@@ -29,10 +38,11 @@ int vhost_port_open(const struct config_port *config, struct rte_mempool *pool, 
 	port->pairs = config->queues;
 	port->pool = pool;
 	port->vid = -1;
-	rc = vhost_session_begin(port);
+	rc = stale_socket_remove(config->path);
+	if (rc == 0)
+		rc = vhost_session_begin(port);
 	if (rc) {
-		LOG_ERROR("port %s: cannot listen on %s: if the file is there, remove it; may it be made?",
-		          config->name, config->path);
+		LOG_ERROR("port %s: cannot listen on %s: %s", config->name, config->path, listen_error(rc));
 		free(port);
 		return rc;
 	}

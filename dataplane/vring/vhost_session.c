@@ -326,13 +326,13 @@ static int listen_on(const char *path, bool multiqueue)
 	uint64_t protocol_features;
 
 	if (rte_vhost_driver_register(path, 0))
-		return -EADDRINUSE; // the library does not say; its log does
+		return -EIO; // the library does not say; its log does
 	if (rte_vhost_driver_disable_features(path, off) ||
 	    rte_vhost_driver_get_protocol_features(path, &protocol_features) ||
 	    rte_vhost_driver_set_protocol_features(path, protocol_features & ~protocol_off) ||
 	    rte_vhost_driver_callback_register(path, &device_ops) || rte_vhost_driver_start(path)) {
 		rte_vhost_driver_unregister(path);
-		return -EADDRINUSE;
+		return -EIO;
 	}
 	return 0;
 }

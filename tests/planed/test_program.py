@@ -13,7 +13,7 @@ import pytest
 from planed_rig import CPUS, PATIENCE_S, Planed, document, ethdev, planed_binary, ring, task, until
 
 from planebench.host.process import Supervisor
-from planebench.planed import PlanedClient
+from planebench.planed import PlanedClient, RpcError
 
 pytestmark = pytest.mark.dataplane
 
@@ -200,6 +200,21 @@ def test_a_file_in_the_place_of_the_socket_is_left_alone(tmp_path: Path) -> None
     assert refused.returncode == 1
     assert "cannot listen on" in refused.stderr
     assert path.read_text() == before
+
+
+def test_a_vhost_port_says_what_is_in_the_place_of_its_socket(supervisor: Supervisor, tmp_path: Path) -> None:
+    path = tmp_path / "v.sock"
+    port = {"name": "v", "kind": "vhost-user", "path": str(path)}
+    first, second = Planed(supervisor, "first"), Planed(supervisor, "second")
+    path.write_text("precious")
+    with pytest.raises(RpcError, match="port v cannot be opened"):
+        first.apply([port])
+    assert "there is a file that is no socket" in first.process.log_tail() and path.read_text() == "precious"
+    path.unlink()
+    first.apply([port])
+    with pytest.raises(RpcError, match="port v cannot be opened"):
+        second.apply([port])
+    assert f"cannot listen on {path}: another process listens there" in second.process.log_tail()
 
 
 def test_a_path_too_long_for_a_socket_is_refused(config: Path, tmp_path: Path) -> None:

@@ -181,8 +181,6 @@ def _one_life(switch: Planed) -> Handles:
 
 def _start_switch(supervisor: Supervisor) -> Planed:
     wires = [device(name, supervisor.workdir("switch") / f"{name}.sock") for name in "ab"]
-    for wire in wires:
-        Path(wire["path"]).unlink(missing_ok=True)
     start = document("switch", wires, [task("sw", "patch", "a", "b")], cpu=CPU)
     start["memory"] = {**start["memory"], "size_mb": 32, "mbuf_count": 255}
     switch = Planed(supervisor, "switch", start)
