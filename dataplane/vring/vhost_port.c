@@ -126,11 +126,9 @@ uint16_t vhost_port_send(struct vhost_port *port, uint16_t index, struct rte_mbu
 	return sent;
 }
 
-static void batch_give_back(struct queue *queue, struct ring_batch *batch)
+static void give_back(struct queue *queue, const struct view *view)
 {
-	for (unsigned i = 0; i < batch->count; i++)
-		batch->buffers[i].written = 0;
-	ring_commit(&queue->ring, batch, batch->count);
+	view_commit(&queue->ring, view);
 	call_by_poll(queue, true);
 	gate_leave(&queue->gate);
 }
@@ -142,22 +140,21 @@ unsigned vhost_port_peek(struct vhost_port *port, uint16_t index, struct view *v
 	view->count = 0;
 	if (!gate_enter(&queue->gate))
 		return 0;
-	if (ring_peek(&queue->ring, &view->batch, n) == 0) {
+	if (view_peek(&queue->ring, view, n, &queue->from_guest) == 0) {
 		note_fault(queue);
 		call_by_poll(queue, false);
 		gate_leave(&queue->gate);
 		return 0;
 	}
-	view->count = hop_frames(&queue->ring, &view->batch, view->frames, &queue->from_guest);
 	queue->packets += view->count;
 	if (unlikely(view->count == 0))
-		batch_give_back(queue, &view->batch);
+		give_back(queue, view);
 	return view->count;
 }
 
 void vhost_port_release(struct vhost_port *port, uint16_t index, struct view *view)
 {
-	batch_give_back(source_queue(port, index), &view->batch);
+	give_back(source_queue(port, index), view);
 }
 
 unsigned vhost_port_deliver(struct vhost_port *port, uint16_t index, const struct frame *frames, unsigned n)
