@@ -139,12 +139,15 @@ static inline void port_warm(const struct port *port, uint16_t queue)
 }
 
 // Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are ours,
-// else by one copy. Returns how many it took; the view must still be released.
+// else by one copy. Returns how many it took; the view must still be released. The task receives from this
+// queue of to as well: these polls call a guest that could not be seen to sleep.
 static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
                                  struct view *view)
 {
 	if (from->virtio && to->virtio)
 		return virtio_port_pass(from->virtio, to->virtio, queue, view);
+	if (to->vhost)
+		return vhost_port_pass(to->vhost, queue, view->frames, view->count);
 	return port_deliver(to, queue, view->frames, view->count);
 }
 
