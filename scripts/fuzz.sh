@@ -5,7 +5,7 @@
 #     scripts/fuzz.sh [--keep] [SECONDS [HARNESS...]]      60 seconds each of vring, config and rpc
 #
 # One line a harness. What it found out stays in build-fuzz/corpus and is where the next run goes on; what ended the
-# program is in build-fuzz/findings. --keep puts a minimal set of what it found out into tests/fuzz.
+# program is in build-fuzz/findings. --keep puts a minimal set of what it found out into tests/fuzz, unless it ended.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -48,20 +48,31 @@ fuzz() { # HARNESS: one line, non-zero if it found something
 }
 
 # Beside the named inputs one for each branch that these do not reach: small, and replayed by every `meson test`.
+# tests/fuzz changes only once the new set is complete.
 keep_minimal() { # HARNESS
-	local kept=$build/kept/$1 found=$build/kept/$1.found
-	rm -rf "$kept" "$found" && mkdir -p "$kept" "$found"
-	find "tests/fuzz/$1" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -exec mv -t "$found" {} +
-	cp -t "$kept" "tests/fuzz/$1"/*
-	"$build/dataplane/$1_fuzz" -merge=1 -use_counters=0 -max_len=2048 -detect_leaks=0 "$kept" "$found" "$build/corpus/$1" \
-		>"$build/$1.merge.log" 2>&1
-	cp -n -t "tests/fuzz/$1" "$kept"/*
-	echo "fuzz: $1: tests/fuzz/$1 has $(ls "tests/fuzz/$1" | wc -l) files"
+	local seeds=tests/fuzz/$1 named=$build/kept/$1 found=$build/kept/$1.found log=$build/$1.merge.log seed
+	local hash='.*/[0-9a-f]{40}'
+	rm -rf "$named" "$found" && mkdir -p "$named" "$found"
+	find "$seeds" -regextype posix-extended -type f -regex "$hash" -exec cp -t "$found" {} +
+	find "$seeds" -regextype posix-extended -type f ! -regex "$hash" -exec cp -t "$named" {} +
+	if ! "$build/dataplane/$1_fuzz" -merge=1 -use_counters=0 -max_len=2048 -detect_leaks=0 "$named" "$found" \
+		"$build/corpus/$1" >"$log" 2>&1; then
+		echo "fuzz: $1: no minimal set, $seeds is as it was, log $log"
+		return 1
+	fi
+	cp -n -t "$seeds" "$named"/* || return 1
+	for seed in "$found"/*; do
+		[ -e "$named/${seed##*/}" ] || rm -f "$seeds/${seed##*/}"
+	done
+	echo "fuzz: $1: $seeds has $(ls "$seeds" | wc -l) files"
 }
 
 code=0
 for name in "${harnesses[@]}"; do
-	fuzz "$name" || code=1
-	if $keep; then keep_minimal "$name"; fi
+	if ! fuzz "$name"; then
+		code=1
+	elif $keep; then
+		keep_minimal "$name" || code=1
+	fi
 done
 exit $code
