@@ -183,6 +183,7 @@ static int force_isa(const char *name)
 		LOG_ERROR("--isa %s: this CPU has not got it; leave it out", name);
 	else if (rc)
 		LOG_ERROR("--isa %s: there are scalar, avx2 and avx512", name);
+	isa_current(); // chosen here, before there are threads
 	return rc;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const texts[ISA_COUNT] = {"scalar", "avx2", "avx512"};
-static enum isa current = ISA_COUNT; // not chosen yet; every thread would choose the same
+static enum isa current = ISA_COUNT; // not chosen yet
 
 bool isa_supported(enum isa isa)
 {

@@ -27,7 +27,8 @@ enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 		name##_scalar, name##_avx2, name##_avx512                                                    \
 	}
 
-// The best that this CPU has; what isa_force() said before the first use. Any thread.
+// The best that this CPU has; what isa_force() said before. The first call chooses: it is made before there
+// are threads; after it, any thread.
 enum isa isa_current(void);
 
 bool isa_supported(enum isa isa);

@@ -17,7 +17,7 @@ enum { AGEING_S_DEFAULT = 300, TABLE_SIZE_DEFAULT = 8192, VLAN_MAX = 4094 };
 struct port_document {
 	uint16_t access, native;
 	struct vlan_set {
-		bool given;
+		bool given, any; // any: not empty
 		uint64_t bits[CONFIG_VLAN_WORDS];
 	} trunk;
 };
@@ -25,6 +25,7 @@ struct port_document {
 static void add_vlan(struct vlan_set *set, unsigned vlan)
 {
 	set->bits[vlan / 64] |= UINT64_C(1) << vlan % 64;
+	set->any = true;
 }
 
 static int decode_trunk(const json_t *value, void *out, const char *where, char *error)
@@ -66,6 +67,8 @@ static int decode_port(const json_t *value, struct config_bridge_port *port, con
 		return REFUSE("%s: one of the keys \"access\" and \"trunk\" is needed, not both", where);
 	if (document.native && !document.trunk.given)
 		return REFUSE("%s.native: only a port with \"trunk\" has one; leave it out", where);
+	if (document.trunk.given && !document.trunk.any && !document.native)
+		return REFUSE("%s.trunk: a port in no VLAN; name one, or a \"native\" one", where);
 	port->trunk = document.trunk.given;
 	port->untagged_vlan = document.trunk.given ? document.native : document.access;
 	memcpy(port->tagged, document.trunk.bits, sizeof(port->tagged));

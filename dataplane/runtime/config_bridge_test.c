@@ -42,7 +42,7 @@ static void a_whole_bridge_decodes(void **state)
 	        decode("{'name': 'br', 'kind': 'bridge', 'ports': ['p0', 'p1', 'p2', 'p3'],"
 	               " 'bridge': {'ageing_s': 0, 'table_size': 16, 'table': 't', 'vlan': true,"
 	               "  'port_vlans': [{'access': 4094}, {'trunk': [1, 4094]},"
-	               "                 {'trunk': 'all', 'native': 7}, {'trunk': []}]}}",
+	               "                 {'trunk': 'all', 'native': 7}, {'trunk': [], 'native': 9}]}}",
 	               error);
 	const struct config_bridge *bridge;
 
@@ -59,6 +59,7 @@ static void a_whole_bridge_decodes(void **state)
 		assert_int_equal(in_trunk(&bridge->ports[2], vlan), vlan >= 1 && vlan <= 4094);
 	}
 	assert_int_equal(bridge->ports[2].untagged_vlan, 7);
+	assert_true(bridge->ports[3].trunk && bridge->ports[3].untagged_vlan == 9);
 	free(config);
 }
 
@@ -116,6 +117,8 @@ static const struct {
         {VLAN_PORTS "[{'access': 4095}]}}", "from 1 to 4094"},
         {VLAN_PORTS "[{}]}}", "one of the keys \"access\" and \"trunk\" is needed, not both"},
         {VLAN_PORTS "[{'access': 1, 'trunk': []}]}}", "is needed, not both"},
+        {VLAN_PORTS "[{'trunk': []}]}}",
+         "tasks[0].bridge.port_vlans[0].trunk: a port in no VLAN; name one, or a \"native\" one"},
         {VLAN_PORTS "[{'access': 1, 'native': 2}]}}",
          "tasks[0].bridge.port_vlans[0].native: only a port with \"trunk\" has one"},
         {VLAN_PORTS "[{'trunk': 5}]}}",

@@ -139,12 +139,15 @@ err:
 	return rc;
 }
 
-// As DPDK's vhost device has it: "VHOST" and a number; numbers from the top, where that device's are not.
+// As DPDK's vhost device has it, "VHOS" and more: its fifth byte is a "T", ours is above all letters. An
+// address comes again after 32768 ports.
 static struct rte_ether_addr next_mac(void)
 {
-	static uint8_t number;
+	static uint16_t number;
 
-	return (struct rte_ether_addr){{0x56, 0x48, 0x4f, 0x53, 0x54, (uint8_t)(0x80 | number++)}};
+	number++;
+	return (struct rte_ether_addr){
+	        {0x56, 0x48, 0x4f, 0x53, (uint8_t)(0x80 | number >> 8), (uint8_t)number}};
 }
 
 static int open_vring(struct port *port)
@@ -220,60 +223,61 @@ int port_mac(const struct port *port, struct rte_ether_addr *mac)
 	return 0;
 }
 
-static void add_queue(struct rte_eth_stats *stats, uint16_t queue, const struct vhost_queue_stats *own)
+// What both kinds of rings of our own count of a queue.
+struct queue_counts {
+	uint64_t rx_packets, tx_packets, rx_errors, tx_errors, rx_nombuf, tx_full;
+};
+
+static void add_queue(struct port_stats *stats, unsigned queue, const struct queue_counts *own)
 {
-	stats->ipackets += own->rx_packets;
-	stats->opackets += own->tx_packets;
-	stats->ierrors += own->rx_bad + own->rx_oversize;
-	stats->oerrors += own->tx_too_long;
-	stats->rx_nombuf += own->rx_nombuf;
-	stats->q_ipackets[queue] = own->rx_packets;
-	stats->q_opackets[queue] = own->tx_packets;
+	stats->eth.ipackets += own->rx_packets;
+	stats->eth.opackets += own->tx_packets;
+	stats->eth.ierrors += own->rx_errors;
+	stats->eth.oerrors += own->tx_errors;
+	stats->eth.rx_nombuf += own->rx_nombuf;
+	stats->eth.q_ipackets[queue] = own->rx_packets;
+	stats->eth.q_opackets[queue] = own->tx_packets;
+	stats->tx_full[queue] = own->tx_full;
 }
 _Static_assert((int)CONFIG_QUEUES_MAX <= RTE_ETHDEV_QUEUE_STAT_CNTRS, "each queue has its counters");
 
-static void vhost_stats(const struct port *port, struct rte_eth_stats *stats)
+static void vhost_stats(const struct port *port, struct port_stats *stats)
 {
 	struct vhost_port_stats own = vhost_port_stats(port->vhost);
 
-	for (uint16_t i = 0; i < port->config.queues; i++)
-		add_queue(stats, i, &own.queues[i]);
+	for (unsigned i = 0; i < port->config.queues; i++) {
+		const struct vhost_queue_stats *q = &own.queues[i];
+
+		add_queue(stats, i,
+		          &(struct queue_counts){q->rx_packets, q->tx_packets, q->rx_bad + q->rx_oversize,
+		                                 q->tx_too_long, q->rx_nombuf, q->tx_full});
+	}
+	stats->broken_rings = own.broken;
 }
 
-static void virtio_stats(struct virtio_port *port, struct rte_eth_stats *stats)
+static void virtio_stats(const struct port *port, struct port_stats *stats)
 {
-	struct virtio_port_stats own = virtio_port_stats(port);
+	struct virtio_port_stats own = virtio_port_stats(port->virtio);
 
-	stats->ipackets = own.rx_packets;
-	stats->opackets = own.tx_packets;
-	stats->ierrors = own.rx_empty;
-	stats->oerrors = own.tx_too_long + own.tx_lost;
-	stats->rx_nombuf = own.rx_nombuf;
+	for (unsigned i = 0; i < port->config.queues; i++) {
+		const struct virtio_queue_stats *q = &own.queues[i];
+
+		add_queue(stats, i,
+		          &(struct queue_counts){q->rx_packets, q->tx_packets, q->rx_empty,
+		                                 q->tx_too_long + q->tx_lost, q->rx_nombuf, q->tx_full});
+	}
+	stats->broken_rings = own.broken;
 }
 
-void port_stats(const struct port *port, struct rte_eth_stats *stats)
+void port_stats(const struct port *port, struct port_stats *stats)
 {
-	*stats = (struct rte_eth_stats){0};
+	*stats = (struct port_stats){0};
 	if (port->vhost)
 		vhost_stats(port, stats);
 	else if (port->virtio)
-		virtio_stats(port->virtio, stats);
+		virtio_stats(port, stats);
 	else
-		rte_eth_stats_get(port->port_id, stats);
-}
-
-void port_ring_stats(const struct port *port, struct port_ring_stats *stats)
-{
-	*stats = (struct port_ring_stats){0};
-	if (port->vhost) {
-		struct vhost_port_stats own = vhost_port_stats(port->vhost);
-
-		stats->broken_rings = own.broken;
-		for (uint16_t i = 0; i < port->config.queues; i++)
-			stats->tx_full[i] = own.queues[i].tx_full;
-	} else if (port->virtio) {
-		stats->broken_rings = virtio_port_stats(port->virtio).broken;
-	}
+		rte_eth_stats_get(port->port_id, &stats->eth);
 }
 
 void port_reclaim(const struct port *port)

@@ -12,8 +12,11 @@
 #include "vhost_port.h"
 #include "virtio_port.h"
 
-// What is known of rings of our own; zeros with an ethdev.
-struct port_ring_stats {
+// eth: frames that no buffers of the other end can hold, or that were lost with a ring, are oerrors; buffers
+// of the other end without a frame in them, or with too long a one, ierrors. By queue: q_ipackets and
+// q_opackets. The rest is known of rings of our own; zeros with an ethdev.
+struct port_stats {
+	struct rte_eth_stats eth;
 	uint64_t broken_rings;               // stopped, because the other end broke a rule
 	uint64_t tx_full[CONFIG_QUEUES_MAX]; // frames offered to the queue that it did not take
 };
@@ -26,8 +29,7 @@ struct port {
 	char device[CONFIG_DEVICE_MAX]; // ethdev name, as DPDK knows it; "vring" or "virtio" without one
 	struct rte_ether_addr mac;      // without an ethdev
 	struct rte_mempool *rx_pool;    // shared by all ports of the process; not owned
-	struct rte_eth_stats baseline;  // counters at the last clear
-	struct port_ring_stats ring_baseline;
+	struct port_stats baseline;     // counters at the last clear
 	bool hotplugged;
 };
 
@@ -139,12 +141,15 @@ static inline void port_warm(const struct port *port, uint16_t queue)
 }
 
 // Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are ours,
-// else by one copy. Returns how many it took; the view must still be released.
+// else by one copy. Returns how many it took; the view must still be released. The task receives from this
+// queue of to as well: these polls call a guest that could not be seen to sleep.
 static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
                                  struct view *view)
 {
 	if (from->virtio && to->virtio)
 		return virtio_port_pass(from->virtio, to->virtio, queue, view);
+	if (to->vhost)
+		return vhost_port_pass(to->vhost, queue, view->frames, view->count);
 	return port_deliver(to, queue, view->frames, view->count);
 }
 
@@ -157,13 +162,8 @@ bool port_link_up(const struct port *port);
 // Its MAC address. Returns 0 or -errno.
 int port_mac(const struct port *port, struct rte_ether_addr *mac);
 
-// Counters since it was opened; no worker may use the port meanwhile. Frames that a driver's buffers cannot
-// hold are oerrors, buffers of a driver without a frame in them, or with too long a one, ierrors. By queue:
-// q_ipackets and q_opackets.
-void port_stats(const struct port *port, struct rte_eth_stats *stats);
-
-// The same of its rings.
-void port_ring_stats(const struct port *port, struct port_ring_stats *stats);
+// Counters since it was opened; no worker may use the port meanwhile.
+void port_stats(const struct port *port, struct port_stats *stats);
 
 // Ask for mbufs back that were sent; not every device can.
 void port_reclaim(const struct port *port);

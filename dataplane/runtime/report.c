@@ -42,20 +42,18 @@ json_t *report_ports(const struct planed *planed)
 }
 
 // By queue, in their order. Only rings of our own know what they refused.
-static json_t *queue_counters(const struct port *port, const struct rte_eth_stats *now,
-                              const struct port_ring_stats *rings)
+static json_t *queue_counters(const struct port *port, const struct port_stats *now)
 {
-	const struct rte_eth_stats *zero = &port->baseline;
+	const struct port_stats *zero = &port->baseline;
 	json_t *queues = json_array();
 
 	for (unsigned i = 0; i < port->config.queues; i++) {
-		json_t *queue =
-		        json_pack("{s:o, s:o}", "rx_packets", count(now->q_ipackets[i] - zero->q_ipackets[i]),
-		                  "tx_packets", count(now->q_opackets[i] - zero->q_opackets[i]));
+		json_t *queue = json_pack(
+		        "{s:o, s:o}", "rx_packets", count(now->eth.q_ipackets[i] - zero->eth.q_ipackets[i]),
+		        "tx_packets", count(now->eth.q_opackets[i] - zero->eth.q_opackets[i]));
 
 		if (port_in_place(port))
-			json_object_set_new(queue, "tx_full",
-			                    count(rings->tx_full[i] - port->ring_baseline.tx_full[i]));
+			json_object_set_new(queue, "tx_full", count(now->tx_full[i] - zero->tx_full[i]));
 		json_array_append_new(queues, queue);
 	}
 	return queues;
@@ -63,22 +61,21 @@ static json_t *queue_counters(const struct port *port, const struct rte_eth_stat
 
 static json_t *port_counters(const struct port *port)
 {
-	const struct rte_eth_stats *zero = &port->baseline;
-	struct port_ring_stats rings;
-	struct rte_eth_stats now = {0};
+	const struct rte_eth_stats *zero = &port->baseline.eth, *now;
+	struct port_stats stats;
 	json_t *object;
 
-	port_stats(port, &now);
-	port_ring_stats(port, &rings);
+	port_stats(port, &stats);
+	now = &stats.eth;
 	object = json_pack(
 	        "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", port->config.name, "link_up",
-	        port_link_up(port), "rx_packets", count(now.ipackets - zero->ipackets), "tx_packets",
-	        count(now.opackets - zero->opackets), "rx_missed", count(now.imissed - zero->imissed),
-	        "rx_errors", count(now.ierrors - zero->ierrors), "tx_errors",
-	        count(now.oerrors - zero->oerrors), "rx_nombuf", count(now.rx_nombuf - zero->rx_nombuf),
-	        "broken_rings", count(rings.broken_rings - port->ring_baseline.broken_rings));
+	        port_link_up(port), "rx_packets", count(now->ipackets - zero->ipackets), "tx_packets",
+	        count(now->opackets - zero->opackets), "rx_missed", count(now->imissed - zero->imissed),
+	        "rx_errors", count(now->ierrors - zero->ierrors), "tx_errors",
+	        count(now->oerrors - zero->oerrors), "rx_nombuf", count(now->rx_nombuf - zero->rx_nombuf),
+	        "broken_rings", count(stats.broken_rings - port->baseline.broken_rings));
 	if (port->config.queues > 1)
-		json_object_set_new(object, "queues", queue_counters(port, &now, &rings));
+		json_object_set_new(object, "queues", queue_counters(port, &stats));
 	return object;
 }
 
@@ -133,8 +130,6 @@ json_t *report_stats(const struct planed *planed)
 
 void report_clear_ports(const struct planed *planed)
 {
-	for (unsigned i = 0; i < planed->port_count; i++) {
+	for (unsigned i = 0; i < planed->port_count; i++)
 		port_stats(planed->ports[i], &planed->ports[i]->baseline);
-		port_ring_stats(planed->ports[i], &planed->ports[i]->ring_baseline);
-	}
 }

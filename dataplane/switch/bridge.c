@@ -2,7 +2,8 @@
 // bridge: made, reported, asked for its table. Control thread, while the worker is parked or beside it.
 //
 // rx_packets == forwarded + flooded + hairpin + reserved + runt + vlan + no_member + oversize, always: each
-// frame once. forwarded + flood_copies == tx_packets + drop_tx_full + no_mbuf, always: each copy once.
+// frame once. forwarded + flood_copies == tx_packets + drop_tx_full + no_mbuf + no_headroom, always: each
+// copy once.
 #include "bridge.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ static void bridge_clear(struct task *task)
 
 	memset(b->verdicts, 0, sizeof(b->verdicts));
 	b->learning = (struct mac_counts){0};
-	b->flood_copies = b->no_mbuf = 0;
+	b->flood_copies = b->no_mbuf = b->no_headroom = 0;
 }
 
 static json_t *count(uint64_t value)
@@ -108,6 +109,7 @@ static void bridge_report(const struct task *task, json_t *object)
 	for (unsigned i = BRIDGE_HAIRPIN; i < BRIDGE_VERDICTS; i++)
 		json_object_set_new(drops, reasons[i], count(b->verdicts[i]));
 	json_object_set_new(drops, "no_mbuf", count(b->no_mbuf));
+	json_object_set_new(drops, "no_headroom", count(b->no_headroom));
 	json_object_set_new(object, "bridge",
 	                    json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "entries",
 	                              (int)mac_table_count(b->table, rte_rdtsc()), "learned",

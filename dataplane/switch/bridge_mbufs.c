@@ -56,15 +56,16 @@ static inline struct rte_mbuf *prepare(struct bridge *b, struct rte_mbuf *m, con
 	const struct bridge_fate *fate = &burst->fates[i];
 	struct rte_mbuf *copy = own(b, m, fate->targets, out);
 
-	if (vlan && likely(copy)) {
-		bool with_tag = b->vlans[fate->tci & (BRIDGE_VLANS - 1)].tagged >> out & 1;
-
-		if (unlikely(!put_head(copy, &burst->heads[i], fate, with_tag))) {
-			rte_pktmbuf_free(copy);
-			copy = NULL;
-		}
+	if (unlikely(copy == NULL)) {
+		b->no_mbuf++;
+		return NULL;
 	}
-	b->no_mbuf += copy == NULL;
+	if (vlan && unlikely(!put_head(copy, &burst->heads[i], fate,
+	                               b->vlans[fate->tci & (BRIDGE_VLANS - 1)].tagged >> out & 1))) {
+		rte_pktmbuf_free(copy);
+		b->no_headroom++;
+		return NULL;
+	}
 	return copy;
 }
 

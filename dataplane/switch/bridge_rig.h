@@ -78,7 +78,8 @@ static inline void assert_conserves(const struct task *task)
 		frames += (uint64_t)reported(task, drops[i]);
 	assert_int_equal(task->counters.rx_packets, frames);
 	assert_int_equal(copies, task->counters.tx_packets + task_drop_tx_full(task) +
-	                                 (uint64_t)reported(task, "drops.no_mbuf"));
+	                                 (uint64_t)reported(task, "drops.no_mbuf") +
+	                                 (uint64_t)reported(task, "drops.no_headroom"));
 }
 
 static inline void finish(struct task *task)

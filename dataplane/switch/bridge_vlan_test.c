@@ -66,6 +66,29 @@ static void vlans_are_kept_apart(void **state)
 	finish(task);
 }
 
+// A driver that leaves nothing before a frame: a copy of it has room for a tag, the frame itself has not.
+static void no_room_for_a_tag_has_its_name(void **state)
+{
+	struct config_task c = config_vlan();
+	struct task *task = create(state, &c);
+	struct fixture *f = *state;
+	uint8_t frame[128], from[6];
+	struct rte_mbuf *m;
+	uint16_t length;
+
+	station(from, A);
+	length = make_frame(frame, broadcast, from, UNTAGGED, 9);
+	m = fixture_packet(f, frame, length);
+	m->data_off = 0;
+	memcpy(rte_pktmbuf_mtod(m, void *), frame, length);
+	assert_int_equal(ring_port_inject(&f->ports[0], &m, 1), 1);
+	assert_int_equal(poll(task), 1);
+	assert_string_equal(came(f), "0010");
+	assert_int_equal(reported(task, "drops.no_headroom"), 1);
+	assert_int_equal(reported(task, "drops.no_mbuf"), 0);
+	finish(task);
+}
+
 // The same address in two VLANs is two stations.
 static void a_station_is_known_by_vlan(void **state)
 {
@@ -166,6 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        TEST(vlans_are_kept_apart),
+	        TEST(no_room_for_a_tag_has_its_name),
 	        TEST(a_station_is_known_by_vlan),
 	        TEST(a_vlan_of_one_port_goes_nowhere),
 	        cmocka_unit_test(pieces_have_the_frame),

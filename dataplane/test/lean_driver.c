@@ -103,7 +103,8 @@ void lean_close(struct lean_end *end)
 static inline void touch_frame(struct lean_driver *d, uint16_t slot, uint32_t length)
 {
 	uint8_t *frame = d->buffers + (size_t)slot * BUFFER_BYTES + d->ring.header_bytes;
-	uint32_t bytes = d->touch == LEAN_ALL ? length - d->ring.header_bytes : 8;
+	bool all = d->touch == LEAN_ALL || (d->touch == LEAN_TEST && d->send_flags);
+	uint32_t bytes = all ? length - d->ring.header_bytes : 8;
 
 	d->frames++;
 	d->bytes += length - d->ring.header_bytes;

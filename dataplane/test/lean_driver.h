@@ -15,6 +15,7 @@ enum lean_touch {
 	LEAN_NONE, // frames are never looked at: all of them stay in the device's caches
 	LEAN_HEAD, // a sender writes, a receiver reads the first line of each
 	LEAN_ALL,  // every line
+	LEAN_TEST, // as planed's tester: the head is written, every line is read
 };
 
 struct lean_driver {

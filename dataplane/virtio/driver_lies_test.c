@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A device that lies to our driver, each lie and its fault; and one that sleeps. In plain memory.
 #include "driver_pair.h"
-#include "unit.h"
+#include "each_isa.h"
 
 static void receive_lie(void (*lie)(struct pair *), enum driver_fault fault)
 {
@@ -144,5 +144,5 @@ int main(void)
 	        cmocka_unit_test(a_sleeping_device_is_kicked_once),
 	};
 
-	return cmocka_run_group_tests_name("driver_lies", tests, NULL, NULL);
+	return RUN_FOR_EACH_ISA("driver_lies", tests);
 }

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_memcpy.h>
 #include <rte_prefetch.h>
+
+#include "driver_ends.h"
+#include "prefetch.h"
 
 // flags and idx are alone in their lines: what follows them in s2.7.6 and s2.7.8, the entries, begins the
 // next.
@@ -45,7 +47,11 @@ void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uin
 {
 	uint8_t *at = memory;
 
-	*ring = (struct driver_ring){.receive = receive, .size = size, .room = room, .pieces = pieces};
+	*ring = (struct driver_ring){.receive = receive,
+	                             .isa = (uint8_t)isa_current(),
+	                             .size = size,
+	                             .room = room,
+	                             .pieces = pieces};
 	ring->desc = (struct vring_desc *)at;
 	ring->avail = (struct vring_avail *)(at + desc_bytes(size) + INDEX_OFFSET);
 	ring->used = (struct vring_used *)(at + desc_bytes(size) + avail_bytes(size) + INDEX_OFFSET);
@@ -85,27 +91,6 @@ const char *driver_fault_text(enum driver_fault fault)
 	};
 
 	return texts[fault < DRIVER_FAULTS ? fault : DRIVER_OK];
-}
-
-static inline uint16_t slot_of(const struct driver_ring *ring, unsigned index)
-{
-	return (uint16_t)(index & (ring->size - 1u));
-}
-
-// One load: the device may write it at any time.
-static inline struct vring_used_elem used_element(const struct driver_ring *ring, uint16_t slot)
-{
-	uint64_t both =
-	        __atomic_load_n((const uint64_t *)(const void *)&ring->used->ring[slot], __ATOMIC_RELAXED);
-
-	return (struct vring_used_elem){(uint32_t)both, (uint32_t)(both >> 32)};
-}
-
-static inline void make_available(struct driver_ring *ring, uint16_t index)
-{
-	__atomic_store_n(&ring->avail->idx, index, __ATOMIC_RELEASE); // s2.7.13.3
-	ring->unseen = true;
-	rte_prefetch0(&ring->used->idx); // for the next poll
 }
 
 // --- Receive ---------------------------------------------------------------------------------------------
@@ -166,49 +151,6 @@ void driver_ring_release(struct driver_ring *ring, unsigned buffers)
 
 // --- Transmit --------------------------------------------------------------------------------------------
 
-// Without IN_ORDER each buffer has an element of its own, and only that says which it was; with it a device
-// may write one for many (s2.7.9).
-static inline bool ids_in_order(const struct driver_ring *ring, uint16_t from, uint16_t until)
-{
-	for (uint16_t index = from; index != until; index++)
-		if (used_element(ring, slot_of(ring, index)).id != slot_of(ring, index))
-			return false;
-	return true;
-}
-
-// How many of n slots are free.
-static inline unsigned free_slots(struct driver_ring *ring, unsigned n)
-{
-	uint16_t flying = ring->head - ring->used_seen;
-
-	if (unlikely(ring->fault != DRIVER_OK))
-		return 0;
-	if (ring->size - flying < (int)n) {
-		uint16_t used = __atomic_load_n(&ring->used->idx, __ATOMIC_ACQUIRE);
-		uint16_t now = ring->head - used;
-
-		if (unlikely(now > flying)) {
-			ring->fault = DRIVER_BAD_INDEX;
-			return 0;
-		}
-		if (unlikely(!ring->in_order && !ids_in_order(ring, ring->used_seen, used))) {
-			ring->fault = DRIVER_BAD_ORDER;
-			return 0;
-		}
-		ring->used_seen = used;
-		flying = now;
-	}
-	return RTE_MIN((unsigned)(ring->size - flying), n);
-}
-
-static inline void set_length(struct driver_ring *ring, uint16_t slot, uint32_t length)
-{
-	uint32_t bytes = RING_HEADER + length;
-
-	if (ring->desc[slot].len != bytes) // the line stays shared
-		ring->desc[slot].len = bytes;
-}
-
 unsigned driver_ring_reserve(struct driver_ring *ring, struct frame *frames, unsigned n)
 {
 	n = free_slots(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
@@ -217,103 +159,11 @@ unsigned driver_ring_reserve(struct driver_ring *ring, struct frame *frames, uns
 	return n;
 }
 
-static inline void publish(struct driver_ring *ring, unsigned n)
-{
-	if (n == 0)
-		return;
-	ring->head += (uint16_t)n;
-	make_available(ring, ring->head);
-}
-
 void driver_ring_publish(struct driver_ring *ring, const struct frame *frames, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		set_length(ring, slot_of(ring, ring->head + i), frames[i].length);
 	publish(ring, n);
-}
-
-// As in vring/deliver.c: the compiler would make a prefetch to read of it.
-static inline void prefetch_to_write(void *at)
-{
-#ifdef __x86_64__
-	__asm__ volatile("prefetchw %0" ::"m"(*(char *)at));
-#else
-	__builtin_prefetch(at, 1);
-#endif
-}
-
-static inline void copy_frame(struct driver_ring *ring, uint16_t slot, const struct frame *frame)
-{
-	const struct ring_piece *from = frame->at.piece;
-
-	if (likely(from->length - frame->at.offset >= frame->length)) {
-		rte_memcpy(ring->pieces[slot].data, from->data + frame->at.offset, frame->length);
-	} else {
-		struct scatter to = {&ring->pieces[slot], 0}, at = frame->at;
-
-		scatter_copy(&to, &at, frame->length);
-	}
-	set_length(ring, slot, frame->length);
-}
-
-unsigned driver_ring_deliver(struct driver_ring *ring, const struct frame *frames, unsigned n,
-                             uint64_t *too_long)
-{
-	unsigned slots = free_slots(ring, n), placed = 0, taken = 0;
-
-	for (unsigned i = 0; i < slots; i++)
-		prefetch_to_write(ring->pieces[slot_of(ring, ring->head + i)].data);
-	for (; taken < n; taken++) {
-		if (unlikely(frames[taken].length > ring->room)) {
-			++*too_long; // however empty the ring: what comes after it must not wait for it
-			continue;
-		}
-		if (unlikely(placed == slots))
-			break;
-		copy_frame(ring, slot_of(ring, ring->head + placed), &frames[taken]);
-		placed++;
-	}
-	publish(ring, placed);
-	return taken;
-}
-
-// The buffer that came goes out; the empty one takes its place among those to receive into. Header and frame
-// stay together: the header is the sending device's, and must be zero for the other (s5.1.6.2).
-static inline void exchange(struct driver_ring *from, struct driver_ring *to, uint16_t slot,
-                            const struct frame *frame)
-{
-	uint16_t came = (uint16_t)(frame->at.piece - from->pieces);
-	uint8_t *full = from->pieces[came].data, *empty = to->pieces[slot].data;
-
-	memset(full - RING_HEADER, 0, RING_HEADER);
-	to->pieces[slot].data = full;
-	to->desc[slot].addr = (uintptr_t)(full - RING_HEADER);
-	from->pieces[came].data = empty;
-	from->desc[came].addr = (uintptr_t)(empty - RING_HEADER);
-	set_length(to, slot, frame->length);
-}
-
-unsigned driver_ring_pass(struct driver_ring *from, struct driver_ring *to, const struct frame *frames,
-                          unsigned n)
-{
-	unsigned i;
-
-	n = free_slots(to, n);
-	for (i = 0; i < n; i++)
-		if (frames[i].length <= DRIVER_COPY_MAX)
-			prefetch_to_write(to->pieces[slot_of(to, to->head + i)].data);
-		else
-			prefetch_to_write(frames[i].at.piece->data - DRIVER_LINE);
-	for (i = 0; i < n; i++) {
-		uint16_t slot = slot_of(to, to->head + i);
-
-		if (frames[i].length <= DRIVER_COPY_MAX || unlikely(frames[i].at.offset))
-			copy_frame(to, slot, &frames[i]);
-		else
-			exchange(from, to, slot, &frames[i]);
-	}
-	publish(to, n);
-	return n;
 }
 
 void driver_ring_warm(const struct driver_ring *ring)

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "deliver.h"
+#include "isa.h"
 
 enum {
 	DRIVER_LINE = 64,
@@ -33,6 +34,7 @@ enum driver_fault {
 struct driver_ring {
 	bool receive;
 	bool in_order; // negotiated
+	uint8_t isa;   // enum isa: whose code copies the frames
 	bool unseen;   // something was made available since we last looked whether the device wants a kick
 	uint16_t size;
 	uint16_t head;      // free running. Transmit: the slot to send next. Receive: the slot to come next
@@ -74,13 +76,31 @@ void driver_ring_publish(struct driver_ring *ring, const struct frame *frames, u
 
 // Transmit: copy up to n frames (at most RING_BATCH_MAX). Returns how many were taken; one longer than the
 // room is taken and counted in *too_long.
-unsigned driver_ring_deliver(struct driver_ring *ring, const struct frame *frames, unsigned n,
-                             uint64_t *too_long);
+ISA_DECLARE(unsigned, driver_ring_deliver,
+            (struct driver_ring * ring, const struct frame *frames, unsigned n, uint64_t *too_long));
+
+static inline unsigned driver_ring_deliver(struct driver_ring *ring, const struct frame *frames, unsigned n,
+                                           uint64_t *too_long)
+{
+	static unsigned (*const table[])(struct driver_ring *, const struct frame *, unsigned, uint64_t *) =
+	        ISA_TABLE(driver_ring_deliver);
+
+	return table[ring->isa](ring, frames, n, too_long);
+}
 
 // Transmit frames of a receive ring's batch, before it is released, by exchanging buffers; small ones by
 // copy. Each device must know the memory of the other's buffers. Returns how many were taken.
-unsigned driver_ring_pass(struct driver_ring *from, struct driver_ring *to, const struct frame *frames,
-                          unsigned n);
+ISA_DECLARE(unsigned, driver_ring_pass,
+            (struct driver_ring * from, struct driver_ring *to, const struct frame *frames, unsigned n));
+
+static inline unsigned driver_ring_pass(struct driver_ring *from, struct driver_ring *to,
+                                        const struct frame *frames, unsigned n)
+{
+	static unsigned (*const table[])(struct driver_ring *, struct driver_ring *, const struct frame *,
+	                                 unsigned) = ISA_TABLE(driver_ring_pass);
+
+	return table[to->isa](from, to, frames, n);
+}
 
 // Transmit, nothing to send: have in this core's cache what the next frame needs. As ring_warm().
 void driver_ring_warm(const struct driver_ring *ring);

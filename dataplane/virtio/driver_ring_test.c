@@ -2,7 +2,7 @@
 // The driver's side of a ring against the device's (vring), in plain memory: every byte, wraps, partial and
 // full rings, exchanged buffers.
 #include "driver_pair.h"
-#include "unit.h"
+#include "each_isa.h"
 
 #include <rte_common.h>
 
@@ -245,5 +245,5 @@ int main(void)
 	        cmocka_unit_test(passing_on_keeps_frames_and_buffers),
 	};
 
-	return cmocka_run_group_tests_name("driver_ring", tests, NULL, NULL);
+	return RUN_FOR_EACH_ISA("driver_ring", tests);
 }

@@ -241,11 +241,14 @@ unsigned virtio_port_deliver(struct virtio_port *port, uint16_t index, const str
 	uint64_t too_long = 0;
 	unsigned taken;
 
-	if (!enter(queue))
+	if (!enter(queue)) {
+		queue->refused += n;
 		return 0;
+	}
 	taken = driver_ring_deliver(&queue->ring, frames, n, &too_long);
 	queue->packets += taken - too_long;
 	queue->too_long += too_long;
+	queue->refused += n - taken;
 	leave(queue);
 	return taken;
 }
@@ -273,12 +276,14 @@ uint16_t virtio_port_send(struct virtio_port *port, uint16_t index, struct rte_m
 unsigned virtio_port_reserve(struct virtio_port *port, uint16_t index, struct frame *frames, unsigned n)
 {
 	struct virtio_queue *queue = sink_queue(port, index);
+	unsigned lent = 0;
 
-	if (!enter(queue))
-		return 0;
-	n = driver_ring_reserve(&queue->ring, frames, n);
-	leave(queue);
-	return n;
+	if (enter(queue)) {
+		lent = driver_ring_reserve(&queue->ring, frames, n);
+		leave(queue);
+	}
+	queue->refused += n - lent;
+	return lent;
 }
 
 void virtio_port_warm(struct virtio_port *port, uint16_t index)
@@ -330,12 +335,15 @@ unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint
 	struct virtio_queue *sink = sink_queue(to, index);
 	unsigned taken;
 
-	if (!enter(sink))
+	if (!enter(sink)) {
+		sink->refused += view->count;
 		return 0;
+	}
 	if (likely(exchangeable(from, to))) {
 		taken = driver_ring_pass(&source_queue(from, index)->ring, &sink->ring, view->frames,
 		                         view->count);
 		sink->packets += taken;
+		sink->refused += view->count - taken;
 		leave(sink);
 		return taken;
 	}
@@ -355,21 +363,28 @@ bool virtio_port_link_up(struct virtio_port *port)
 	return up;
 }
 
+static struct virtio_queue_stats queue_stats(struct virtio_port *port, uint16_t index)
+{
+	const struct virtio_queue *rx = source_queue(port, index), *tx = sink_queue(port, index);
+
+	return (struct virtio_queue_stats){
+	        .rx_packets = rx->packets,
+	        .tx_packets = tx->packets,
+	        .rx_empty = rx->empty,
+	        .rx_nombuf = rx->no_mbuf,
+	        .tx_too_long = tx->too_long,
+	        .tx_lost = tx->lost,
+	        .tx_full = tx->refused,
+	};
+}
+
 struct virtio_port_stats virtio_port_stats(struct virtio_port *port)
 {
 	struct virtio_port_stats stats = {0};
 
 	virtio_session_say_faults(port);
-	for (uint16_t i = 0; i < port->pairs; i++) {
-		const struct virtio_queue *rx = source_queue(port, i), *tx = sink_queue(port, i);
-
-		stats.rx_packets += rx->packets;
-		stats.rx_empty += rx->empty;
-		stats.rx_nombuf += rx->no_mbuf;
-		stats.tx_packets += tx->packets;
-		stats.tx_too_long += tx->too_long;
-		stats.tx_lost += tx->lost;
-	}
+	for (uint16_t i = 0; i < port->pairs; i++)
+		stats.queues[i] = queue_stats(port, i);
 	stats.broken = atomic_load(&port->broken);
 	return stats;
 }

@@ -14,18 +14,24 @@
 
 #include <rte_mbuf.h>
 
+#include "config.h"
 #include "view.h"
 
 struct virtio_port;
 
-// Counters since the port was opened.
-struct virtio_port_stats {
+// Counters of a queue pair since the port was opened; one writer each.
+struct virtio_queue_stats {
 	uint64_t rx_packets, tx_packets;
 	uint64_t rx_empty;    // buffers of the device without a frame in them
 	uint64_t rx_nombuf;   // attempts
 	uint64_t tx_too_long; // no buffer can hold them
 	uint64_t tx_lost;     // written to a buffer that was taken away before it was published
-	uint64_t broken;      // rings that were stopped because the device broke a rule
+	uint64_t tx_full;     // offered and not taken: the ring is full, or there is no device
+};
+
+struct virtio_port_stats {
+	struct virtio_queue_stats queues[CONFIG_QUEUES_MAX];
+	uint64_t broken; // rings that were stopped because the device broke a rule
 };
 
 // Connect to path and set up pairs queue pairs with rings of ring_size; name is for the log. A device that is

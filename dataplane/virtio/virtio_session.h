@@ -25,7 +25,7 @@ struct virtio_queue {
 	uint16_t head_checked; // receive: where the ring was when we last looked for a device that sleeps
 	_Atomic(enum driver_fault) fault; // of the ring; stays until there is a new device
 	_Atomic(bool) fault_said;         // counted and logged
-	uint64_t packets, empty, no_mbuf, too_long, lost;
+	uint64_t packets, empty, no_mbuf, too_long, lost, refused;
 } __attribute__((aligned(64)));
 
 struct virtio_port {

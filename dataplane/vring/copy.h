@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
+
+#include "prefetch.h"
+#include "scatter.h"
 
 typedef uint8_t copy_line __attribute__((vector_size(64), aligned(1), may_alias));
 
@@ -68,4 +72,37 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
 		COPY_ENDS(half, to, from, n);
 	else
 		copy_tiny(to, from, n);
+}
+
+// A frame from its pieces.
+static inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_t n)
+{
+	const struct ring_piece *piece = at->piece;
+	uint32_t run = piece->length - at->offset;
+
+	if (likely(run >= n)) {
+		copy_bytes(to, piece->data + at->offset, n);
+		return;
+	}
+	copy_bytes(to, piece->data + at->offset, run);
+	for (to += run, n -= run; n; to += run, n -= run) {
+		piece++;
+		run = RTE_MIN(n, piece->length);
+		copy_bytes(to, piece->data, run);
+	}
+}
+
+// In a burst of copies: while frame i is copied, the lines of frame i + COPY_AHEAD to write to are on their
+// way. The first line of each has been fetched by whoever read the ring ahead: small frames need no more.
+enum { COPY_AHEAD = 2, COPY_AHEAD_MAX = 2048 };
+
+// Fetch what copy_bytes(to, ..., n) will write, but for its first line. Each line that another core has is a
+// wait of its own, and stores meet them one after the other. What is read needs none of this: the CPU sees
+// that it is read in order.
+static inline void copy_fetch(uint8_t *to, uint32_t n)
+{
+	if (n > COPY_AHEAD_MAX) // bounded, whatever the guest says
+		n = COPY_AHEAD_MAX;
+	for (uint32_t at = 64; at < n; at += 64)
+		prefetch_to_write(to + at);
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "deliver.h"
 
-#include <string.h>
-
-#include <linux/virtio_net.h>
 #include <rte_common.h>
 #include <rte_memcpy.h>
 
-_Static_assert(sizeof(struct virtio_net_hdr_mrg_rxbuf) == RING_HEADER, "virtio 1.2 s5.1.6");
-_Static_assert(sizeof(struct virtio_net_hdr) == RING_HEADER_LEGACY, "virtio 1.2 s5.1.6.1");
+#include "deliver_header.h"
+#include "prefetch.h"
 
 // How many buffers from first on hold bytes; 0 if the batch has not enough.
 static inline unsigned buffers_for(const struct ring *ring, const struct ring_batch *batch, unsigned first,
@@ -57,7 +54,6 @@ static __attribute__((noinline)) void place_scattered(const struct ring *ring, s
 static inline void place(const struct ring *ring, struct ring_batch *batch, unsigned first, unsigned count,
                          const struct frame *frame)
 {
-	static const struct virtio_net_hdr_mrg_rxbuf plain = {.num_buffers = 1};
 	struct ring_buffer *buffer = &batch->buffers[first];
 	const struct ring_piece *to = &batch->pieces[buffer->first_piece], *from = frame->at.piece;
 	uint32_t bytes = ring->header_bytes + frame->length;
@@ -66,22 +62,9 @@ static inline void place(const struct ring *ring, struct ring_batch *batch, unsi
 		place_scattered(ring, batch, buffer, count, frame);
 		return;
 	}
-	memcpy(to->data, &plain, RING_HEADER_LEGACY);
-	if (likely(ring->header_bytes == RING_HEADER))
-		memcpy(to->data + RING_HEADER_LEGACY, &plain.num_buffers, sizeof(plain.num_buffers));
+	header_write(to->data, ring->header_bytes);
 	rte_memcpy(to->data + ring->header_bytes, from->data + frame->at.offset, frame->length);
 	buffer->written = bytes;
-}
-
-// The line for ourselves alone. The compiler would make this a prefetch to read, since the oldest CPUs that
-// it builds for know no other; these take prefetchw for a no-op.
-static inline void prefetch_to_write(void *at)
-{
-#ifdef __x86_64__
-	__asm__ volatile("prefetchw %0" ::"m"(*(char *)at));
-#else
-	__builtin_prefetch(at, 1);
-#endif
 }
 
 static inline void prefetch_buffers(const struct ring *ring, const struct ring_batch *batch)
@@ -120,7 +103,7 @@ static unsigned fill(const struct ring *ring, struct ring_batch *batch, const st
 	return taken;
 }
 
-unsigned deliver(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
 {
 	struct ring_batch batch;
 	unsigned taken = 0, wanted = n, used;

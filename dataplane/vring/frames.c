@@ -3,6 +3,8 @@
 
 #include <rte_memcpy.h>
 
+#include "view.h"
+
 // All or nothing: a chain of as many mbufs as the frame needs behind head.
 static __attribute__((noinline)) bool copy_chained(struct rte_mempool *pool, struct rte_mbuf *head,
                                                    const struct frame *frame)
@@ -66,24 +68,21 @@ static inline uint16_t fill(struct rte_mempool *pool, struct rte_mbuf **pkts, co
 uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n,
                         struct frames_lost *lost, uint64_t *no_mbuf)
 {
-	struct frame frames[RING_BATCH_MAX];
 	struct frames_lost now = {0};
-	struct ring_batch batch;
+	struct view view;
 	unsigned count;
 
-	if (ring_peek(from, &batch, n) == 0)
+	if (view_peek(from, &view, n, &now) == 0)
 		return 0;
-	count = hop_frames(from, &batch, frames, &now);
+	count = view.count;
 	if (unlikely(count && rte_pktmbuf_alloc_bulk(pool, pkts, count) != 0)) {
 		*no_mbuf += count;
 		return 0;
 	}
 	lost->bad += now.bad;
 	lost->oversize += now.oversize;
-	count = fill(pool, pkts, frames, count, no_mbuf);
-	for (unsigned i = 0; i < batch.count; i++)
-		batch.buffers[i].written = 0;
-	ring_commit(from, &batch, batch.count);
+	count = fill(pool, pkts, view.frames, count, no_mbuf);
+	view_commit(from, &view);
 	return (uint16_t)count;
 }
 

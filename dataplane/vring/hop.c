@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hop.h"
+#include "view.h"
 
 #include <rte_prefetch.h>
 
@@ -29,24 +29,14 @@ unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
 	return count;
 }
 
-static void nothing_written(struct ring_batch *batch)
-{
-	for (unsigned i = 0; i < batch->count; i++)
-		batch->buffers[i].written = 0;
-}
-
 void hop_any(struct ring *from, struct ring *to, unsigned n, struct hop_counts *counts)
 {
-	struct frame frames[RING_BATCH_MAX];
-	struct ring_batch batch;
-	unsigned count;
+	struct view view;
 
-	if (ring_peek(from, &batch, n) == 0)
+	if (view_peek_any(from, &view, n, &counts->lost) == 0)
 		return;
-	nothing_written(&batch);
-	count = hop_frames(from, &batch, frames, &counts->lost);
-	counts->received += count;
+	counts->received += view.count;
 	if (likely(to))
-		counts->forwarded += deliver(to, frames, count, &counts->too_long);
-	ring_commit(from, &batch, batch.count);
+		counts->forwarded += deliver(to, view.frames, view.count, &counts->too_long);
+	view_commit(from, &view);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A cache line for ourselves alone, before it is written.
+// Fetching a line that is to be written. Never faults, whatever the address.
 #pragma once
 
-// __builtin_prefetch(at, 1) would become a prefetch to read, since the oldest CPUs that the compiler builds
-// for know no other; these take prefetchw for a no-op.
+// The line for ourselves alone. The compiler would make this a prefetch to read, since the oldest CPUs that
+// it builds for know no other; these take prefetchw for a no-op.
 static inline void prefetch_to_write(void *at)
 {
 #ifdef __x86_64__

@@ -210,7 +210,7 @@ static void print_case(struct bench_case *c)
 
 static const char usage[] =
         "usage: ring_bench [--single] [--json] [--rewrite] [--isa scalar|avx2|avx512]\n"
-        "                  [--touch none|head|all]\n"
+        "                  [--touch none|head|all|test]\n"
         "                  [--sizes N,..] [--bursts N,..] [--directions 1,2] [--kinds split,packed]\n"
         "                  [--rounds N] [--packets N] [--cpus HOP,DRIVERS]\n";
 
@@ -239,8 +239,8 @@ static unsigned parse_list(char *text, const char *const *names, unsigned min, u
 
 static int parse_option(int option, char *text)
 {
-	static const char *const kinds[] = {"split", "packed", NULL}, *const touches[] = {"none", "head",
-	                                                                                  "all", NULL};
+	static const char *const kinds[] = {"split", "packed", NULL};
+	static const char *const touches[] = {"none", "head", "all", "test", NULL};
 	unsigned value;
 
 	switch (option) {
@@ -259,7 +259,7 @@ static int parse_option(int option, char *text)
 	case 'c':
 		return parse_list(text, NULL, 0, 1023, options.cpus) != 2;
 	case 't':
-		if (!parse_list(text, touches, 0, 2, &value))
+		if (!parse_list(text, touches, 0, 3, &value))
 			return 1;
 		options.touch = (enum lean_touch)value;
 		return 0;

@@ -114,18 +114,19 @@ static inline uint64_t used_half(const struct ring_buffer *buffer, bool wrap)
 void ring_packed_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
 {
 	struct place first = {ring->next, ring->wrap}, at = first;
+	bool one = ring->in_order && !ring->writable; // for all (s2.8.9), as ring_run_commit_packed()
 
 	if (n == 0)
 		return;
 	// The guest waits for the first: it is written last and shows all others with it.
 	for (unsigned i = 0; i < n; i++) {
-		if (i > 0)
+		if (i > 0 && !one)
 			__atomic_store_n(ring_packed_half(ring, at.slot),
 			                 used_half(&batch->buffers[i], at.wrap), __ATOMIC_RELAXED);
 		at = place_after(ring, at, batch->buffers[i].slots);
 	}
-	__atomic_store_n(ring_packed_half(ring, first.slot), used_half(&batch->buffers[0], first.wrap),
-	                 __ATOMIC_RELEASE);
+	__atomic_store_n(ring_packed_half(ring, first.slot),
+	                 used_half(&batch->buffers[one ? n - 1 : 0], first.wrap), __ATOMIC_RELEASE);
 	ring->next = at.slot;
 	ring->wrap = at.wrap;
 }

@@ -8,6 +8,7 @@
 
 #include <rte_common.h>
 
+#include "copy.h"
 #include "ring_chain.h"
 #include "ring_ends.h"
 
@@ -20,17 +21,6 @@ struct ring_run {
 };
 
 enum { RING_RUN_FLAGS = VRING_DESC_F_NEXT | VRING_DESC_F_WRITE | VRING_DESC_F_INDIRECT };
-
-// The line for ourselves alone. The compiler would make this a prefetch to read, since the oldest CPUs that
-// it builds for know no other; these take prefetchw for a no-op.
-static inline void prefetch_to_write(void *at)
-{
-#ifdef __x86_64__
-	__asm__ volatile("prefetchw %0" ::"m"(*(char *)at));
-#else
-	__builtin_prefetch(at, 1);
-#endif
-}
 
 // A descriptor's place in our memory, NULL if it is not plain. region: the one that was hit last.
 static inline uint8_t *ring_run_place(struct ring *ring, const struct guest_region **region,
@@ -129,6 +119,13 @@ static inline unsigned ring_run_peek(struct ring *ring, struct ring_run *run, un
 	else
 		ring_run_split(ring, run, n, writable);
 	return run->count;
+}
+
+// Fetch the lines of receive buffer i that a frame of length will be written to.
+static inline void ring_run_fetch(const struct ring_run *run, unsigned i, uint32_t header, uint32_t length)
+{
+	if (likely(run->length[i] > header))
+		copy_fetch(run->data[i] + header, RTE_MIN(length, run->length[i] - header));
 }
 
 // Under VIRTIO_F_IN_ORDER the last of a batch stands for all of it where nothing was written (s2.7.9): where

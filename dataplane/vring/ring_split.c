@@ -78,9 +78,12 @@ void ring_split_commit(struct ring *ring, const struct ring_batch *batch, unsign
 
 	if (n == 0)
 		return;
-	for (unsigned i = 0; i < n; i++)
-		ring_split_use(ring, (ring->next + i) & mask, batch->buffers[i].id,
-		               batch->buffers[i].written);
+	if (ring->in_order && !ring->writable) // one for all (s2.7.9), as ring_run_commit_split()
+		ring_split_use(ring, ring->next & mask, batch->buffers[n - 1].id, 0);
+	else
+		for (unsigned i = 0; i < n; i++)
+			ring_split_use(ring, (ring->next + i) & mask, batch->buffers[i].id,
+			               batch->buffers[i].written);
 	ring->next += (uint16_t)n;
 	__atomic_store_n(&ring->used->idx, ring->next, __ATOMIC_RELEASE); // s2.7.8.2: the index last
 }

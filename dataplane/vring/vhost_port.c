@@ -94,11 +94,27 @@ static inline struct queue *sink_queue(struct vhost_port *port, uint16_t index)
 	return &port->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
+// At each poll of what comes from a guest: a call that vhost_port_pass() owes it, once the pass has not been
+// repeated between two polls. The same worker does both.
+static inline void settle_pass(struct vhost_port *port, uint16_t index)
+{
+	struct queue *sink, *source = source_queue(port, index);
+
+	if (likely(source->pass_owed == 0) || --source->pass_owed > 0)
+		return;
+	sink = sink_queue(port, index);
+	if (gate_enter(&sink->gate)) {
+		call_by_poll(sink, false);
+		gate_leave(&sink->gate);
+	}
+}
+
 uint16_t vhost_port_receive(struct vhost_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct queue *queue = source_queue(port, index);
 	uint16_t base, received;
 
+	settle_pass(port, index);
 	if (!gate_enter(&queue->gate))
 		return 0;
 	base = ring_base(&queue->ring);
@@ -136,11 +152,9 @@ uint16_t vhost_port_send(struct vhost_port *port, uint16_t index, struct rte_mbu
 	return sent;
 }
 
-static void batch_give_back(struct queue *queue, struct ring_batch *batch)
+static void give_back(struct queue *queue, const struct view *view)
 {
-	for (unsigned i = 0; i < batch->count; i++)
-		batch->buffers[i].written = 0;
-	ring_commit(&queue->ring, batch, batch->count);
+	view_commit(&queue->ring, view);
 	call_by_poll(queue, true);
 	gate_leave(&queue->gate);
 }
@@ -150,40 +164,68 @@ unsigned vhost_port_peek(struct vhost_port *port, uint16_t index, struct view *v
 	struct queue *queue = source_queue(port, index);
 
 	view->count = 0;
+	settle_pass(port, index);
 	if (!gate_enter(&queue->gate))
 		return 0;
-	if (ring_peek(&queue->ring, &view->batch, n) == 0) {
+	if (view_peek(&queue->ring, view, n, &queue->from_guest) == 0) {
 		note_fault(queue);
 		call_by_poll(queue, false);
 		gate_leave(&queue->gate);
 		return 0;
 	}
-	view->count = hop_frames(&queue->ring, &view->batch, view->frames, &queue->from_guest);
 	queue->packets += view->count;
 	if (unlikely(view->count == 0))
-		batch_give_back(queue, &view->batch);
+		give_back(queue, view);
 	return view->count;
 }
 
 void vhost_port_release(struct vhost_port *port, uint16_t index, struct view *view)
 {
-	batch_give_back(source_queue(port, index), &view->batch);
+	give_back(source_queue(port, index), view);
+}
+
+// moved: whether the guest got something, and so may have to be called.
+static inline unsigned copy_out(struct queue *queue, const struct frame *frames, unsigned n, bool *moved)
+{
+	uint64_t too_long = 0;
+	unsigned taken = deliver(&queue->ring, frames, n, &too_long);
+
+	count_sent(queue, n, taken, too_long);
+	*moved = taken > too_long;
+	return taken;
 }
 
 unsigned vhost_port_deliver(struct vhost_port *port, uint16_t index, const struct frame *frames, unsigned n)
 {
 	struct queue *queue = sink_queue(port, index);
-	uint64_t too_long = 0;
 	unsigned taken;
+	bool moved;
 
 	if (!gate_enter(&queue->gate)) {
 		queue->refused += n;
 		return 0;
 	}
-	taken = deliver(&queue->ring, frames, n, &too_long);
-	count_sent(queue, n, taken, too_long);
-	if (taken > too_long)
+	taken = copy_out(queue, frames, n, &moved);
+	if (moved)
 		call(queue);
+	gate_leave(&queue->gate);
+	return taken;
+}
+
+unsigned vhost_port_pass(struct vhost_port *port, uint16_t index, const struct frame *frames, unsigned n)
+{
+	struct queue *queue = sink_queue(port, index);
+	unsigned taken;
+	bool moved;
+
+	if (!gate_enter(&queue->gate)) {
+		queue->refused += n;
+		return 0;
+	}
+	taken = copy_out(queue, frames, n, &moved);
+	call_by_poll(queue, moved);
+	// Two: the poll of this port that comes next may be of the same round as this pass.
+	source_queue(port, index)->pass_owed = queue->ring.call_owed ? 2 : 0;
 	gate_leave(&queue->gate);
 	return taken;
 }

@@ -58,6 +58,10 @@ unsigned vhost_port_deliver(struct vhost_port *port, uint16_t queue, const struc
 // As port_warm().
 void vhost_port_warm(struct vhost_port *port, uint16_t queue);
 
+// vhost_port_deliver() by a task that also receives from this queue of the port, again and again: without a
+// fence, since its polls pay what this owes (ring_poll_wants_call()).
+unsigned vhost_port_pass(struct vhost_port *port, uint16_t queue, const struct frame *frames, unsigned n);
+
 // What a hop between two ports did: received == forwarded + dropped.
 struct vhost_hop {
 	uint16_t received, dropped;

@@ -21,6 +21,8 @@ struct queue {
 	uint64_t packets, lost, refused;
 	struct frames_lost from_guest;
 	uint64_t no_mbuf;
+	uint8_t pass_owed; // from the guest: polls until what the pair's sink owes is looked at
+	                   // (vhost_port_pass())
 } __attribute__((aligned(64)));
 
 struct vhost_port {

@@ -15,9 +15,9 @@ from planebench.stats.histogram import encode
 
 Stats = Mapping[str, Any]
 
-_PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors")
-"""What a port of the tester counts when a frame does not reach its task. What a generator's port does not take is
-counted as refused, not as dropped."""
+_PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
+"""What a port of the tester counts when a frame does not reach its task, or was taken and does not leave. What a
+generator's port does not take is counted as refused, not as dropped."""
 _ENDS = frozenset({"generator", "monitor"})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 

@@ -17,6 +17,9 @@ RING_FULL = "tx_full"
 ATTEMPTS = frozenset({"rx_nombuf"})
 """Reasons that count attempts, not frames: without a buffer, a DPDK driver leaves the frame where it is and tries
 again. What is lost for it shows at the sender's ring."""
+_CAUSES = {RING_FULL: "ring full", "tx_errors": "taken, not sent"}
+"""Reasons whose names say too little. ``tx_errors``: the port had taken the frame; it was too long for every buffer of
+the other end, or its buffer went with a connection."""
 
 
 def ledger(trial: Trial) -> Ledger:
@@ -101,7 +104,7 @@ def _split(key: str) -> tuple[str, str]:
 
 
 def _cause(owner: str, reason: str) -> str:
-    words = "ring full" if reason == RING_FULL else reason
+    words = _CAUSES.get(reason, reason)
     return f"{words} ({owner})" if owner else words
 
 

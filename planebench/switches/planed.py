@@ -22,7 +22,7 @@ from planebench.switches import common
 from planebench.switches.base import Found, NotFound, SwitchRequest, ThreadRef
 from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
 
-PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors")
+PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
 
 
 class PlanedAdapter:

@@ -170,7 +170,7 @@ def test_drops_of_vnfs_by_ring_and_by_name() -> None:
 def test_drops_of_the_testers_own_ports() -> None:
     ports = (port("n0", tx_errors=9), port("n1", rx_missed=4, rx_errors=2, rx_nombuf=6), port("v0", rx_packets=8))
     got = tester_counts(stats(generator("n0"), monitor("n1"), ports=ports), p2p())
-    assert got.tester_drops == {"n1:rx_missed": 4, "n1:rx_errors": 2, "n1:rx_nombuf": 6}
+    assert got.tester_drops == {"n0:tx_errors": 9, "n1:rx_missed": 4, "n1:rx_errors": 2, "n1:rx_nombuf": 6}
 
 
 def test_damaged_and_misplaced_frames_are_no_drops_and_what_is_refused_is_not_one() -> None:

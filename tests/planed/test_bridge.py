@@ -17,7 +17,7 @@ from planebench.planed import RpcError
 pytestmark = pytest.mark.dataplane
 
 FRAME_DROPS = ("hairpin", "reserved", "runt", "vlan", "no_member", "oversize")
-COPY_DROPS = ("tx_full", "no_mbuf")
+COPY_DROPS = ("tx_full", "no_mbuf", "no_headroom")
 Came = dict[str, list[bytes]]
 
 

@@ -160,7 +160,13 @@ def assert_every_queue(switch: Planed, guest: Planed, epoch: int = 1, **rate: An
             assert counted["ab"[receiver]]["queues"][queue].get("tx_full", lost) == lost
             if rate == PACED:
                 assert lost == 0
-    for port in counted.values():
+    ends = ports(guest)
+    for end in (0, 1):
+        for queue, counts in enumerate(ends[f"v{end}"]["queues"]):
+            assert counts["rx_packets"] == there[f"mon{end}-{queue}"]["rx_packets"]
+            assert counts["tx_packets"] == there[f"gen{end}-{queue}"]["tx_packets"]
+            assert counts["tx_full"] == there[f"gen{end}-{queue}"]["generator"]["refused_packets"]
+    for port in (*counted.values(), *ends.values()):
         for key in ("rx_packets", "tx_packets"):
             assert port[key] == sum(queue[key] for queue in port["queues"])
 

@@ -38,6 +38,8 @@ def trial(
         ("p2p", {"fault": 7}, {}, [Loss("switch", "fault", 7)]),
         ("p2p", {"n0:rx_missed": 7}, {}, [Loss("switch", "rx_missed (n0)", 7)]),
         ("p2p", {"n1:tx_mtu_exceeded": 7}, {}, [Loss("switch", "tx_mtu_exceeded (n1)", 7)]),
+        ("p2p", {"n1:tx_errors": 7}, {}, [Loss("switch", "taken, not sent (n1)", 7)]),
+        ("p2p", {}, {"n0:tx_errors": 7}, [Loss("tester", "taken, not sent (n0)", 7)]),
         ("loopback", {}, {"v1:tx_full": 7}, [Loss("VNF", "ring full (v1)", 7)]),
         ("loopback", {}, {"vnf0:tx_full": 7}, [Loss("VNF", "ring full (vnf0)", 7)]),
         ("loopback", {}, {"vnf0:runt": 7}, [Loss("VNF", "runt (vnf0)", 7)]),
