@@ -205,7 +205,7 @@ def test_a_file_in_the_place_of_the_socket_is_left_alone(tmp_path: Path) -> None
 def test_a_vhost_port_says_what_is_in_the_place_of_its_socket(supervisor: Supervisor, tmp_path: Path) -> None:
     path = tmp_path / "v.sock"
     port = {"name": "v", "kind": "vhost-user", "path": str(path)}
-    first, second = Planed(supervisor, "first"), Planed(supervisor, "second")
+    first, second = Planed(supervisor, "listens"), Planed(supervisor, "listens-too")
     path.write_text("precious")
     with pytest.raises(RpcError, match="port v cannot be opened"):
         first.apply([port])
