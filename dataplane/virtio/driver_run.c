@@ -32,7 +32,8 @@ unsigned ISA_NAME(driver_ring_deliver)(struct driver_ring *ring, const struct fr
 		}
 		if (unlikely(placed == slots))
 			break;
-		if (placed + COPY_AHEAD < slots && taken + COPY_AHEAD < n)
+		if (unlikely(frames[taken].length > COPY_SMALL) && placed + COPY_AHEAD < slots &&
+		    taken + COPY_AHEAD < n)
 			fetch_slot(ring, placed + COPY_AHEAD, frames[taken + COPY_AHEAD].length);
 		copy_frame(ring, slot_of(ring, ring->head + placed), &frames[taken]);
 		placed++;

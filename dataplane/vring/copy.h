@@ -13,6 +13,11 @@
 #include "prefetch.h"
 #include "scatter.h"
 
+// In a burst of copies: while frame i is copied, the lines of frame i + COPY_AHEAD to write to are on their
+// way. The first line of each has been fetched by whoever read the ring ahead. Frames of COPY_SMALL and less
+// are asked for nothing: a big one that comes COPY_AHEAD behind one of these is not fetched.
+enum { COPY_SMALL = 64, COPY_AHEAD = 2, COPY_AHEAD_MAX = 2048 };
+
 typedef uint8_t copy_line __attribute__((vector_size(64), aligned(1), may_alias));
 
 // Both ends of n bytes, each move as wide as type: n from its size to twice that.
@@ -64,7 +69,7 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
 	typedef uint8_t half __attribute__((vector_size(16), aligned(1), may_alias));
 	typedef uint8_t whole __attribute__((vector_size(32), aligned(1), may_alias));
 
-	if (unlikely(n > 64))
+	if (unlikely(n > COPY_SMALL))
 		copy_lines(to, from, n);
 	else if (likely(n >= 32))
 		COPY_ENDS(whole, to, from, n);
@@ -91,10 +96,6 @@ static inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_
 		copy_bytes(to, piece->data, run);
 	}
 }
-
-// In a burst of copies: while frame i is copied, the lines of frame i + COPY_AHEAD to write to are on their
-// way. The first line of each has been fetched by whoever read the ring ahead: small frames need no more.
-enum { COPY_AHEAD = 2, COPY_AHEAD_MAX = 2048 };
 
 // Fetch what copy_bytes(to, ..., n) will write, but for its first line. Each line that another core has is a
 // wait of its own, and stores meet them one after the other. What is read needs none of this: the CPU sees

@@ -15,7 +15,7 @@ static inline unsigned copy_frames(const struct ring_run *rx, const struct frame
 	for (i = 0; i < n; i++) {
 		const struct frame *frame = &frames[i];
 
-		if (i + COPY_AHEAD < n)
+		if (unlikely(frame->length > COPY_SMALL) && i + COPY_AHEAD < n)
 			ring_run_fetch(rx, i + COPY_AHEAD, header, frame[COPY_AHEAD].length);
 		if (unlikely(rx->length[i] < header + frame->length))
 			break;

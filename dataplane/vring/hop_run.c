@@ -18,7 +18,7 @@ static inline unsigned copy_frames(const struct ring_run *tx, const struct ring_
 
 		if (unlikely(length - 1 >= FRAME_LENGTH_MAX || rx->length[i] < header_to + length))
 			break;
-		if (i + COPY_AHEAD < n)
+		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
 			ring_run_fetch(rx, i + COPY_AHEAD, header_to, tx->length[i + COPY_AHEAD] - header);
 		header_write(rx->data[i], header_to);
 		copy_bytes(rx->data[i] + header_to, tx->data[i] + header, length);
