@@ -50,9 +50,9 @@ void virtio_session_say_faults(struct virtio_port *port)
 {
 	for (unsigned i = 0; i < ring_count(port); i++) {
 		struct virtio_queue *queue = &port->queues[i];
-		enum driver_fault fault = atomic_load(&queue->fault);
+		enum driver_fault fault = (enum driver_fault)fault_take(&queue->fault);
 
-		if (fault == DRIVER_OK || atomic_exchange(&queue->fault_said, true))
+		if (fault == DRIVER_OK)
 			continue;
 		atomic_fetch_add(&port->broken, 1);
 		LOG_WARN("port %s: %s ring of queue pair %u is stopped, the device broke a rule: %s; restart "
@@ -90,8 +90,7 @@ static void rings_reset(struct virtio_port *port, struct frontend_ring *out)
 		const struct driver_ring *ring = &queue->ring;
 
 		driver_ring_reset(&queue->ring, port->frontend.in_order);
-		atomic_store(&queue->fault, DRIVER_OK);
-		atomic_store(&queue->fault_said, false);
+		fault_forgive(&queue->fault);
 		out[i] = (struct frontend_ring){ring->desc, ring->avail,    ring->used,
 		                                ring->size, queue->kick_fd, queue->call_fd};
 	}
@@ -165,6 +164,7 @@ static void look_after(struct virtio_port *port, uint64_t number)
 		return;
 	if (connect_port(port) == 0) {
 		LOG_INFO("port %s: connected to %s again", port->name, port->path);
+		port->silent = false;
 	} else if (!port->silent && port->frontend.error[0]) {
 		LOG_WARN("port %s: %s; it is tried again, silently", port->name, port->frontend.error);
 		port->silent = true;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "driver_ring.h"
+#include "fault_word.h"
 #include "frontend.h"
 #include "gate.h"
 #include "virtio_port.h"
@@ -22,9 +23,8 @@ struct virtio_queue {
 	struct driver_ring ring;
 	int kick_fd, call_fd; // eventfds
 	uint32_t idle_polls;
-	uint16_t head_checked; // receive: where the ring was when we last looked for a device that sleeps
-	_Atomic(enum driver_fault) fault; // of the ring; stays until there is a new device
-	_Atomic(bool) fault_said;         // counted and logged
+	uint16_t head_checked;   // receive: where the ring was when we last looked for a device that sleeps
+	struct fault_word fault; // of the ring; stays until there is a new device
 	uint64_t packets, empty, no_mbuf, too_long, lost, refused;
 } __attribute__((aligned(64)));
 
