@@ -93,6 +93,11 @@ class VhostDevice:
         """Whether the driver has kicked this ring."""
         return bool(select.select([self._kicks[queue]], [], [], 0)[0])
 
+    def forget_kicks(self, queue: int) -> None:
+        """As if the driver had not kicked it yet."""
+        if self.kicked(queue):
+            os.read(self._kicks[queue], 8)
+
     def hang_up(self) -> None:
         """End the connection, if there is one."""
         if self._connection is not None:
@@ -198,9 +203,9 @@ class Ring:
         """Say how many buffers were ever used, in one store."""
         self._device.bytes_at(self._used + 2, 2).cast("H")[0] = index & 0xFFFF
 
-    def be_silent(self) -> None:
-        """Say that this device polls and wants no kicks."""
-        self._device.bytes_at(self._used, 2).cast("H")[0] = 1
+    def be_silent(self, silent: bool = True) -> None:
+        """Say that this device polls and wants no kicks; or that it sleeps."""
+        self._device.bytes_at(self._used, 2).cast("H")[0] = silent
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:

@@ -301,7 +301,8 @@ void frontend_close(struct frontend *f)
 int frontend_share(struct frontend *f, const struct memory_table *table)
 {
 	struct message message = {.request = SET_MEM_TABLE};
-	int fds[MEMORY_TABLE_MAX];
+	int fds[MEMORY_TABLE_MAX], rc;
+	uint64_t ignored;
 
 	begin(f);
 	message.size = offsetof(struct message, memory.regions) - HEADER_BYTES +
@@ -316,7 +317,10 @@ int frontend_share(struct frontend *f, const struct memory_table *table)
 		message.memory.regions[i].offset = region->offset;
 		fds[i] = region->fd;
 	}
-	return tell(f, &message, fds, table->count);
+	rc = tell(f, &message, fds, table->count);
+	// Without acknowledgements: messages are handled in order, so an answer to the next says it of this
+	// one too.
+	return rc || negotiated(f, PROTOCOL_F_REPLY_ACK) ? rc : ask(f, GET_FEATURES, &ignored);
 }
 
 // --- Rings -----------------------------------------------------------------------------------------------

@@ -36,7 +36,8 @@ struct frontend {
 int frontend_open(struct frontend *frontend, const char *path, unsigned pairs);
 void frontend_close(struct frontend *frontend); // also one that is not open
 
-// Tell it which memory rings and buffers may lie in. Also while rings run, if nobody uses them.
+// Tell it which memory rings and buffers may lie in; when this returns 0 it has done so. Also while rings
+// run, if nobody uses them.
 int frontend_share(struct frontend *frontend, const struct memory_table *table);
 
 // Hand it count rings, at index 0, and let it begin; take them back. After frontend_stop() has returned 0 it

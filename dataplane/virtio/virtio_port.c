@@ -31,6 +31,8 @@ static int rings_init(struct virtio_port *port)
 	if (port->rings == NULL || port->pieces == NULL || port->queues == NULL)
 		return -ENOMEM;
 	memset(port->queues, 0, count * sizeof(*port->queues));
+	for (unsigned i = 0; i < count; i++)
+		port->queues[i].kick_fd = port->queues[i].call_fd = -1; // for rings_free()
 	for (unsigned i = 0; i < count; i++) {
 		struct virtio_queue *queue = &port->queues[i];
 
@@ -38,15 +40,19 @@ static int rings_init(struct virtio_port *port)
 		                 (uint8_t *)port->rings + i * bytes, &port->pieces[i * port->ring_size]);
 		queue->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		queue->call_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (queue->kick_fd < 0 || queue->call_fd < 0)
+			return -EMFILE;
 	}
-	return port->queues[count - 1].call_fd < 0 ? -EMFILE : 0;
+	return 0;
 }
 
 static void rings_free(struct virtio_port *port)
 {
 	for (unsigned i = 0; port->queues && i < 2u * port->pairs; i++) {
-		close(port->queues[i].kick_fd);
-		close(port->queues[i].call_fd);
+		if (port->queues[i].kick_fd >= 0)
+			close(port->queues[i].kick_fd);
+		if (port->queues[i].call_fd >= 0)
+			close(port->queues[i].call_fd);
 	}
 	free(port->queues);
 	free(port->pieces);
@@ -59,8 +65,10 @@ static int begin(struct virtio_port *port)
 	int rc = buffers_take(port->pieces, count, port->room);
 
 	if (rc) {
-		LOG_ERROR("port %s: no memory for %u buffers of %u bytes: %s; raise memory.size_mb",
-		          port->name, count, port->room, strerror(-rc));
+		LOG_ERROR("port %s: %u buffers of %u bytes: %s; %s", port->name, count, port->room,
+		          strerror(-rc),
+		          rc == -ENOMEM ? "raise memory.size_mb"
+		                        : "those of other ports have another size, close these first");
 		return rc;
 	}
 	rc = virtio_session_begin(port);
@@ -80,8 +88,10 @@ int virtio_port_open(const char *name, const char *path, uint16_t ring_size, uin
 		return rc;
 	}
 	port = calloc(1, sizeof(*port));
-	if (port == NULL)
+	if (port == NULL) {
+		LOG_ERROR("port %s: no memory for %zu bytes", name, sizeof(*port));
 		return -ENOMEM;
+	}
 	snprintf(port->name, sizeof(port->name), "%s", name);
 	snprintf(port->path, sizeof(port->path), "%s", path);
 	port->pool = pool;
@@ -90,7 +100,8 @@ int virtio_port_open(const char *name, const char *path, uint16_t ring_size, uin
 	port->room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
 	rc = rings_init(port);
 	if (rc)
-		LOG_ERROR("port %s: no rings: %s; raise memory.size_mb", name, strerror(-rc));
+		LOG_ERROR("port %s: no rings: %s; %s", name, strerror(-rc),
+		          rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
 	else
 		rc = begin(port);
 	if (rc) {
@@ -142,7 +153,7 @@ static inline bool enter(struct virtio_queue *queue)
 static inline void leave(struct virtio_queue *queue)
 {
 	if (unlikely(queue->ring.fault != DRIVER_OK))
-		atomic_store_explicit(&queue->fault, queue->ring.fault, memory_order_relaxed);
+		fault_note(&queue->fault, queue->ring.fault);
 	gate_leave(&queue->gate);
 }
 
@@ -296,6 +307,29 @@ void virtio_port_warm(struct virtio_port *port, uint16_t index)
 	leave(queue);
 }
 
+// Behind the gate. The fence stands for the time that passes between two uses of a ring: the device either
+// sees what was published before it sleeps, or we see that it sleeps.
+static void settle(struct virtio_queue *queue)
+{
+	if (!enter(queue))
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (driver_ring_stalled(&queue->ring))
+		kick(queue);
+	leave(queue);
+}
+
+void virtio_port_settle(struct virtio_port *port, uint16_t index)
+{
+	settle(sink_queue(port, index));
+}
+
+void virtio_port_settle_all(struct virtio_port *port)
+{
+	for (unsigned i = 0; i < 2u * port->pairs; i++)
+		settle(&port->queues[i]);
+}
+
 // The rings may have begun afresh since these were lent: then they are not the next ones. If they are by
 // chance, they are the right ones.
 static inline bool still_lent(const struct driver_ring *ring, const struct frame *frames)
@@ -359,7 +393,7 @@ bool virtio_port_link_up(struct virtio_port *port)
 
 	virtio_session_say_faults(port);
 	for (unsigned i = 0; i < 2u * port->pairs; i++)
-		up = up && atomic_load(&port->queues[i].fault) == DRIVER_OK;
+		up = up && !fault_there(&port->queues[i].fault);
 	return up;
 }
 

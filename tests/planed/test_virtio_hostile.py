@@ -22,6 +22,7 @@ from vhost_device import (
     RECEIVEQ,
     REPLY,
     REPLY_ACK,
+    SET_MEM_TABLE,
     SET_OWNER,
     SET_PROTOCOL_FEATURES,
     SET_VRING_ENABLE,
@@ -68,7 +69,11 @@ def handshake(guest: Planed, path: Path) -> None:
     guest.apply()
 
 
-WITHOUT_ASKING = [step for step in STEPS if step != GET_QUEUE_NUM]
+_SHARED = STEPS.index(SET_MEM_TABLE) + 1
+WITHOUT_ASKING = [
+    step for step in (*STEPS[:_SHARED], GET_FEATURES, *STEPS[_SHARED:]) if step != GET_QUEUE_NUM
+]
+"""Without acknowledgements a question tells when the memory table is in force."""
 PROTOCOL_STEPS = (GET_PROTOCOL_FEATURES, SET_PROTOCOL_FEATURES, SET_VRING_ENABLE)
 DIALECTS = {
     "everything": (VERSION_1 | IN_ORDER | PROTOCOL_FEATURES, MQ | REPLY_ACK, STEPS),
@@ -218,6 +223,25 @@ def test_the_device_is_kicked_if_it_wants_to_be(other: Planed, device: VhostDevi
     """Its flags are zero: it sleeps. A kick comes with the next use of the ring, or from idle polls of the pair."""
     other.send(load("gen0", 64, **FLAT_OUT))
     wait_for(lambda: device.kicked(TRANSMITQ), "the device is kicked")
+
+
+def test_the_last_burst_is_kicked(other: Planed, path: Path) -> None:
+    """Nobody uses the port again: neither after the end of the traffic nor after a configuration without tasks."""
+    wire = virtio("v0", path, 1024)
+    with VhostDevice(path) as device:
+        other.apply([wire], [task("gen0", "generator", "v0")], cpu=OTHER_CPU)
+        other.start_traffic(load("gen0", 64, **FLAT_OUT), duration_s=1e-6)
+        until(lambda: not other.call("traffic.get")["running"], "it ends")
+        assert other.tasks()["gen0"]["tx_packets"] in range(1, 1025)
+        assert device.kicked(TRANSMITQ)
+        device.rings[TRANSMITQ].be_silent()
+        device.forget_kicks(TRANSMITQ)
+        other.send(load("gen0", 64, **FLAT_OUT))
+        assert not device.kicked(TRANSMITQ), "it polls"
+        device.rings[TRANSMITQ].be_silent(False)
+        other.apply([wire])
+        assert device.kicked(TRANSMITQ), "it went to sleep in the meantime"
+        other.apply()
 
 
 LIES: dict[str, tuple[str, Callable[[Ring, Ring], None]]] = {
