@@ -1,127 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "virtio_port.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <rte_malloc.h>
 #include <rte_memcpy.h>
 
-#include "buffers.h"
 #include "frames.h"
-#include "log.h"
 #include "virtio_session.h"
 
 enum { IDLE_POLLS = 1024 }; // between two looks for a device that sleeps
-
-// --- Opening and closing ---------------------------------------------------------------------------------
-
-static int rings_init(struct virtio_port *port)
-{
-	unsigned count = 2u * port->pairs;
-	size_t bytes = driver_ring_bytes(port->ring_size);
-
-	port->rings = rte_zmalloc("virtio rings", count * bytes, DRIVER_LINE);
-	port->pieces = aligned_alloc(DRIVER_LINE, count * port->ring_size * sizeof(*port->pieces));
-	port->queues = aligned_alloc(DRIVER_LINE, count * sizeof(*port->queues));
-	if (port->rings == NULL || port->pieces == NULL || port->queues == NULL)
-		return -ENOMEM;
-	memset(port->queues, 0, count * sizeof(*port->queues));
-	for (unsigned i = 0; i < count; i++)
-		port->queues[i].kick_fd = port->queues[i].call_fd = -1; // for rings_free()
-	for (unsigned i = 0; i < count; i++) {
-		struct virtio_queue *queue = &port->queues[i];
-
-		driver_ring_init(&queue->ring, i % 2 == 0, port->ring_size, port->room,
-		                 (uint8_t *)port->rings + i * bytes, &port->pieces[i * port->ring_size]);
-		queue->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		queue->call_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		if (queue->kick_fd < 0 || queue->call_fd < 0)
-			return -EMFILE;
-	}
-	return 0;
-}
-
-static void rings_free(struct virtio_port *port)
-{
-	for (unsigned i = 0; port->queues && i < 2u * port->pairs; i++) {
-		if (port->queues[i].kick_fd >= 0)
-			close(port->queues[i].kick_fd);
-		if (port->queues[i].call_fd >= 0)
-			close(port->queues[i].call_fd);
-	}
-	free(port->queues);
-	free(port->pieces);
-	rte_free(port->rings);
-}
-
-static int begin(struct virtio_port *port)
-{
-	unsigned count = 2u * port->pairs * port->ring_size;
-	int rc = buffers_take(port->pieces, count, port->room);
-
-	if (rc) {
-		LOG_ERROR("port %s: %u buffers of %u bytes: %s; %s", port->name, count, port->room,
-		          strerror(-rc),
-		          rc == -ENOMEM ? "raise memory.size_mb"
-		                        : "those of other ports have another size, close these first");
-		return rc;
-	}
-	rc = virtio_session_begin(port);
-	if (rc)
-		buffers_give_back(port->pieces, count);
-	return rc;
-}
-
-int virtio_port_open(const char *name, const char *path, uint16_t ring_size, uint16_t pairs,
-                     struct rte_mempool *pool, struct virtio_port **out)
-{
-	struct virtio_port *port;
-	int rc = gate_prepare();
-
-	if (rc) {
-		LOG_ERROR("port %s: membarrier(2): %s; use \"backend\": \"dpdk\"", name, strerror(-rc));
-		return rc;
-	}
-	port = calloc(1, sizeof(*port));
-	if (port == NULL) {
-		LOG_ERROR("port %s: no memory for %zu bytes", name, sizeof(*port));
-		return -ENOMEM;
-	}
-	snprintf(port->name, sizeof(port->name), "%s", name);
-	snprintf(port->path, sizeof(port->path), "%s", path);
-	port->pool = pool;
-	port->pairs = pairs;
-	port->ring_size = ring_size;
-	port->room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
-	rc = rings_init(port);
-	if (rc)
-		LOG_ERROR("port %s: no rings: %s; %s", name, strerror(-rc),
-		          rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
-	else
-		rc = begin(port);
-	if (rc) {
-		rings_free(port);
-		free(port);
-		return rc;
-	}
-	*out = port;
-	return 0;
-}
-
-void virtio_port_close(struct virtio_port *port)
-{
-	if (port == NULL)
-		return;
-	virtio_session_end(port);
-	buffers_give_back(port->pieces, 2u * port->pairs * port->ring_size);
-	rings_free(port);
-	free(port);
-}
 
 // --- Data path -------------------------------------------------------------------------------------------
 

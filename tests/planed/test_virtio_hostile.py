@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -281,6 +282,39 @@ def test_an_unasked_for_word_ends_the_connection(other: Planed, device: VhostDev
     wait_for(lambda: len(device.heard) >= heard + len(STEPS), "it is set up again")
     other.links_up()
     assert "says something that it was not asked for" in other.process.log_tail()
+
+
+def _memory(device: VhostDevice) -> set[int]:
+    """Where the driver's rings and buffers are. Both rings are full of buffers."""
+    rings = device.rings.values()
+    assert all(ring.size == ring.available for ring in rings)
+    return {ring.descriptor(slot)[0] for ring in rings for slot in range(ring.size)} | {ring.at for ring in rings}
+
+
+def _filled(guest: Planed, path: Path, device: VhostDevice) -> set[int]:
+    sending(guest, path)
+    device.rings[TRANSMITQ].be_silent()
+    guest.send(load("gen0", 64, **FLAT_OUT))
+    return _memory(device)
+
+
+def test_memory_of_a_device_that_hangs_is_nobody_elses_until_it_hangs_up(other: Planed, path: Path) -> None:
+    """It may go on at any time, and write before it sees that nobody is there."""
+    awake = threading.Event()
+    stop = len(STEPS) + 2  # after it has disabled both rings
+    second, third = (path.with_name(f"{name}-{path.name}") for name in ("second", "third"))
+    with VhostDevice(path, dishonest=stop, answer=lambda *_: awake.wait(60) and None) as hung:
+        first = _filled(other, path, hung)
+        other.apply()
+        assert "its device has not stopped and may still write" in other.process.log_tail()
+        with VhostDevice(second) as honest:
+            assert not _filled(other, second, honest) & first
+            other.apply()
+        awake.set()
+        wait_for(lambda: hung.connection is None, "it has hung up")
+    with VhostDevice(third) as honest:
+        assert _filled(other, third, honest) & first, "there for all again"
+        other.apply()
 
 
 def test_it_is_set_up_again_at_whatever_step_the_device_hangs_up(other: Planed, path: Path) -> None:
