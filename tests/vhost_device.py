@@ -62,7 +62,7 @@ class VhostDevice:
         self._dishonest, self._answer = dishonest, answer
         self._kicks: dict[int, int] = {}
         self._acknowledge = False
-        self._connection: socket.socket | None = None
+        self.connection: socket.socket | None = None
         self._memory: list[tuple[int, int, mmap.mmap]] = []
         self._sizes: dict[int, int] = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -93,26 +93,31 @@ class VhostDevice:
         """Whether the driver has kicked this ring."""
         return bool(select.select([self._kicks[queue]], [], [], 0)[0])
 
+    def forget_kicks(self, queue: int) -> None:
+        """As if the driver had not kicked it yet."""
+        if self.kicked(queue):
+            os.read(self._kicks[queue], 8)
+
     def hang_up(self) -> None:
         """End the connection, if there is one."""
-        if self._connection is not None:
+        if self.connection is not None:
             with contextlib.suppress(OSError):
-                self._connection.shutdown(socket.SHUT_RDWR)
+                self.connection.shutdown(socket.SHUT_RDWR)
 
     def say(self, data: bytes) -> None:
         """Say something that nobody has asked for."""
-        assert self._connection is not None
-        self._connection.sendall(data)
+        assert self.connection is not None
+        self.connection.sendall(data)
 
     def _serve(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                self._connection, self.rings, self._acknowledge = connection, {}, False
+                self.connection, self.rings, self._acknowledge = connection, {}, False
                 with connection, contextlib.suppress(OSError, EOFError):
                     while True:
                         self._one(connection)
-                self._connection = None
+                self.connection = None
 
     def _one(self, connection: socket.socket) -> None:
         data, fds, _, _ = socket.recv_fds(connection, HEADER.size, 8)
@@ -174,6 +179,7 @@ class Ring:
         self.size = size
         self._device = device
         self._desc, self._used, self._avail = desc, used, avail
+        self.at = desc
 
     @property
     def available(self) -> int:
@@ -198,9 +204,9 @@ class Ring:
         """Say how many buffers were ever used, in one store."""
         self._device.bytes_at(self._used + 2, 2).cast("H")[0] = index & 0xFFFF
 
-    def be_silent(self) -> None:
-        """Say that this device polls and wants no kicks."""
-        self._device.bytes_at(self._used, 2).cast("H")[0] = 1
+    def be_silent(self, silent: bool = True) -> None:
+        """Say that this device polls and wants no kicks; or that it sleeps."""
+        self._device.bytes_at(self._used, 2).cast("H")[0] = silent
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:

@@ -201,10 +201,13 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 	end_workers(planed);
 	close_gone_ports(planed, &next.set, removed);
 	for (unsigned i = 0; i < next.set.port_count; i++) {
-		next.set.ports[i]->config =
-		        config->ports[i];     // of a port that stays: its line rate may be new
-		if (next.set.ports[i]->vhost) // it may have no task any more
-			vhost_port_settle(next.set.ports[i]->vhost);
+		struct port *port = next.set.ports[i];
+
+		port->config = config->ports[i]; // of a port that stays: its line rate may be new
+		if (port->vhost)                 // it may have no task any more
+			vhost_port_settle(port->vhost);
+		else if (port->virtio)
+			virtio_port_settle_all(port->virtio);
 	}
 	free(planed->config);
 	json_decref(planed->document);

@@ -140,6 +140,15 @@ static inline void port_warm(const struct port *port, uint16_t queue)
 		virtio_port_warm(port->virtio, queue);
 }
 
+// Who sends on this queue stops for long: wake the other end if it still has to be. The worker that sends, or
+// the control thread while it is parked. A device of our own owes nothing to who sends frames of its own:
+// deliver and send look behind a fence.
+static inline void port_settle(const struct port *port, uint16_t queue)
+{
+	if (port->virtio)
+		virtio_port_settle(port->virtio, queue);
+}
+
 // Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are ours,
 // else by one copy. Returns how many it took; the view must still be released. The task receives from this
 // queue of to as well: these polls call a guest that could not be seen to sleep.

@@ -2,217 +2,17 @@
 #include "frontend.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
-// Messages, and their numbers: "Front-end message types".
-#define FOR_EACH_REQUEST(DO)                                                                                 \
-	DO(GET_FEATURES, 1)                                                                                  \
-	DO(SET_FEATURES, 2)                                                                                  \
-	DO(SET_OWNER, 3)                                                                                     \
-	DO(SET_MEM_TABLE, 5)                                                                                 \
-	DO(SET_VRING_NUM, 8)                                                                                 \
-	DO(SET_VRING_ADDR, 9)                                                                                \
-	DO(SET_VRING_BASE, 10)                                                                               \
-	DO(GET_VRING_BASE, 11)                                                                               \
-	DO(SET_VRING_KICK, 12)                                                                               \
-	DO(SET_VRING_CALL, 13)                                                                               \
-	DO(GET_PROTOCOL_FEATURES, 15)                                                                        \
-	DO(SET_PROTOCOL_FEATURES, 16)                                                                        \
-	DO(GET_QUEUE_NUM, 17)                                                                                \
-	DO(SET_VRING_ENABLE, 18)
-#define NUMBER(name, number) name = number,
-#define NAME(name, number)   [name] = #name,
-
-enum request { FOR_EACH_REQUEST(NUMBER) };
-static const char *const names[] = {FOR_EACH_REQUEST(NAME)};
-
-enum {
-	FLAG_VERSION = 1, // "Header"
-	FLAG_REPLY = 4,
-	FLAG_NEED_REPLY = 8,
-	F_PROTOCOL_FEATURES = 30, // VHOST_USER_F_, a feature
-	PROTOCOL_F_MQ = 0,        // VHOST_USER_PROTOCOL_F_
-	PROTOCOL_F_REPLY_ACK = 3,
-};
-#define BIT(n) (UINT64_C(1) << (n))
-
-struct __attribute__((packed)) message {
-	uint32_t request, flags, size;
-	union __attribute__((packed)) {
-		uint64_t number;
-		struct {
-			uint32_t index, number;
-		} ring;
-		struct __attribute__((packed)) {
-			uint32_t index, flags;
-			uint64_t desc, used, avail, log;
-		} address;
-		struct __attribute__((packed)) {
-			uint32_t count, padding;
-			struct {
-				uint64_t guest_address, bytes, user_address, offset;
-			} regions[MEMORY_TABLE_MAX];
-		} memory;
-	};
-};
-enum { HEADER_BYTES = offsetof(struct message, number) };
-
-static int fail(struct frontend *f, int rc, enum request request, const char *what, uint64_t value)
-{
-	snprintf(f->error, sizeof(f->error), "%s: %s: %s (0x%llx)", f->path, names[request], what,
-	         (unsigned long long)value);
-	return rc;
-}
-
-// --- Messages --------------------------------------------------------------------------------------------
-
-static int send_message(struct frontend *f, const struct message *message, const int *fds, unsigned fd_count)
-{
-	union {
-		char bytes[CMSG_SPACE(MEMORY_TABLE_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec data = {(void *)(uintptr_t)message, HEADER_BYTES + message->size};
-	struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
-	ssize_t sent;
-
-	if (fd_count) {
-		struct cmsghdr *rights = &control.align;
-
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-		memcpy(CMSG_DATA(rights), fds, fd_count * sizeof(int));
-	}
-	sent = sendmsg(f->fd, &header, MSG_NOSIGNAL); // does not block: who lets it fill up does not read
-	if (sent == (ssize_t)data.iov_len)
-		return 0;
-	return fail(f, sent < 0 ? -errno : -EIO, message->request,
-	            sent < 0 ? strerror(errno) : "it was sent in part", (uint64_t)sent);
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
-// Exactly bytes, before the deadline.
-static int receive(struct frontend *f, enum request request, void *to, size_t bytes)
-{
-	size_t done = 0;
-
-	while (done < bytes) {
-		struct pollfd ready = {.fd = f->fd, .events = POLLIN};
-		int64_t left = f->deadline_ms - now_ms();
-		ssize_t n;
-
-		if (left <= 0 || poll(&ready, 1, (int)left) == 0)
-			return fail(f, -ETIMEDOUT, request, "no answer in time; milliseconds",
-			            FRONTEND_PATIENCE_MS);
-		n = recv(f->fd, (char *)to + done, bytes - done, MSG_DONTWAIT);
-		if (n == 0)
-			return fail(f, -ECONNRESET, request, "the device hung up instead of answering; bytes",
-			            done);
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return fail(f, -errno, request, strerror(errno), (uint64_t)errno);
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
-// The answer to a message: exactly size bytes into answer's payload.
-static int receive_answer(struct frontend *f, enum request request, struct message *answer, uint32_t size)
-{
-	int rc = receive(f, request, answer, HEADER_BYTES);
-
-	if (rc)
-		return rc;
-	if (answer->request != request)
-		return fail(f, -EPROTO, request, "the answer is to another message", answer->request);
-	if ((answer->flags & (FLAG_VERSION | 2 | FLAG_REPLY)) != (FLAG_VERSION | FLAG_REPLY))
-		return fail(f, -EPROTO, request, "the answer's flags are wrong", answer->flags);
-	if (answer->size != size)
-		return fail(f, -EPROTO, request, "the answer's size is wrong", answer->size);
-	return receive(f, request, &answer->number, size);
-}
-
-// What the peer does from here on it must have done in time, however it spreads its answers.
-static void begin(struct frontend *f)
-{
-	f->deadline_ms = now_ms() + FRONTEND_PATIENCE_MS;
-}
-
-static bool negotiated(const struct frontend *f, unsigned protocol_feature)
-{
-	return f->protocol_features >> protocol_feature & 1;
-}
-
-// Send a message that has no answer of its own; where the device offers REPLY_ACK, it says whether it did it.
-static int tell(struct frontend *f, struct message *message, const int *fds, unsigned fd_count)
-{
-	struct message answer;
-	int rc;
-
-	message->flags = FLAG_VERSION;
-	if (negotiated(f, PROTOCOL_F_REPLY_ACK))
-		message->flags |= FLAG_NEED_REPLY;
-	rc = send_message(f, message, fds, fd_count);
-	if (rc || !negotiated(f, PROTOCOL_F_REPLY_ACK))
-		return rc;
-	rc = receive_answer(f, message->request, &answer, sizeof(answer.number));
-	if (rc == 0 && answer.number)
-		rc = fail(f, -EPROTO, message->request, "the device refused it", answer.number);
-	return rc;
-}
-
-static int tell_number(struct frontend *f, enum request request, uint64_t number, uint32_t size)
-{
-	struct message message = {.request = request, .size = size, .number = number};
-
-	return tell(f, &message, NULL, 0);
-}
-
-static int tell_ring(struct frontend *f, enum request request, unsigned index, uint32_t number)
-{
-	struct message message = {.request = request, .size = sizeof(message.ring)};
-
-	message.ring.index = index;
-	message.ring.number = number;
-	return tell(f, &message, NULL, 0);
-}
-
-static int tell_fd(struct frontend *f, enum request request, unsigned index, int fd)
-{
-	struct message message = {.request = request, .size = sizeof(message.number), .number = index};
-
-	return tell(f, &message, &fd, 1);
-}
-
-static int ask(struct frontend *f, enum request request, uint64_t *number)
-{
-	struct message message = {.request = request, .flags = FLAG_VERSION};
-	int rc = send_message(f, &message, NULL, 0);
-
-	if (rc == 0)
-		rc = receive_answer(f, request, &message, sizeof(message.number));
-	*number = message.number;
-	return rc;
-}
+#include "frontend_message.h"
 
 // --- Connections -----------------------------------------------------------------------------------------
 
@@ -235,45 +35,46 @@ static int connect_to(struct frontend *f)
 static int negotiate_protocol(struct frontend *f, unsigned pairs)
 {
 	uint64_t offered, queues = 1;
-	int rc = ask(f, GET_PROTOCOL_FEATURES, &offered);
+	int rc = frontend_ask(f, GET_PROTOCOL_FEATURES, &offered);
 
 	if (rc == 0)
-		rc = tell_number(f, SET_PROTOCOL_FEATURES,
-		                 offered & (BIT(PROTOCOL_F_MQ) | BIT(PROTOCOL_F_REPLY_ACK)),
-		                 sizeof(uint64_t));
+		rc = frontend_tell_number(f, SET_PROTOCOL_FEATURES,
+		                          offered & (BIT(PROTOCOL_F_MQ) | BIT(PROTOCOL_F_REPLY_ACK)),
+		                          sizeof(uint64_t));
 	if (rc)
 		return rc;
 	f->protocol_features = offered & (BIT(PROTOCOL_F_MQ) | BIT(PROTOCOL_F_REPLY_ACK));
-	if (negotiated(f, PROTOCOL_F_MQ))
-		rc = ask(f, GET_QUEUE_NUM, &queues);
+	if (frontend_negotiated(f, PROTOCOL_F_MQ))
+		rc = frontend_ask(f, GET_QUEUE_NUM, &queues);
 	if (rc == 0 && queues < pairs)
-		rc = fail(f, -ENOTSUP, GET_QUEUE_NUM, "the device has fewer queue pairs than are wanted",
-		          queues);
+		rc = frontend_fail(f, -ENOTSUP, GET_QUEUE_NUM,
+		                   "the device has fewer queue pairs than are wanted", queues);
 	return rc;
 }
 
 static int negotiate(struct frontend *f, unsigned pairs)
 {
 	uint64_t offered, wanted = BIT(VIRTIO_F_VERSION_1) | BIT(VIRTIO_F_IN_ORDER);
-	int rc = tell_number(f, SET_OWNER, 0, 0);
+	int rc = frontend_tell_number(f, SET_OWNER, 0, 0);
 
 	if (rc == 0)
-		rc = ask(f, GET_FEATURES, &offered);
+		rc = frontend_ask(f, GET_FEATURES, &offered);
 	if (rc)
 		return rc;
 	if (!(offered & BIT(VIRTIO_F_VERSION_1)))
-		return fail(f, -ENOTSUP, GET_FEATURES, "the device does not offer VIRTIO_F_VERSION_1",
-		            offered);
+		return frontend_fail(f, -ENOTSUP, GET_FEATURES,
+		                     "the device does not offer VIRTIO_F_VERSION_1", offered);
 	if (pairs > 1) {
 		wanted |= BIT(VIRTIO_NET_F_MQ);
 		if (!(offered & BIT(VIRTIO_NET_F_MQ)) || !(offered & BIT(F_PROTOCOL_FEATURES)))
-			return fail(f, -ENOTSUP, GET_FEATURES, "the device has one queue pair only", offered);
+			return frontend_fail(f, -ENOTSUP, GET_FEATURES, "the device has one queue pair only",
+			                     offered);
 	}
 	if (offered & BIT(F_PROTOCOL_FEATURES))
 		rc = negotiate_protocol(f, pairs);
 	f->features = offered & (wanted | BIT(F_PROTOCOL_FEATURES));
 	f->in_order = f->features >> VIRTIO_F_IN_ORDER & 1;
-	return rc ? rc : tell_number(f, SET_FEATURES, f->features, sizeof(uint64_t));
+	return rc ? rc : frontend_tell_number(f, SET_FEATURES, f->features, sizeof(uint64_t));
 }
 
 int frontend_open(struct frontend *f, const char *path, unsigned pairs)
@@ -282,7 +83,7 @@ int frontend_open(struct frontend *f, const char *path, unsigned pairs)
 
 	*f = (struct frontend){.fd = -1};
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	begin(f);
+	frontend_begin(f);
 	rc = connect_to(f);
 	if (rc == 0)
 		rc = negotiate(f, pairs);
@@ -298,12 +99,34 @@ void frontend_close(struct frontend *f)
 	f->fd = -1;
 }
 
+int frontend_leave(struct frontend *f)
+{
+	int fd = f->fd;
+
+	shutdown(fd, SHUT_WR);
+	f->fd = -1;
+	return fd;
+}
+
+// What it still says on its way is of no interest.
+bool frontend_left(int fd)
+{
+	char ignored[256];
+	ssize_t n;
+
+	do
+		n = recv(fd, ignored, sizeof(ignored), MSG_DONTWAIT);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	return n == 0 || errno != EAGAIN;
+}
+
 int frontend_share(struct frontend *f, const struct memory_table *table)
 {
 	struct message message = {.request = SET_MEM_TABLE};
-	int fds[MEMORY_TABLE_MAX];
+	int fds[MEMORY_TABLE_MAX], rc;
+	uint64_t ignored;
 
-	begin(f);
+	frontend_begin(f);
 	message.size = offsetof(struct message, memory.regions) - HEADER_BYTES +
 	               table->count * sizeof(message.memory.regions[0]);
 	message.memory.count = table->count;
@@ -316,7 +139,11 @@ int frontend_share(struct frontend *f, const struct memory_table *table)
 		message.memory.regions[i].offset = region->offset;
 		fds[i] = region->fd;
 	}
-	return tell(f, &message, fds, table->count);
+	rc = frontend_tell(f, &message, fds, table->count);
+	// Without acknowledgements: messages are handled in order, so an answer to the next says it of this
+	// one too.
+	return rc || frontend_negotiated(f, PROTOCOL_F_REPLY_ACK) ? rc
+	                                                          : frontend_ask(f, GET_FEATURES, &ignored);
 }
 
 // --- Rings -----------------------------------------------------------------------------------------------
@@ -329,21 +156,21 @@ static int set_address(struct frontend *f, unsigned index, const struct frontend
 	message.address.desc = (uintptr_t)ring->desc;
 	message.address.used = (uintptr_t)ring->used;
 	message.address.avail = (uintptr_t)ring->avail;
-	return tell(f, &message, NULL, 0);
+	return frontend_tell(f, &message, NULL, 0);
 }
 
 // The kick descriptor starts the ring ("Ring states"): it is the last.
 static int set_up(struct frontend *f, unsigned index, const struct frontend_ring *ring)
 {
-	int rc = tell_ring(f, SET_VRING_NUM, index, ring->size);
+	int rc = frontend_tell_ring(f, SET_VRING_NUM, index, ring->size);
 
 	if (rc == 0)
-		rc = tell_ring(f, SET_VRING_BASE, index, 0);
+		rc = frontend_tell_ring(f, SET_VRING_BASE, index, 0);
 	if (rc == 0)
 		rc = set_address(f, index, ring);
 	if (rc == 0)
-		rc = tell_fd(f, SET_VRING_CALL, index, ring->call_fd);
-	return rc ? rc : tell_fd(f, SET_VRING_KICK, index, ring->kick_fd);
+		rc = frontend_tell_fd(f, SET_VRING_CALL, index, ring->call_fd);
+	return rc ? rc : frontend_tell_fd(f, SET_VRING_KICK, index, ring->kick_fd);
 }
 
 // Without VHOST_USER_F_PROTOCOL_FEATURES rings are enabled from the start.
@@ -354,7 +181,7 @@ static int enable(struct frontend *f, unsigned count, bool on)
 	if (!(f->features & BIT(F_PROTOCOL_FEATURES)))
 		return 0;
 	for (unsigned i = 0; i < count && rc == 0; i++)
-		rc = tell_ring(f, SET_VRING_ENABLE, i, on);
+		rc = frontend_tell_ring(f, SET_VRING_ENABLE, i, on);
 	return rc;
 }
 
@@ -362,7 +189,7 @@ int frontend_start(struct frontend *f, const struct frontend_ring *rings, unsign
 {
 	int rc = 0;
 
-	begin(f);
+	frontend_begin(f);
 	for (unsigned i = 0; i < count && rc == 0; i++)
 		rc = set_up(f, i, &rings[i]);
 	return rc ? rc : enable(f, count, true);
@@ -372,16 +199,16 @@ int frontend_stop(struct frontend *f, unsigned count)
 {
 	int rc;
 
-	begin(f);
+	frontend_begin(f);
 	rc = enable(f, count, false);
 	for (unsigned i = 0; i < count && rc == 0; i++) {
 		struct message message = {
 		        .request = GET_VRING_BASE, .flags = FLAG_VERSION, .size = sizeof(message.ring)};
 
 		message.ring.index = i;
-		rc = send_message(f, &message, NULL, 0);
+		rc = frontend_send(f, &message, NULL, 0);
 		if (rc == 0)
-			rc = receive_answer(f, GET_VRING_BASE, &message, sizeof(message.ring));
+			rc = frontend_answer(f, GET_VRING_BASE, &message, sizeof(message.ring));
 	}
 	return rc;
 }
@@ -393,6 +220,7 @@ bool frontend_alive(struct frontend *f)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
+	f->gone |= n <= 0;
 	snprintf(f->error, sizeof(f->error), "%s: %s", f->path,
 	         n > 0 ? "the device says something that it was not asked for" : "the device hung up");
 	return false;

@@ -25,6 +25,7 @@ struct frontend_ring {
 struct frontend {
 	int fd;                     // or -1
 	bool in_order;              // negotiated
+	bool gone;                  // the peer has hung up: it uses nothing of ours any more
 	int64_t deadline_ms;        // of the call that is being made
 	uint64_t features;          // negotiated
 	uint64_t protocol_features; // negotiated
@@ -36,7 +37,13 @@ struct frontend {
 int frontend_open(struct frontend *frontend, const char *path, unsigned pairs);
 void frontend_close(struct frontend *frontend); // also one that is not open
 
-// Tell it which memory rings and buffers may lie in. Also while rings run, if nobody uses them.
+// Hang up on a device that may still use rings and memory: it sees the end of the connection when it looks.
+// Returns the socket, the caller's from here on: frontend_left() says whether the device has hung up too.
+int frontend_leave(struct frontend *frontend);
+bool frontend_left(int fd);
+
+// Tell it which memory rings and buffers may lie in; when this returns 0 it has done so. Also while rings
+// run, if nobody uses them.
 int frontend_share(struct frontend *frontend, const struct memory_table *table);
 
 // Hand it count rings, at index 0, and let it begin; take them back. After frontend_stop() has returned 0 it

@@ -2,7 +2,9 @@
 #include "memory_table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <rte_memory.h>
 
@@ -29,7 +31,7 @@ static int visit(const struct rte_memseg_list *list, const struct rte_memseg *pa
 
 	if (list->external)
 		return 0;
-	fd = rte_memseg_get_fd_thread_unsafe(page); // the walk has the lock
+	fd = rte_memseg_get_fd_thread_unsafe(page); // the caller has the lock
 	if (fd < 0 || rte_memseg_get_fd_offset_thread_unsafe(page, &offset))
 		return -ENOTSUP;
 	return add_page(argument, (uintptr_t)page->addr, page->len, offset, fd);
@@ -38,7 +40,31 @@ static int visit(const struct rte_memseg_list *list, const struct rte_memseg *pa
 int memory_table_read(struct memory_table *table)
 {
 	table->count = 0;
-	return rte_memseg_walk(visit, table);
+	return rte_memseg_walk_thread_unsafe(visit, table);
+}
+
+int memory_table_open(struct memory_table *copy, const struct memory_table *table)
+{
+	*copy = *table;
+	for (copy->count = 0; copy->count < table->count; copy->count++) {
+		int fd = fcntl(table->regions[copy->count].fd, F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0) {
+			int rc = -errno;
+
+			memory_table_close(copy);
+			return rc;
+		}
+		copy->regions[copy->count].fd = fd;
+	}
+	return 0;
+}
+
+void memory_table_close(struct memory_table *copy)
+{
+	for (unsigned i = 0; i < copy->count; i++)
+		close(copy->regions[i].fd);
+	copy->count = 0;
 }
 
 bool memory_table_equal(const struct memory_table *a, const struct memory_table *b)

@@ -1,116 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "virtio_port.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <rte_malloc.h>
 #include <rte_memcpy.h>
 
-#include "buffers.h"
 #include "frames.h"
-#include "log.h"
 #include "virtio_session.h"
 
 enum { IDLE_POLLS = 1024 }; // between two looks for a device that sleeps
-
-// --- Opening and closing ---------------------------------------------------------------------------------
-
-static int rings_init(struct virtio_port *port)
-{
-	unsigned count = 2u * port->pairs;
-	size_t bytes = driver_ring_bytes(port->ring_size);
-
-	port->rings = rte_zmalloc("virtio rings", count * bytes, DRIVER_LINE);
-	port->pieces = aligned_alloc(DRIVER_LINE, count * port->ring_size * sizeof(*port->pieces));
-	port->queues = aligned_alloc(DRIVER_LINE, count * sizeof(*port->queues));
-	if (port->rings == NULL || port->pieces == NULL || port->queues == NULL)
-		return -ENOMEM;
-	memset(port->queues, 0, count * sizeof(*port->queues));
-	for (unsigned i = 0; i < count; i++) {
-		struct virtio_queue *queue = &port->queues[i];
-
-		driver_ring_init(&queue->ring, i % 2 == 0, port->ring_size, port->room,
-		                 (uint8_t *)port->rings + i * bytes, &port->pieces[i * port->ring_size]);
-		queue->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		queue->call_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	}
-	return port->queues[count - 1].call_fd < 0 ? -EMFILE : 0;
-}
-
-static void rings_free(struct virtio_port *port)
-{
-	for (unsigned i = 0; port->queues && i < 2u * port->pairs; i++) {
-		close(port->queues[i].kick_fd);
-		close(port->queues[i].call_fd);
-	}
-	free(port->queues);
-	free(port->pieces);
-	rte_free(port->rings);
-}
-
-static int begin(struct virtio_port *port)
-{
-	unsigned count = 2u * port->pairs * port->ring_size;
-	int rc = buffers_take(port->pieces, count, port->room);
-
-	if (rc) {
-		LOG_ERROR("port %s: no memory for %u buffers of %u bytes: %s; raise memory.size_mb",
-		          port->name, count, port->room, strerror(-rc));
-		return rc;
-	}
-	rc = virtio_session_begin(port);
-	if (rc)
-		buffers_give_back(port->pieces, count);
-	return rc;
-}
-
-int virtio_port_open(const char *name, const char *path, uint16_t ring_size, uint16_t pairs,
-                     struct rte_mempool *pool, struct virtio_port **out)
-{
-	struct virtio_port *port;
-	int rc = gate_prepare();
-
-	if (rc) {
-		LOG_ERROR("port %s: membarrier(2): %s; use \"backend\": \"dpdk\"", name, strerror(-rc));
-		return rc;
-	}
-	port = calloc(1, sizeof(*port));
-	if (port == NULL)
-		return -ENOMEM;
-	snprintf(port->name, sizeof(port->name), "%s", name);
-	snprintf(port->path, sizeof(port->path), "%s", path);
-	port->pool = pool;
-	port->pairs = pairs;
-	port->ring_size = ring_size;
-	port->room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
-	rc = rings_init(port);
-	if (rc)
-		LOG_ERROR("port %s: no rings: %s; raise memory.size_mb", name, strerror(-rc));
-	else
-		rc = begin(port);
-	if (rc) {
-		rings_free(port);
-		free(port);
-		return rc;
-	}
-	*out = port;
-	return 0;
-}
-
-void virtio_port_close(struct virtio_port *port)
-{
-	if (port == NULL)
-		return;
-	virtio_session_end(port);
-	buffers_give_back(port->pieces, 2u * port->pairs * port->ring_size);
-	rings_free(port);
-	free(port);
-}
 
 // --- Data path -------------------------------------------------------------------------------------------
 
@@ -142,7 +40,7 @@ static inline bool enter(struct virtio_queue *queue)
 static inline void leave(struct virtio_queue *queue)
 {
 	if (unlikely(queue->ring.fault != DRIVER_OK))
-		atomic_store_explicit(&queue->fault, queue->ring.fault, memory_order_relaxed);
+		fault_note(&queue->fault, queue->ring.fault);
 	gate_leave(&queue->gate);
 }
 
@@ -296,6 +194,29 @@ void virtio_port_warm(struct virtio_port *port, uint16_t index)
 	leave(queue);
 }
 
+// Behind the gate. The fence stands for the time that passes between two uses of a ring: the device either
+// sees what was published before it sleeps, or we see that it sleeps.
+static void settle(struct virtio_queue *queue)
+{
+	if (!enter(queue))
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (driver_ring_stalled(&queue->ring))
+		kick(queue);
+	leave(queue);
+}
+
+void virtio_port_settle(struct virtio_port *port, uint16_t index)
+{
+	settle(sink_queue(port, index));
+}
+
+void virtio_port_settle_all(struct virtio_port *port)
+{
+	for (unsigned i = 0; i < 2u * port->pairs; i++)
+		settle(&port->queues[i]);
+}
+
 // The rings may have begun afresh since these were lent: then they are not the next ones. If they are by
 // chance, they are the right ones.
 static inline bool still_lent(const struct driver_ring *ring, const struct frame *frames)
@@ -359,7 +280,7 @@ bool virtio_port_link_up(struct virtio_port *port)
 
 	virtio_session_say_faults(port);
 	for (unsigned i = 0; i < 2u * port->pairs; i++)
-		up = up && atomic_load(&port->queues[i].fault) == DRIVER_OK;
+		up = up && !fault_there(&port->queues[i].fault);
 	return up;
 }
 

@@ -56,6 +56,10 @@ void virtio_port_publish(struct virtio_port *port, uint16_t queue, const struct 
 // As port_warm().
 void virtio_port_warm(struct virtio_port *port, uint16_t queue);
 
+// As port_settle(). All: of all queues, both ways; control thread, while no worker runs.
+void virtio_port_settle(struct virtio_port *port, uint16_t queue);
+void virtio_port_settle_all(struct virtio_port *port);
+
 // As port_pass(), between two virtio ports, or from one to itself.
 unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint16_t queue,
                           const struct view *view);

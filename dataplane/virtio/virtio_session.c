@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rte_eal_memconfig.h>
+
 #include "log.h"
 
 enum { OPEN_TRIES = 20, OPEN_PAUSE_MS = 50, RETRY_MS = 100, PORTS_MAX = 64 };
@@ -27,6 +29,7 @@ static bool ending;
 static struct memory_table memory;
 static uint64_t memory_number;
 
+// With the lock, and DPDK's.
 static int memory_refresh(void)
 {
 	struct memory_table now;
@@ -36,6 +39,23 @@ static int memory_refresh(void)
 		memory = now;
 		memory_number++;
 	}
+	return rc;
+}
+
+// The table and its number as they are now. The files in it are the caller's own: DPDK closes a page's file
+// when another thread frees the page.
+static int memory_now(struct memory_table *table, uint64_t *number)
+{
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rte_mcfg_mem_read_lock();
+	rc = memory_refresh();
+	*number = memory_number;
+	if (rc == 0)
+		rc = memory_table_open(table, &memory);
+	rte_mcfg_mem_read_unlock();
+	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
@@ -50,9 +70,9 @@ void virtio_session_say_faults(struct virtio_port *port)
 {
 	for (unsigned i = 0; i < ring_count(port); i++) {
 		struct virtio_queue *queue = &port->queues[i];
-		enum driver_fault fault = atomic_load(&queue->fault);
+		enum driver_fault fault = (enum driver_fault)fault_take(&queue->fault);
 
-		if (fault == DRIVER_OK || atomic_exchange(&queue->fault_said, true))
+		if (fault == DRIVER_OK)
 			continue;
 		atomic_fetch_add(&port->broken, 1);
 		LOG_WARN("port %s: %s ring of queue pair %u is stopped, the device broke a rule: %s; restart "
@@ -75,11 +95,31 @@ static void rings_give(struct virtio_port *port)
 	atomic_store(&port->link_up, true);
 }
 
+bool virtio_session_parted(struct virtio_port *port)
+{
+	if (port->parting_fd >= 0 && frontend_left(port->parting_fd)) {
+		close(port->parting_fd);
+		port->parting_fd = -1;
+	}
+	return port->parting_fd < 0;
+}
+
+// End the connection. A device that has the rings still, and has neither stopped nor hung up, hung or is
+// hostile: what it may write to belongs to nobody else until it has hung up too. Of several, the first is
+// watched.
+static void part(struct virtio_port *port)
+{
+	if (port->lent && !port->frontend.gone && virtio_session_parted(port))
+		port->parting_fd = frontend_leave(&port->frontend);
+	frontend_close(&port->frontend);
+	port->lent = false;
+}
+
 static void disconnect(struct virtio_port *port)
 {
 	rings_take(port);
 	virtio_session_say_faults(port);
-	frontend_close(&port->frontend);
+	part(port);
 }
 
 // Nobody uses the rings. Faults are forgiven: it is another device.
@@ -90,8 +130,7 @@ static void rings_reset(struct virtio_port *port, struct frontend_ring *out)
 		const struct driver_ring *ring = &queue->ring;
 
 		driver_ring_reset(&queue->ring, port->frontend.in_order);
-		atomic_store(&queue->fault, DRIVER_OK);
-		atomic_store(&queue->fault_said, false);
+		fault_forgive(&queue->fault);
 		out[i] = (struct frontend_ring){ring->desc, ring->avail,    ring->used,
 		                                ring->size, queue->kick_fd, queue->call_fd};
 	}
@@ -103,19 +142,16 @@ static int share(struct virtio_port *port)
 	uint64_t number;
 	int rc;
 
-	pthread_mutex_lock(&lock);
-	rc = memory_refresh();
-	table = memory;
-	number = memory_number;
-	pthread_mutex_unlock(&lock);
+	rc = memory_now(&table, &number);
 	if (rc) {
 		snprintf(port->frontend.error, sizeof(port->frontend.error),
-		         "%s: DPDK's memory cannot be shared: %s; raise memory.size_mb, or use \"backend\": "
-		         "\"dpdk\"",
-		         port->path, strerror(-rc));
+		         "%s: DPDK's memory cannot be shared: %s; %s, or use \"backend\": \"dpdk\"",
+		         port->path, strerror(-rc),
+		         rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
 		return rc;
 	}
 	rc = frontend_share(&port->frontend, &table);
+	memory_table_close(&table);
 	if (rc == 0)
 		atomic_store(&port->memory, number);
 	return rc;
@@ -130,10 +166,11 @@ static int connect_port(struct virtio_port *port)
 		return rc;
 	rings_reset(port, rings);
 	rc = share(port);
+	port->lent = rc == 0;
 	if (rc == 0)
 		rc = frontend_start(&port->frontend, rings, ring_count(port));
 	if (rc) {
-		frontend_close(&port->frontend);
+		part(port);
 		return rc;
 	}
 	rings_give(port);
@@ -165,6 +202,7 @@ static void look_after(struct virtio_port *port, uint64_t number)
 		return;
 	if (connect_port(port) == 0) {
 		LOG_INFO("port %s: connected to %s again", port->name, port->path);
+		port->silent = false;
 	} else if (!port->silent && port->frontend.error[0]) {
 		LOG_WARN("port %s: %s; it is tried again, silently", port->name, port->frontend.error);
 		port->silent = true;
@@ -264,6 +302,19 @@ static int connect_first(struct virtio_port *port)
 	return rc;
 }
 
+// No worker uses the port, nor does the thread.
+static void stop(struct virtio_port *port)
+{
+	rings_take(port);
+	if (port->frontend.fd >= 0) {
+		port->lent = frontend_stop(&port->frontend, ring_count(port)) != 0;
+		if (port->lent)
+			LOG_WARN("port %s: %s", port->name, port->frontend.error);
+	}
+	virtio_session_say_faults(port);
+	part(port);
+}
+
 int virtio_session_begin(struct virtio_port *port)
 {
 	int rc = connect_first(port);
@@ -276,7 +327,7 @@ int virtio_session_begin(struct virtio_port *port)
 		rc = thread_start();
 	if (rc) {
 		LOG_ERROR("port %s: thread: %s", port->name, strerror(-rc));
-		disconnect(port);
+		stop(port);
 		return rc;
 	}
 	pthread_mutex_lock(&lock);
@@ -307,9 +358,5 @@ static void leave_thread(struct virtio_port *port)
 void virtio_session_end(struct virtio_port *port)
 {
 	leave_thread(port);
-	rings_take(port);
-	if (port->frontend.fd >= 0 && frontend_stop(&port->frontend, ring_count(port)))
-		LOG_WARN("port %s: %s", port->name, port->frontend.error);
-	virtio_session_say_faults(port);
-	frontend_close(&port->frontend);
+	stop(port);
 }

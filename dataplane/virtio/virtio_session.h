@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A virtio port's control side: its connection to a device, giving the workers the rings and taking them
-// away. For virtio_port.c only.
+// away. For virtio_port.c and virtio_open.c only.
 //
 // One thread for all ports waits for sockets that hang up, and tries again ten times a second where there is
 // no device. It sleeps while every port has one. Between virtio_session_begin() and _end() a port's
@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "driver_ring.h"
+#include "fault_word.h"
 #include "frontend.h"
 #include "gate.h"
 #include "virtio_port.h"
@@ -22,9 +23,8 @@ struct virtio_queue {
 	struct driver_ring ring;
 	int kick_fd, call_fd; // eventfds
 	uint32_t idle_polls;
-	uint16_t head_checked; // receive: where the ring was when we last looked for a device that sleeps
-	_Atomic(enum driver_fault) fault; // of the ring; stays until there is a new device
-	_Atomic(bool) fault_said;         // counted and logged
+	uint16_t head_checked;   // receive: where the ring was when we last looked for a device that sleeps
+	struct fault_word fault; // of the ring; stays until there is a new device
 	uint64_t packets, empty, no_mbuf, too_long, lost, refused;
 } __attribute__((aligned(64)));
 
@@ -37,7 +37,9 @@ struct virtio_port {
 	_Atomic(bool) link_up;
 	_Atomic(uint64_t) broken;
 	struct frontend frontend;
-	bool silent; // one failure to connect was logged
+	bool lent;      // the device at the other end of frontend was told of the rings and may use them
+	int parting_fd; // -1, or the socket of a device that was told of them, and has not hung up as we have
+	bool silent;    // one failure to connect was logged
 	char name[VIRTIO_NAME_MAX], path[FRONTEND_PATH_MAX];
 	void *rings;               // shared with the device
 	struct ring_piece *pieces; // of all rings
@@ -50,6 +52,10 @@ int virtio_session_begin(struct virtio_port *port);
 
 // Stop the device and disconnect. No worker may use the port.
 void virtio_session_end(struct virtio_port *port);
+
+// After virtio_session_end(), or a virtio_session_begin() that failed: whether no device can use rings and
+// buffers any more. Now, or when it is asked again later.
+bool virtio_session_parted(struct virtio_port *port);
 
 // Count and log, once each, the rings that a worker has stopped. Any thread but a worker.
 void virtio_session_say_faults(struct virtio_port *port);

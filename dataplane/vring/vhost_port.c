@@ -30,8 +30,10 @@ int vhost_port_open(const struct config_port *config, struct rte_mempool *pool, 
 		return rc;
 	}
 	port = aligned_alloc(64, sizeof(*port));
-	if (port == NULL)
+	if (port == NULL) {
+		LOG_ERROR("port %s: no memory for %zu bytes", config->name, sizeof(*port));
 		return -ENOMEM;
+	}
 	memset(port, 0, sizeof(*port));
 	snprintf(port->name, sizeof(port->name), "%s", config->name);
 	snprintf(port->path, sizeof(port->path), "%s", config->path);
@@ -64,7 +66,7 @@ void vhost_port_close(struct vhost_port *port)
 static inline void note_fault(struct queue *queue)
 {
 	if (unlikely(queue->ring.fault != RING_OK))
-		atomic_store_explicit(&queue->fault, queue->ring.fault, memory_order_relaxed);
+		fault_note(&queue->fault, queue->ring.fault);
 }
 
 // rte_vhost_vring_call() takes a lock that the library holds while a message waits for us to leave, so the
@@ -265,6 +267,7 @@ void vhost_port_warm(struct vhost_port *port, uint16_t index)
 	if (!gate_enter(&queue->gate))
 		return;
 	ring_warm(&queue->ring);
+	call_by_poll(queue, false); // a hop from a ring that is gone never looks at this one again
 	gate_leave(&queue->gate);
 }
 
@@ -287,7 +290,7 @@ bool vhost_port_link_up(struct vhost_port *port)
 	bool up = atomic_load(&port->link_up);
 
 	for (unsigned i = 0; i < vhost_port_rings(port); i++)
-		up = up && atomic_load(&port->queues[i].fault) == RING_OK;
+		up = up && !fault_there(&port->queues[i].fault);
 	return up;
 }
 

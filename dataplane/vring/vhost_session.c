@@ -52,9 +52,9 @@ void vhost_session_say_faults(struct vhost_port *port)
 {
 	for (unsigned i = 0; i < vhost_port_rings(port); i++) {
 		struct queue *queue = &port->queues[i];
-		enum ring_fault fault = atomic_load(&queue->fault);
+		enum ring_fault fault = (enum ring_fault)fault_take(&queue->fault);
 
-		if (fault == RING_OK || atomic_exchange(&queue->fault_said, true))
+		if (fault == RING_OK)
 			continue;
 		atomic_fetch_add(&port->broken, 1);
 		LOG_WARN("port %s: the guest's %s ring of queue %u is stopped: %s; restart its driver",
@@ -101,8 +101,7 @@ static void queue_attach(struct vhost_port *port, unsigned index, uint64_t featu
 	struct ring_layout layout = {.features = features, .writable = index % PAIR_RINGS == GUEST_RECEIVEQ};
 	uint16_t used;
 
-	if (atomic_load(&queue->fault) != RING_OK ||
-	    rte_vhost_get_vhost_vring(port->vid, (uint16_t)index, &vring) ||
+	if (fault_there(&queue->fault) || rte_vhost_get_vhost_vring(port->vid, (uint16_t)index, &vring) ||
 	    rte_vhost_get_vring_base(port->vid, (uint16_t)index, &layout.base, &used))
 		return;
 	layout.desc = vring.desc;
@@ -112,7 +111,7 @@ static void queue_attach(struct vhost_port *port, unsigned index, uint64_t featu
 	if (layout.desc == NULL || layout.driver == NULL || layout.device == NULL)
 		return; // about to be set up
 	if (ring_init(&queue->ring, &layout, &port->memory)) {
-		atomic_store(&queue->fault, RING_BAD_LAYOUT);
+		fault_set(&queue->fault, RING_BAD_LAYOUT);
 		return;
 	}
 	queue_attach_call(queue, vring.callfd);
@@ -251,10 +250,8 @@ static int new_device(int vid)
 	}
 	port->vid = vid;
 	vhost_session_say_faults(port);
-	for (unsigned i = 0; i < vhost_port_rings(port); i++) {
-		atomic_store(&port->queues[i].fault, RING_OK);
-		atomic_store(&port->queues[i].fault_said, false);
-	}
+	for (unsigned i = 0; i < vhost_port_rings(port); i++)
+		fault_forgive(&port->queues[i].fault);
 	connections[vid].running = true;
 	attach(vid);
 	return 0;

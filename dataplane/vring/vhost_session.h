@@ -4,6 +4,7 @@
 #pragma once
 
 #include "config.h"
+#include "fault_word.h"
 #include "vhost_port.h"
 
 // The rings of pair i, as the guest calls them: receiveq 2i, transmitq 2i + 1 (virtio 1.2 s5.1.2).
@@ -16,8 +17,7 @@ struct queue {
 	bool attached; // the gate is open; library's thread
 	int call_fd;   // eventfd that wakes the guest, or -1
 	struct ring ring;
-	_Atomic(enum ring_fault) fault; // of the ring; stays until the device is set up anew
-	_Atomic(bool) fault_said;       // counted and logged
+	struct fault_word fault; // of the ring; stays until the device is set up anew
 	uint64_t packets, lost, refused;
 	struct frames_lost from_guest;
 	uint64_t no_mbuf;

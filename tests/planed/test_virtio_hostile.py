@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from vhost_device import (
     RECEIVEQ,
     REPLY,
     REPLY_ACK,
+    SET_MEM_TABLE,
     SET_OWNER,
     SET_PROTOCOL_FEATURES,
     SET_VRING_ENABLE,
@@ -68,7 +70,11 @@ def handshake(guest: Planed, path: Path) -> None:
     guest.apply()
 
 
-WITHOUT_ASKING = [step for step in STEPS if step != GET_QUEUE_NUM]
+_SHARED = STEPS.index(SET_MEM_TABLE) + 1
+WITHOUT_ASKING = [
+    step for step in (*STEPS[:_SHARED], GET_FEATURES, *STEPS[_SHARED:]) if step != GET_QUEUE_NUM
+]
+"""Without acknowledgements a question tells when the memory table is in force."""
 PROTOCOL_STEPS = (GET_PROTOCOL_FEATURES, SET_PROTOCOL_FEATURES, SET_VRING_ENABLE)
 DIALECTS = {
     "everything": (VERSION_1 | IN_ORDER | PROTOCOL_FEATURES, MQ | REPLY_ACK, STEPS),
@@ -220,6 +226,25 @@ def test_the_device_is_kicked_if_it_wants_to_be(other: Planed, device: VhostDevi
     wait_for(lambda: device.kicked(TRANSMITQ), "the device is kicked")
 
 
+def test_the_last_burst_is_kicked(other: Planed, path: Path) -> None:
+    """Nobody uses the port again: neither after the end of the traffic nor after a configuration without tasks."""
+    wire = virtio("v0", path, 1024)
+    with VhostDevice(path) as device:
+        other.apply([wire], [task("gen0", "generator", "v0")], cpu=OTHER_CPU)
+        other.start_traffic(load("gen0", 64, **FLAT_OUT), duration_s=1e-6)
+        until(lambda: not other.call("traffic.get")["running"], "it ends")
+        assert other.tasks()["gen0"]["tx_packets"] in range(1, 1025)
+        assert device.kicked(TRANSMITQ)
+        device.rings[TRANSMITQ].be_silent()
+        device.forget_kicks(TRANSMITQ)
+        other.send(load("gen0", 64, **FLAT_OUT))
+        assert not device.kicked(TRANSMITQ), "it polls"
+        device.rings[TRANSMITQ].be_silent(False)
+        other.apply([wire])
+        assert device.kicked(TRANSMITQ), "it went to sleep in the meantime"
+        other.apply()
+
+
 LIES: dict[str, tuple[str, Callable[[Ring, Ring], None]]] = {
     "index far": ("it has used more buffers", lambda rx, tx: rx.publish(17)),
     "index back": ("it has used more buffers", lambda rx, tx: rx.publish(0xFFFF)),
@@ -257,6 +282,39 @@ def test_an_unasked_for_word_ends_the_connection(other: Planed, device: VhostDev
     wait_for(lambda: len(device.heard) >= heard + len(STEPS), "it is set up again")
     other.links_up()
     assert "says something that it was not asked for" in other.process.log_tail()
+
+
+def _memory(device: VhostDevice) -> set[int]:
+    """Where the driver's rings and buffers are. Both rings are full of buffers."""
+    rings = device.rings.values()
+    assert all(ring.size == ring.available for ring in rings)
+    return {ring.descriptor(slot)[0] for ring in rings for slot in range(ring.size)} | {ring.at for ring in rings}
+
+
+def _filled(guest: Planed, path: Path, device: VhostDevice) -> set[int]:
+    sending(guest, path)
+    device.rings[TRANSMITQ].be_silent()
+    guest.send(load("gen0", 64, **FLAT_OUT))
+    return _memory(device)
+
+
+def test_memory_of_a_device_that_hangs_is_nobody_elses_until_it_hangs_up(other: Planed, path: Path) -> None:
+    """It may go on at any time, and write before it sees that nobody is there."""
+    awake = threading.Event()
+    stop = len(STEPS) + 2  # after it has disabled both rings
+    second, third = (path.with_name(f"{name}-{path.name}") for name in ("second", "third"))
+    with VhostDevice(path, dishonest=stop, answer=lambda *_: awake.wait(60) and None) as hung:
+        first = _filled(other, path, hung)
+        other.apply()
+        assert "its device has not stopped and may still write" in other.process.log_tail()
+        with VhostDevice(second) as honest:
+            assert not _filled(other, second, honest) & first
+            other.apply()
+        awake.set()
+        wait_for(lambda: hung.connection is None, "it has hung up")
+    with VhostDevice(third) as honest:
+        assert _filled(other, third, honest) & first, "there for all again"
+        other.apply()
 
 
 def test_it_is_set_up_again_at_whatever_step_the_device_hangs_up(other: Planed, path: Path) -> None:
