@@ -12,6 +12,8 @@
 #include "bridge.h"
 #include "planed.h"
 #include "report.h"
+#include "schema.h"
+#include "task.h"
 #include "traffic.h"
 
 // A method answers with a new object, or NULL after setting *code and error.
@@ -84,6 +86,7 @@ static json_t *do_stats_get(struct planed *planed, const json_t *params, int *co
 	planed_park(planed);
 	stats = report_stats(planed);
 	planed_run(planed);
+	report_tables(planed, stats);
 	return stats;
 }
 
@@ -95,33 +98,61 @@ static json_t *do_stats_clear(struct planed *planed, const json_t *params, int *
 	return json_object();
 }
 
-// The bridge that {"task": NAME} asks about, or NULL.
-static const struct task *find_bridge(const struct planed *planed, const json_t *params, int *code,
-                                      char *error)
+// A page of a table.
+struct page {
+	char task[CONFIG_NAME_MAX];
+	uint32_t from, limit;
+};
+
+enum { PAGE_LIMIT_DEFAULT = 4096, PAGE_LIMIT_MAX = 65536 };
+
+static const struct field page_fields[] = {
+        {.key = "task", FIELD(FIELD_NAME, struct page, task), .required = true},
+        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
+        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = MAC_TABLE_WAYS, .max = PAGE_LIMIT_MAX},
+        {0},
+};
+
+static const struct field task_fields[] = {
+        {.key = "task", FIELD(FIELD_NAME, struct page, task), .required = true},
+        {0},
+};
+
+// The bridge that the params ask about, and which part of its table; or NULL.
+static const struct task *find_bridge(const struct planed *planed, const json_t *params,
+                                      const struct field *fields, struct page *page, int *code, char *error)
 {
-	const char *name = json_string_value(json_object_get(params, "task"));
-	const struct task *task = name ? planed_find_task(planed, name) : NULL;
+	const struct task *task;
 
 	*code = RPC_INVALID_PARAMS;
-	if (name == NULL || json_object_size(params) != 1)
-		snprintf(error, CONFIG_ERROR_MAX, "expected params {\"task\": NAME}, the name of a bridge");
-	else if (task == NULL || strcmp(task->ops->kind, bridge_ops.kind) != 0)
-		snprintf(error, CONFIG_ERROR_MAX, "task: there is no bridge \"%.40s\"", name);
-	else
+	*page = (struct page){.limit = PAGE_LIMIT_DEFAULT};
+	if (schema_decode(params, fields, page, "params", error))
+		return NULL;
+	task = planed_find_task(planed, page->task);
+	if (task && strcmp(task->ops->kind, bridge_ops.kind) == 0)
 		return task;
+	snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no bridge \"%s\"", page->task);
 	return NULL;
 }
 
 static json_t *do_bridge_table(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	const struct task *bridge = find_bridge(planed, params, code, error);
+	struct page page;
+	const struct task *bridge = find_bridge(planed, params, page_fields, &page, code, error);
+	json_t *list = bridge ? bridge_table_list(bridge, page.from, page.limit, rte_rdtsc()) : NULL;
 
-	return bridge ? bridge_table_list(bridge, rte_rdtsc()) : NULL;
+	if (bridge && list == NULL) {
+		*code = RPC_REFUSED;
+		snprintf(error, CONFIG_ERROR_MAX, "no memory for %u entries; ask with a smaller limit",
+		         page.limit);
+	}
+	return list;
 }
 
 static json_t *do_bridge_flush(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	const struct task *bridge = find_bridge(planed, params, code, error);
+	struct page page;
+	const struct task *bridge = find_bridge(planed, params, task_fields, &page, code, error);
 
 	return bridge ? bridge_table_flush(bridge, rte_rdtsc()) : NULL;
 }

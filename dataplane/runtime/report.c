@@ -5,6 +5,7 @@
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
+#include "bridge.h"
 #include "planed.h"
 #include "port.h"
 #include "task.h"
@@ -126,6 +127,11 @@ json_t *report_stats(const struct planed *planed)
 	                 "now_tsc", count(rte_rdtsc()), "mbufs", "count", count(planed->rx_pool->size),
 	                 "in_use", count(rte_mempool_in_use_count(planed->rx_pool)), "ports", ports,
 	                 "workers", workers, "tasks", tasks);
+}
+
+void report_tables(const struct planed *planed, json_t *stats)
+{
+	bridge_report_entries(planed->tasks, planed->task_count, json_object_get(stats, "tasks"));
 }
 
 void report_clear_ports(const struct planed *planed)

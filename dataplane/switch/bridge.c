@@ -111,13 +111,39 @@ static void bridge_report(const struct task *task, json_t *object)
 	json_object_set_new(drops, "no_mbuf", count(b->no_mbuf));
 	json_object_set_new(drops, "no_headroom", count(b->no_headroom));
 	json_object_set_new(object, "bridge",
-	                    json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "entries",
-	                              (int)mac_table_count(b->table, rte_rdtsc()), "learned",
+	                    json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "learned",
 	                              count(b->learning.learned), "moved", count(b->learning.moved), "aged",
 	                              count(b->learning.aged), "table_full", count(b->learning.replaced),
 	                              "forwarded", count(b->verdicts[BRIDGE_FORWARDED]), "flooded",
 	                              count(b->verdicts[BRIDGE_FLOODED]), "flood_copies",
 	                              count(b->flood_copies)));
+}
+
+// NULL if it is no bridge.
+static const struct mac_table *table_of(const struct task *task)
+{
+	return task->ops->report == bridge_report ? ((const struct bridge *)task)->table : NULL;
+}
+
+static json_t *entries_of(const json_t *reports, size_t i)
+{
+	return json_object_get(json_object_get(json_array_get(reports, i), "bridge"), "entries");
+}
+
+void bridge_report_entries(struct task *const *tasks, unsigned task_count, json_t *reports)
+{
+	for (unsigned i = 0; i < task_count; i++) {
+		const struct mac_table *table = table_of(tasks[i]);
+		unsigned first = 0;
+
+		if (table == NULL)
+			continue;
+		while (table_of(tasks[first]) != table)
+			first++;
+		json_object_set_new(json_object_get(json_array_get(reports, i), "bridge"), "entries",
+		                    first < i ? json_incref(entries_of(reports, first))
+		                              : count(mac_table_count(table, rte_rdtsc())));
+	}
 }
 
 static json_t *entry_json(const struct bridge *b, const struct mac_entry *entry)
@@ -132,20 +158,26 @@ static json_t *entry_json(const struct bridge *b, const struct mac_entry *entry)
 	                 count(entry->age_cycles / rte_get_tsc_hz()));
 }
 
-json_t *bridge_table_list(const struct task *task, uint64_t now_tsc)
+json_t *bridge_table_list(const struct task *task, uint32_t from, uint32_t limit, uint64_t now_tsc)
 {
 	const struct bridge *b = (const struct bridge *)task;
 	struct mac_entry entries[64];
 	json_t *list = json_array();
-	unsigned bucket = 0;
+	unsigned bucket = from;
+	size_t left = limit;
 
-	while (bucket < b->table->bucket_count) {
-		unsigned n = mac_table_list(b->table, &bucket, entries, RTE_DIM(entries), now_tsc);
+	if (list == NULL)
+		return NULL;
+	while (bucket < b->table->bucket_count && left >= MAC_TABLE_WAYS) {
+		unsigned n = mac_table_list(b->table, &bucket, entries,
+		                            (unsigned)RTE_MIN(left, RTE_DIM(entries)), now_tsc);
 
 		for (unsigned i = 0; i < n; i++)
 			json_array_append_new(list, entry_json(b, &entries[i]));
+		left -= n;
 	}
-	return json_pack("{s:o}", "entries", list);
+	return json_pack("{s:o, s:o}", "entries", list, "next",
+	                 bucket < b->table->bucket_count ? count(bucket) : json_null());
 }
 
 json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc)

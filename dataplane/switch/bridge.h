@@ -56,7 +56,16 @@ unsigned bridge_poll_in_place_vlan(struct task *task, uint64_t now_tsc);
 unsigned bridge_poll_mbufs(struct task *task, uint64_t now_tsc);
 unsigned bridge_poll_mbufs_vlan(struct task *task, uint64_t now_tsc);
 
-// Control thread, also while workers poll. The entries of a bridge's table, {"entries": [{mac, vlan, port,
-// age_s}]}; forget them all, {"flushed": n}.
-json_t *bridge_table_list(const struct task *task, uint64_t now_tsc);
+// Control thread, also while workers poll: a table can be 16 MiB.
+
+// A page of the entries of a bridge's table, {"entries": [{mac, vlan, port, age_s}], "next": n}: at most
+// limit (at least MAC_TABLE_WAYS) of them, from a place on: 0, then what next was; null after the last. NULL
+// without memory.
+json_t *bridge_table_list(const struct task *task, uint32_t from, uint32_t limit, uint64_t now_tsc);
+
+// Forget them all, {"flushed": n}.
 json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc);
+
+// Add "entries", how many its table has now, to the "bridge" of each bridge among these tasks; reports: their
+// stats objects, in the same order. Each table is counted once, whoever shares it.
+void bridge_report_entries(struct task *const *tasks, unsigned count, json_t *reports);

@@ -244,7 +244,7 @@ static void it_always_adds_up(void **state)
 
 static json_int_t listed(const struct task *task)
 {
-	json_t *list = bridge_table_list(task, rte_rdtsc());
+	json_t *list = bridge_table_list(task, 0, 64, rte_rdtsc());
 	json_int_t n = (json_int_t)json_array_size(json_object_get(list, "entries"));
 
 	json_decref(list);
@@ -277,6 +277,71 @@ static void a_table_is_shared_by_name(void **state)
 		finish(tasks[i]);
 }
 
+// Page by page, whatever their size: every station once. The last page says that it is the last.
+static void a_table_is_listed_in_pages(void **state)
+{
+	enum { STATIONS = 100 };
+	struct config_task c = config(2);
+	struct task *task = create(state, &c);
+
+	for (unsigned i = 0; i < STATIONS; i++)
+		assert_string_equal(pass(state, task, 0, NOBODY, 1000 + i, UNTAGGED), "0100");
+	for (unsigned limit = MAC_TABLE_WAYS; limit < 3 * STATIONS; limit += 13) {
+		bool seen[STATIONS] = {0};
+		json_int_t from = 0;
+		unsigned listed = 0;
+
+		while (from >= 0) {
+			json_t *page = bridge_table_list(task, (uint32_t)from, limit, rte_rdtsc());
+			json_t *entries = json_object_get(page, "entries");
+
+			assert_true(json_array_size(entries) <= limit);
+			for (size_t i = 0; i < json_array_size(entries); i++, listed++) {
+				const char *mac =
+				        json_string_value(json_object_get(json_array_get(entries, i), "mac"));
+				unsigned n = (unsigned)strtoul(mac + 12, NULL, 16) << 8 |
+				             (unsigned)strtoul(mac + 15, NULL, 16);
+
+				assert_false(seen[n - 1000]);
+				seen[n - 1000] = true;
+			}
+			from = fixture_number(page, "next");
+			json_decref(page);
+		}
+		assert_int_equal(listed, STATIONS);
+	}
+	assert_int_equal(reported(task, "bridge.entries"), STATIONS);
+	finish(task);
+}
+
+// Two that share a table, another, and a task that has none.
+static void entries_are_those_of_the_table(void **state)
+{
+	struct config_task named = config(2), unnamed = config(2), patch = {.port_count = 2};
+	struct task *tasks[4];
+	json_t *reports = json_array();
+
+	snprintf(named.bridge.table, sizeof(named.bridge.table), "t");
+	snprintf(patch.name, sizeof(patch.name), "p");
+	snprintf(patch.kind, sizeof(patch.kind), "patch");
+	tasks[0] = create(state, &patch);
+	tasks[1] = create(state, &named);
+	tasks[2] = create(state, &unnamed);
+	tasks[3] = create(state, &named);
+	assert_string_equal(pass(state, tasks[3], 0, NOBODY, A, UNTAGGED), "0100");
+	for (unsigned i = 0; i < RTE_DIM(tasks); i++)
+		json_array_append_new(reports, fixture_report(tasks[i]));
+	bridge_report_entries(tasks, RTE_DIM(tasks), reports);
+	assert_null(json_object_get(json_array_get(reports, 0), "bridge"));
+	assert_int_equal(fixture_number(reports, "1.bridge.entries"), 1);
+	assert_int_equal(fixture_number(reports, "2.bridge.entries"), 0);
+	assert_int_equal(fixture_number(reports, "3.bridge.entries"), 1);
+	json_decref(reports);
+	tasks[0]->ops->destroy(tasks[0]);
+	for (unsigned i = 1; i < RTE_DIM(tasks); i++)
+		finish(tasks[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -293,6 +358,8 @@ int main(void)
 	        TEST(an_empty_pool_loses_copies_not_frames),
 	        TEST(it_always_adds_up),
 	        TEST(a_table_is_shared_by_name),
+	        TEST(a_table_is_listed_in_pages),
+	        TEST(entries_are_those_of_the_table),
 	};
 
 	if (fixture_eal_init("bridge") != 0)

@@ -54,7 +54,9 @@ class Bridge:
         return dict(self.planed.tasks()["br"])
 
     def table(self) -> dict[tuple[str, int], str]:
-        entries = self.planed.call("bridge.table", {"task": "br"})["entries"]
+        page = self.planed.call("bridge.table", {"task": "br"})
+        entries = page["entries"]
+        assert page["next"] is None
         assert all(0 <= entry["age_s"] < 100 for entry in entries)
         return {(entry["mac"], entry["vlan"]): entry["port"] for entry in entries}
 
@@ -140,7 +142,12 @@ def test_a_flush_forgets_and_a_bad_question_is_refused(make: Make) -> None:
         bridge.send(port, frame(BROADCAST, mac(number)))
     assert bridge.planed.call("bridge.flush", {"task": "br"}) == {"flushed": 3}
     assert bridge.table() == {}
-    for params, words in (({}, "expected params"), ({"task": "x"}, 'no bridge "x"'), ({"task": 7}, "expected params")):
+    for params, words in (
+        ({}, 'key "task" is missing'),
+        ({"task": "x"}, 'no bridge "x"'),
+        ({"task": 7}, "params.task: 7 is not valid"),
+        ({"task": "br", "limit": 3}, "params.limit: 3 is not valid: expected a whole number from 4 to 65536"),
+    ):
         with pytest.raises(RpcError, match=words):
             bridge.planed.call("bridge.table", params)
 
@@ -152,6 +159,13 @@ def test_a_full_table_forgets_the_oldest(make: Make) -> None:
     did = bridge.counted()["bridge"]
     assert (did["learned"], did["entries"], did["table_full"]) == (200, 16, 184)
     assert (mac(199).upper(), 0) in bridge.table()
+    stations, where = set[str](), 0
+    for page in range(4):
+        got = bridge.planed.call("bridge.table", {"task": "br", "from": where, "limit": 4})
+        stations |= {entry["mac"] for entry in got["entries"]}
+        assert (len(got["entries"]), got["next"]) == (4, page + 1 if page < 3 else None)
+        where = got["next"]
+    assert len(stations) == 16
 
 
 def test_vlans_are_kept_apart_and_tags_come_and_go(make: Make) -> None:

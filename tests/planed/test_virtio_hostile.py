@@ -71,9 +71,7 @@ def handshake(guest: Planed, path: Path) -> None:
 
 
 _SHARED = STEPS.index(SET_MEM_TABLE) + 1
-WITHOUT_ASKING = [
-    step for step in (*STEPS[:_SHARED], GET_FEATURES, *STEPS[_SHARED:]) if step != GET_QUEUE_NUM
-]
+WITHOUT_ASKING = [step for step in (*STEPS[:_SHARED], GET_FEATURES, *STEPS[_SHARED:]) if step != GET_QUEUE_NUM]
 """Without acknowledgements a question tells when the memory table is in force."""
 PROTOCOL_STEPS = (GET_PROTOCOL_FEATURES, SET_PROTOCOL_FEATURES, SET_VRING_ENABLE)
 DIALECTS = {
