@@ -21,9 +21,10 @@ from planebench.model.errors import StartError, UsageError
 
 CPU0 = frozenset({min(os.sched_getaffinity(0))})
 HOLDER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from planebench.host.process import Supervisor
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs have it ignored
 with Supervisor(Path(sys.argv[1])) as supervisor:
     cpus = frozenset({min(__import__("os").sched_getaffinity(0))})
     a = supervisor.spawn("a", ["sleep", "600"], cpus=cpus)
