@@ -18,22 +18,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from planebench.host import facts as host_facts
+from rig import RING, rig
+
 from planebench.host.priority import high_priority
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.distance import measure_distance
-from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance
-from planebench.placement import Cpus, LinkSettings, Placement, place, switch_request
-from planebench.planed import find_planed
+from planebench.placement import LinkSettings, Placement, switch_request
 from planebench.scenarios import build, flows
 from planebench.switches import common
 from planebench.switches.base import RunningSwitch, SwitchAdapter
 from planebench.switches.registry import get_adapter
 
-RING = 256
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")
 
 
@@ -121,15 +119,13 @@ def planed_rate_pps(live: LiveTopology, frame_size: int, seconds: float) -> floa
     return float(sum(s["forwarded_packets"] for s in streams)) / seconds
 
 
-def compare(adapter: SwitchAdapter, frame_size: int, trials: int, seconds: float, planed: Path) -> None:
+def compare(adapter: SwitchAdapter, frame_size: int, trials: int, seconds: float) -> None:
     """Interleave trials of both testers, print a line a trial and the medians of each band."""
-    facts = host_facts.collect()
-    placement = place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node))
-    settings = LiveSettings(planed, RING, False, 1518, "virtio")
+    placement, settings = rig()
     rates: dict[tuple[str, str], list[float]] = {}
 
     def distance() -> CoreDistance | None:
-        return measure_distance(planed, placement.switch_cpu, placement.tester_cpus[0])
+        return measure_distance(settings.planed, placement.switch_cpu, placement.tester_cpus[0])
 
     with high_priority(), Supervisor() as supervisor, flowgen(supervisor, placement, adapter, frame_size) as theirs:
         live = LiveTopology.start("ours", adapter, build("v2v"), placement, settings, supervisor)
@@ -157,12 +153,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.5)
     options = parser.parse_args()
-    planed = find_planed()
-    if planed is None:
-        raise SystemExit("planed is not here: run `make setup`")
     adapter = get_adapter(options.switch)
     for size in options.frame_size.split(","):
-        compare(adapter, int(size), options.trials, options.seconds, planed)
+        compare(adapter, int(size), options.trials, options.seconds)
 
 
 if __name__ == "__main__":

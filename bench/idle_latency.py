@@ -13,15 +13,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from planebench.host import facts as host_facts
+from rig import rig
+
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
-from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.live import LiveTopology
 from planebench.model.choices import unknown
 from planebench.model.records import ScenarioName
-from planebench.placement import Cpus, place
-from planebench.planed import find_planed
 from planebench.scenarios import SCENARIOS, Flow, build, flows
 from planebench.stats.histogram import Counts, decode, merge_counts, summarise
 from planebench.switches.registry import get_adapter
@@ -74,12 +73,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5)
     given = parser.parse_args()
-    planed = find_planed()
-    if planed is None:
-        raise SystemExit("planed is not here: run `make setup`")
-    facts = host_facts.collect()
-    placement = place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node))
-    settings = LiveSettings(planed, 256, False, 1518, "virtio")
+    placement, settings = rig()
     for text in given.scenario.split(","):
         name: ScenarioName | None = next((known for known in SCENARIOS if known == text), None)
         if name is None:

@@ -118,7 +118,6 @@ static inline unsigned idle(const struct task *task)
 static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
-
 	unsigned n = hop_over(p, 0, 1) + hop_over(p, 1, 0);
 
 	return n ? n : idle(task);
@@ -143,7 +142,6 @@ static inline unsigned pass_over(struct patch *p, unsigned in, unsigned out)
 static unsigned patch_pass_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
-
 	unsigned n = pass_over(p, 0, 1) + pass_over(p, 1, 0);
 
 	return n ? n : idle(task);

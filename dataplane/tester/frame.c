@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "frame.h"
+#include "frame_load.h"
 
 enum {
 	OFFSET_ETHER_TYPE = 12,
@@ -18,7 +19,6 @@ enum {
 	OFFSET_IP_DST_LOW = 32,
 	OFFSET_UDP_DPORT = 36,
 	OFFSET_UDP_LENGTH = 38,
-	OFFSET_UDP_CHECKSUM = 40,
 	UDP_SRC_PORT = 49152, // first of the dynamic ports (RFC 6335), plus the stream
 	TTL = 64,
 };
@@ -32,30 +32,6 @@ static_assert(FRAME_SIZE_MIN - FRAME_FCS_BYTES == FRAME_HEADER_BYTES, "the small
 #define ETHER_TYPE_BE RTE_BE16(RTE_ETHER_TYPE_IPV4)
 #define PORT_BE       RTE_BE16(FRAME_UDP_PORT)
 #define MAGIC_BE      RTE_BE16(FRAME_MAGIC)
-
-static inline uint16_t load16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint64_t load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 // A 64-bit word as two 32-bit ones: their sum is congruent modulo 0xffff and cannot overflow.
 static inline uint64_t halves(uint64_t v)
@@ -235,12 +211,12 @@ static inline uint32_t header_mismatch(const uint8_t *data, uint32_t length)
 	uint32_t type_vhl = load32(data + OFFSET_ETHER_TYPE) & 0xffffff;
 	uint32_t wrong = type_vhl ^ (ETHER_TYPE_BE | RTE_IPV4_VHL_DEF << 16);
 
-	wrong |= (load32(data + OFFSET_UDP_CHECKSUM) >> 16) ^ MAGIC_BE;
+	wrong |= (load32(data + FRAME_OFFSET_UDP_CHECKSUM) >> 16) ^ MAGIC_BE;
 	wrong |= load16(data + OFFSET_UDP_DPORT) ^ PORT_BE;
 	wrong |= data[OFFSET_IP_PROTO] ^ IPPROTO_UDP;
 	wrong |= rte_be_to_cpu_16(load16(data + OFFSET_IP_LENGTH)) ^ (length - FRAME_OFFSET_IP);
 	wrong |= rte_be_to_cpu_16(load16(data + OFFSET_UDP_LENGTH)) ^ (length - FRAME_OFFSET_UDP);
-	return wrong | (load16(data + OFFSET_UDP_CHECKSUM) == 0);
+	return wrong | (load16(data + FRAME_OFFSET_UDP_CHECKSUM) == 0);
 }
 
 static inline void fields_read(const uint8_t *data, struct frame_fields *fields)
@@ -266,7 +242,7 @@ enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct fra
 // Put zeros where frames of a stream differ, and return the sum of what is left, as the template has it.
 static uint32_t look_strip(uint8_t *image, uint32_t length)
 {
-	memset(image + OFFSET_UDP_CHECKSUM, 0, sizeof(uint16_t));
+	memset(image + FRAME_OFFSET_UDP_CHECKSUM, 0, sizeof(uint16_t));
 	image[FRAME_OFFSET_FLAGS] = 0;
 	memset(image + FRAME_OFFSET_SEQUENCE, 0, FRAME_HEADER_BYTES - FRAME_OFFSET_SEQUENCE);
 	return fold64(fold64(udp_sum(image, FRAME_HEADER_BYTES)) +

@@ -5,31 +5,14 @@
 #include <rte_common.h>
 #include <string.h>
 
+#include "frame_load.h"
 #include "frame_run.h"
-
-enum { OFFSET_CHECKSUM = 40 };
 
 // The prototypes are where the table is; a source that is compiled three times has no header of its own.
 unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct frame_bytes *frames,
                                    unsigned n, uint32_t sequence);
 void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
                                uint32_t sequence);
-
-static inline uint16_t load16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 #ifdef __AVX512BW__
 
@@ -93,7 +76,7 @@ enum { FIRST = 12 }; // byte that is compared
 
 // 0xff for each byte that all frames of a stream have in common.
 static const uint8_t same[FRAME_HEADER_BYTES] = {
-        [FIRST... OFFSET_CHECKSUM - 1] = 0xff,
+        [FIRST... FRAME_OFFSET_UDP_CHECKSUM - 1] = 0xff,
         [FRAME_OFFSET_MAGIC... FRAME_OFFSET_SEQUENCE - 1] = 0xff,
         [FRAME_OFFSET_TSC... FRAME_HEADER_BYTES - 1] = 0xff,
 };
@@ -166,7 +149,8 @@ unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct f
 		frame_prefetch(&frames[i + FRAME_AHEAD]);
 		if (unlikely(frames[i].length != length || head_differs(look, data) ||
 		             load32(data + FRAME_OFFSET_SEQUENCE) != number_be ||
-		             !checksum_fits(look->udp_sum, number_be, load16(data + OFFSET_CHECKSUM)) ||
+		             !checksum_fits(look->udp_sum, number_be,
+		                            load16(data + FRAME_OFFSET_UDP_CHECKSUM)) ||
 		             body_differs(data, pattern, length)))
 			break;
 	}

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "monitor.h"
+#include "pin.h"
 #include "tester_bench.h"
 
 enum { RING = 1024, ROUNDS = 1000, CROSS_PACKETS = 400000, CROSS_ROUNDS = 15, ROWS_MAX = 32 };
@@ -185,16 +186,6 @@ static void run_single(void)
 }
 
 // --- Two cores -------------------------------------------------------------------------------------------
-
-static void pin(unsigned cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0)
-		printf("cannot run on CPU %u; the numbers will be noisy\n", cpu);
-}
 
 static void *sender(void *arg)
 {

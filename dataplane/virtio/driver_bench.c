@@ -19,6 +19,7 @@
 
 #include "driver_ring.h"
 #include "lean_driver.h"
+#include "pin.h"
 #include "view.h"
 
 enum { RING_SIZE = 256, BURST = 32, FCS_BYTES = 4, ROOM = 2048, LINE = 64, ROUNDS_MAX = 100 };
@@ -116,16 +117,6 @@ static void wire_receive(void)
 		for (uint32_t at = 0; at < bench.length; at += LINE)
 			bench.seen += *(volatile uint8_t *)(bench.view.frames[i].at.piece->data + at);
 	view_commit(&bench.transmit.device, &bench.view);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0)
-		fprintf(stderr, "cannot run on CPU %d; the numbers will be noisy\n", cpu);
 }
 
 static void *others(void *unused)

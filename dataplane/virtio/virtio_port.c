@@ -3,8 +3,6 @@
 
 #include <sys/eventfd.h>
 
-#include <rte_memcpy.h>
-
 #include "frames.h"
 #include "virtio_session.h"
 
@@ -111,6 +109,7 @@ uint16_t virtio_port_receive(struct virtio_port *port, uint16_t index, struct rt
 {
 	struct virtio_queue *queue = source_queue(port, index);
 	struct view view;
+	uint16_t received;
 	unsigned empty;
 
 	if (peek(port, index, &view, n, &empty) == 0)
@@ -120,17 +119,11 @@ uint16_t virtio_port_receive(struct virtio_port *port, uint16_t index, struct rt
 		leave(queue);
 		return 0;
 	}
-	for (unsigned i = 0; i < view.count; i++) {
-		const struct frame *frame = &view.frames[i];
-
-		rte_memcpy(rte_pktmbuf_mtod(pkts[i], void *), frame->at.piece->data, frame->length);
-		pkts[i]->data_len = (uint16_t)frame->length;
-		pkts[i]->pkt_len = frame->length;
-	}
-	queue->packets += view.count;
+	received = frames_fill(port->pool, pkts, view.frames, view.count, &queue->no_mbuf);
+	queue->packets += received;
 	queue->empty += empty;
 	virtio_port_release(port, index, &view);
-	return (uint16_t)view.count;
+	return received;
 }
 
 unsigned virtio_port_deliver(struct virtio_port *port, uint16_t index, const struct frame *frames, unsigned n)
@@ -151,24 +144,21 @@ unsigned virtio_port_deliver(struct virtio_port *port, uint16_t index, const str
 	return taken;
 }
 
+struct device_sink {
+	struct virtio_port *port;
+	uint16_t index;
+};
+
+static unsigned take(void *to, const struct frame *frames, unsigned n)
+{
+	const struct device_sink *sink = to;
+
+	return virtio_port_deliver(sink->port, sink->index, frames, n);
+}
+
 uint16_t virtio_port_send(struct virtio_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct ring_piece pieces[RING_PIECES_MAX];
-	struct frame frames[RING_BATCH_MAX];
-	uint16_t sent = 0;
-
-	while (sent < n) {
-		unsigned count =
-		        frames_describe(&pkts[sent], RTE_MIN(n - sent, RING_BATCH_MAX), frames, pieces);
-		unsigned taken = virtio_port_deliver(port, index, frames, count);
-
-		if (taken)
-			rte_pktmbuf_free_bulk(&pkts[sent], taken);
-		sent += (uint16_t)taken;
-		if (taken < count || count == 0)
-			break;
-	}
-	return sent;
+	return frames_offer(pkts, n, take, &(struct device_sink){port, index});
 }
 
 unsigned virtio_port_reserve(struct virtio_port *port, uint16_t index, struct frame *frames, unsigned n)

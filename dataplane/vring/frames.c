@@ -46,9 +46,8 @@ static inline bool copy_in(struct rte_mempool *pool, struct rte_mbuf *m, const s
 	return true;
 }
 
-// The first count mbufs of pkts are empty ones; what is not filled is freed. Returns how many are filled.
-static inline uint16_t fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const struct frame *frames,
-                            unsigned count, uint64_t *no_mbuf)
+uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const struct frame *frames,
+                     unsigned count, uint64_t *no_mbuf)
 {
 	uint16_t filled = 0;
 
@@ -81,12 +80,13 @@ uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_
 	}
 	lost->bad += now.bad;
 	lost->oversize += now.oversize;
-	count = fill(pool, pkts, view.frames, count, no_mbuf);
+	count = frames_fill(pool, pkts, view.frames, count, no_mbuf);
 	view_commit(from, &view);
 	return (uint16_t)count;
 }
 
-unsigned frames_describe(struct rte_mbuf **pkts, unsigned n, struct frame *frames,
+// Describe n frames in mbufs. Returns how many: all, unless they have more segments than there are pieces.
+static unsigned describe(struct rte_mbuf **pkts, unsigned n, struct frame *frames,
                          struct ring_piece pieces[static RING_PIECES_MAX])
 {
 	unsigned used = 0;
@@ -101,16 +101,15 @@ unsigned frames_describe(struct rte_mbuf **pkts, unsigned n, struct frame *frame
 	return n;
 }
 
-uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64_t *too_long)
+uint16_t frames_offer(struct rte_mbuf **pkts, uint16_t n, frames_taker *take, void *to)
 {
 	struct ring_piece pieces[RING_PIECES_MAX];
 	struct frame frames[RING_BATCH_MAX];
 	uint16_t sent = 0;
 
 	while (sent < n) {
-		unsigned count =
-		        frames_describe(&pkts[sent], RTE_MIN(n - sent, RING_BATCH_MAX), frames, pieces);
-		unsigned taken = deliver(to, frames, count, too_long);
+		unsigned count = describe(&pkts[sent], RTE_MIN(n - sent, RING_BATCH_MAX), frames, pieces);
+		unsigned taken = take(to, frames, count);
 
 		if (taken)
 			rte_pktmbuf_free_bulk(&pkts[sent], taken);
@@ -119,4 +118,21 @@ uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64
 			break;
 	}
 	return sent;
+}
+
+struct guest_sink {
+	struct ring *ring;
+	uint64_t *too_long;
+};
+
+static unsigned take(void *to, const struct frame *frames, unsigned n)
+{
+	const struct guest_sink *sink = to;
+
+	return deliver(sink->ring, frames, n, sink->too_long);
+}
+
+uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64_t *too_long)
+{
+	return frames_offer(pkts, n, take, &(struct guest_sink){to, too_long});
 }

@@ -17,6 +17,15 @@ uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_
 // the caller keeps the others. *too_long: as deliver().
 uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64_t *too_long);
 
-// Describe n frames in mbufs. Returns how many: all, unless they have more segments than there are pieces.
-unsigned frames_describe(struct rte_mbuf **pkts, unsigned n, struct frame *frames,
-                         struct ring_piece pieces[static RING_PIECES_MAX]);
+// What both have in common with any other place that frames come from or go to.
+
+// Copy count frames into as many empty mbufs of the pool. What is not filled, since its chain could not be
+// ended, is freed and counted. Returns how many are filled: the first ones of pkts.
+uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const struct frame *frames,
+                     unsigned count, uint64_t *no_mbuf);
+
+// Copies up to n (at most RING_BATCH_MAX) frames, in order; returns how many.
+typedef unsigned frames_taker(void *to, const struct frame *frames, unsigned n);
+
+// Offer n frames to a taker, and free those that it took. Returns how many; the caller keeps the others.
+uint16_t frames_offer(struct rte_mbuf **pkts, uint16_t n, frames_taker *take, void *to);

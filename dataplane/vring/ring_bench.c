@@ -22,6 +22,7 @@
 #include "hop.h"
 #include "isa.h"
 #include "lean_driver.h"
+#include "pin.h"
 
 enum { FCS_BYTES = 4, RING_SIZE = 256, VALUES_MAX = 8, CASES_MAX = 96, ROUNDS_MAX = 1000 };
 
@@ -69,16 +70,6 @@ static void drive(struct bench *bench)
 		lean_drive(&bench->b.transmit);
 		lean_drive(&bench->a.receive);
 	}
-}
-
-static void pin(unsigned cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0)
-		fprintf(stderr, "cannot run on CPU %u; the numbers will be noisy\n", cpu);
 }
 
 static void *drivers(void *argument)

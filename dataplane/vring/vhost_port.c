@@ -186,50 +186,39 @@ void vhost_port_release(struct vhost_port *port, uint16_t index, struct view *vi
 	give_back(source_queue(port, index), view);
 }
 
-// moved: whether the guest got something, and so may have to be called.
-static inline unsigned copy_out(struct queue *queue, const struct frame *frames, unsigned n, bool *moved)
+// polled: the task polls this queue again, and so pays a call that is owed; else it is paid behind a fence.
+static inline unsigned copy_out(struct vhost_port *port, uint16_t index, const struct frame *frames,
+                                unsigned n, bool polled)
 {
+	struct queue *queue = sink_queue(port, index);
 	uint64_t too_long = 0;
-	unsigned taken = deliver(&queue->ring, frames, n, &too_long);
+	unsigned taken;
 
+	if (!gate_enter(&queue->gate)) {
+		queue->refused += n;
+		return 0;
+	}
+	taken = deliver(&queue->ring, frames, n, &too_long);
 	count_sent(queue, n, taken, too_long);
-	*moved = taken > too_long;
+	if (polled) {
+		call_by_poll(queue, taken > too_long);
+		// Two: the poll of this port that comes next may be of the same round as this pass.
+		source_queue(port, index)->pass_owed = queue->ring.call_owed ? 2 : 0;
+	} else if (taken > too_long) {
+		call(queue);
+	}
+	gate_leave(&queue->gate);
 	return taken;
 }
 
 unsigned vhost_port_deliver(struct vhost_port *port, uint16_t index, const struct frame *frames, unsigned n)
 {
-	struct queue *queue = sink_queue(port, index);
-	unsigned taken;
-	bool moved;
-
-	if (!gate_enter(&queue->gate)) {
-		queue->refused += n;
-		return 0;
-	}
-	taken = copy_out(queue, frames, n, &moved);
-	if (moved)
-		call(queue);
-	gate_leave(&queue->gate);
-	return taken;
+	return copy_out(port, index, frames, n, false);
 }
 
 unsigned vhost_port_pass(struct vhost_port *port, uint16_t index, const struct frame *frames, unsigned n)
 {
-	struct queue *queue = sink_queue(port, index);
-	unsigned taken;
-	bool moved;
-
-	if (!gate_enter(&queue->gate)) {
-		queue->refused += n;
-		return 0;
-	}
-	taken = copy_out(queue, frames, n, &moved);
-	call_by_poll(queue, moved);
-	// Two: the poll of this port that comes next may be of the same round as this pass.
-	source_queue(port, index)->pass_owed = queue->ring.call_owed ? 2 : 0;
-	gate_leave(&queue->gate);
-	return taken;
+	return copy_out(port, index, frames, n, true);
 }
 
 struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t index, uint16_t n)
