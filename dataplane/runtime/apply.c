@@ -11,7 +11,9 @@
 #include "eal.h"
 #include "log.h"
 #include "port.h"
+#include "stamps.h"
 #include "task.h"
+#include "vnf.h"
 #include "worker.h"
 
 // What is built beside the running set.
@@ -141,9 +143,27 @@ static void end_workers(struct planed *set)
 {
 	for (unsigned i = 0; i < set->worker_count; i++)
 		worker_destroy(set->workers[i]);
-	for (unsigned i = 0; i < set->task_count; i++)
+	set->worker_count = 0;
+}
+
+static void end_tasks(struct planed *set)
+{
+	for (unsigned i = 0; i < set->task_count; i++) {
+		stamps_free(set->tasks[i]->stamps);
 		set->tasks[i]->ops->destroy(set->tasks[i]);
-	set->worker_count = set->task_count = 0;
+	}
+	set->task_count = 0;
+}
+
+// What the old tasks know goes to the new ones of their names. No worker polls either.
+static void adopt(struct planed *old, struct planed *new)
+{
+	for (unsigned i = 0; i < new->task_count; i++) {
+		struct task *task = new->tasks[i], *before = planed_find_task(old, task->name);
+
+		if (before && before->ops == task->ops && task->ops->vnf && task->ops->vnf->adopt)
+			task->ops->vnf->adopt((struct vnf *)task, (struct vnf *)before);
+	}
 }
 
 static void close_port(struct port *port)
@@ -155,6 +175,7 @@ static void close_port(struct port *port)
 static void discard(struct next *next)
 {
 	end_workers(&next->set);
+	end_tasks(&next->set);
 	for (unsigned i = 0; i < next->set.port_count; i++)
 		if (next->opened[i])
 			close_port(next->set.ports[i]);
@@ -199,6 +220,8 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 	note_tasks(&next.set, planed, added);
 	note_tasks(planed, &next.set, removed);
 	end_workers(planed);
+	adopt(planed, &next.set);
+	end_tasks(planed);
 	close_gone_ports(planed, &next.set, removed);
 	for (unsigned i = 0; i < next.set.port_count; i++) {
 		struct port *port = next.set.ports[i];
@@ -220,6 +243,7 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 void planed_close(struct planed *planed)
 {
 	end_workers(planed);
+	end_tasks(planed);
 	for (unsigned i = 0; i < planed->port_count; i++)
 		close_port(planed->ports[i]);
 	planed->port_count = 0;

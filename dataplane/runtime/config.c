@@ -71,6 +71,18 @@ static const struct field fault_fields[] = {
         {0},
 };
 
+static int decode_settings(const json_t *value, void *out, const char *where, char *error)
+{
+	const json_t **settings = out;
+
+	if (!json_is_object(value)) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s: expected an object", where);
+		return -EINVAL;
+	}
+	*settings = value;
+	return 0;
+}
+
 static const struct field task_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_task, name), .required = true},
         {.key = "kind", FIELD(FIELD_NAME, struct config_task, kind), .required = true},
@@ -90,6 +102,7 @@ static const struct field task_fields[] = {
         {.key = "peer_macs", FIELD(FIELD_MACS, struct config_task, peer_macs), .max = 2},
         {.key = "fault", FIELD(FIELD_OBJECT, struct config_task, fault), .fields = fault_fields},
         {.key = "bridge", FIELD(FIELD_CUSTOM, struct config_task, bridge), .decode = config_bridge_decode},
+        {.key = "settings", FIELD(FIELD_CUSTOM, struct config_task, settings), .decode = decode_settings},
         {0},
 };
 

@@ -71,6 +71,7 @@ struct config_task {
 	uint8_t peer_macs[2][6];        // all zero = the kind's default
 	struct config_fault fault;      // patch only
 	struct config_bridge bridge;    // bridge only
+	const json_t *settings; // of a VNF, decoded by itself; NULL: none. Lives as long as the document
 };
 
 struct config_worker {

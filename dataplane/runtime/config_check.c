@@ -7,6 +7,7 @@
 
 #include "config_bridge.h"
 #include "task.h"
+#include "vnf.h"
 
 static int check_port(const struct config_port *port, char *error)
 {
@@ -75,6 +76,17 @@ static int check_fault(const struct config *config, const struct config_task *ta
 	return -EINVAL;
 }
 
+static int check_settings(const struct config_task *task, const struct task_ops *ops, char *error)
+{
+	if (ops->vnf && ops->vnf->check)
+		return ops->vnf->check(task, error);
+	if (task->settings == NULL)
+		return 0;
+	snprintf(error, CONFIG_ERROR_MAX, "task %s: kind %s has no \"settings\"; leave them out", task->name,
+	         task->kind);
+	return -EINVAL;
+}
+
 static int check_task_port(const struct config *config, const struct config_task *task, const char *name,
                            const struct task_ops *ops, struct port_users *users, char *error)
 {
@@ -106,9 +118,8 @@ static int check_task(const struct config *config, const struct config_task *tas
 	const struct task_ops *ops = task_ops_find(task->kind);
 
 	if (ops == NULL) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "task %s: unknown kind \"%s\"; valid kinds: generator monitor l2fwd patch bridge",
-		         task->name, task->kind);
+		snprintf(error, CONFIG_ERROR_MAX, "task %s: unknown kind \"%s\"; valid kinds: %s", task->name,
+		         task->kind, task_kinds());
 		return -EINVAL;
 	}
 	if (task->port_count < ops->ports_min || task->port_count > ops->ports_max) {
@@ -121,7 +132,7 @@ static int check_task(const struct config *config, const struct config_task *tas
 	for (unsigned i = 0; i < task->port_count; i++)
 		if (check_task_port(config, task, task->ports[i], ops, users, error))
 			return -EINVAL;
-	return 0;
+	return check_settings(task, ops, error);
 }
 
 static int check_workers(const struct config *config, char *error)

@@ -13,8 +13,10 @@
 #include "planed.h"
 #include "report.h"
 #include "schema.h"
+#include "stamps.h"
 #include "task.h"
 #include "traffic.h"
+#include "vnf.h"
 
 // A method answers with a new object, or NULL after setting *code and error.
 typedef json_t *method_fn(struct planed *planed, const json_t *params, int *code, char *error);
@@ -157,6 +159,70 @@ static json_t *do_bridge_flush(struct planed *planed, const json_t *params, int 
 	return bridge ? bridge_table_flush(bridge, rte_rdtsc()) : NULL;
 }
 
+static const struct field stamps_fields[] = {
+        {.key = "task", FIELD(FIELD_NAME, struct page, task), .required = true},
+        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
+        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = PAGE_LIMIT_MAX},
+        {0},
+};
+
+static json_t *do_stamps_get(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+	struct task *task;
+	json_t *list;
+
+	*code = RPC_INVALID_PARAMS;
+	if (schema_decode(params, stamps_fields, &page, "params", error))
+		return NULL;
+	task = planed_find_task(planed, page.task);
+	if (task == NULL || !task->ops->stamps) {
+		snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no task \"%s\" that stamps probes",
+		         page.task);
+		return NULL;
+	}
+	planed_park(planed);
+	list = stamps_list(task->stamps, page.from, page.limit);
+	planed_run(planed);
+	return list;
+}
+
+// KIND.NAME: a method of a network function. params.task says whose.
+static json_t *call_vnf(struct planed *planed, const char *method, const json_t *params, int *code,
+                        char *error)
+{
+	const char *dot = strchr(method, '.'), *name = json_string_value(json_object_get(params, "task"));
+	struct task *task = name ? planed_find_task(planed, name) : NULL;
+	json_t *result;
+
+	*code = RPC_INVALID_PARAMS;
+	if (task == NULL || strlen(task->ops->kind) != (size_t)(dot - method) ||
+	    strncmp(task->ops->kind, method, (size_t)(dot - method)) != 0) {
+		snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no task \"%.31s\" of kind %.*s",
+		         name ? name : "", (int)(dot - method), method);
+		return NULL;
+	}
+	planed_park(planed);
+	result = vnf_call(task, dot + 1, params, rte_rdtsc(), error);
+	planed_run(planed);
+	return result;
+}
+
+// Whether a method's name begins with the kind of a network function and a dot.
+static bool is_of_vnf(const char *method)
+{
+	char kind[CONFIG_NAME_MAX];
+	const char *dot = strchr(method, '.');
+	const struct task_ops *ops;
+
+	if (dot == NULL || dot - method >= (ptrdiff_t)sizeof(kind))
+		return false;
+	memcpy(kind, method, (size_t)(dot - method));
+	kind[dot - method] = '\0';
+	ops = task_ops_find(kind);
+	return ops && ops->vnf;
+}
+
 static json_t *do_shutdown(struct planed *planed, const json_t *params, int *code, char *error)
 {
 	planed->ending = true;
@@ -179,6 +245,7 @@ static const struct {
         {"stats.clear", do_stats_clear, false},
         {"bridge.table", do_bridge_table, true},
         {"bridge.flush", do_bridge_flush, true},
+        {"stamps.get", do_stamps_get, true},
         {"shutdown", do_shutdown, false},
 };
 enum { METHOD_COUNT = sizeof(methods) / sizeof(methods[0]) };
@@ -208,5 +275,6 @@ json_t *methods_call(struct planed *planed, const char *method, const json_t *pa
 		}
 		return methods[i].call(planed, params, code, error);
 	}
-	return unknown(method, code, error);
+	return is_of_vnf(method) ? call_vnf(planed, method, params, code, error)
+	                         : unknown(method, code, error);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kinds of task there are, and what they have in common. A new kind is its file and a line here.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,17 @@ const struct task_ops *task_ops_find(const char *kind)
 		if (strcmp(kinds[i]->kind, kind) == 0)
 			return kinds[i];
 	return NULL;
+}
+
+const char *task_kinds(void)
+{
+	static char names[512];
+	size_t used = 0;
+
+	for (size_t i = 0; names[0] == '\0' || i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " " : "",
+		                         kinds[i]->kind);
+	return names;
 }
 
 uint64_t task_drop_tx_full(const struct task *task)

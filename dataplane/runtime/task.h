@@ -13,7 +13,9 @@
 #include "config.h"
 
 struct port;
+struct stamps;
 struct task;
+struct vnf_ops;
 
 // What the worker and every kind count. One writer (the worker); a cache line of its own.
 struct task_counters {
@@ -32,6 +34,9 @@ struct task_ops {
 	unsigned ports_min, ports_max;
 	bool receives, sends; // on its queue of each port; no two tasks do the same on one queue
 	bool faults;          // takes the key "fault"
+	bool stamps;          // notes the probes it sees in task->stamps, if there are any
+
+	const struct vnf_ops *vnf; // of a network function (nf/vnf.h), or NULL
 
 	// Allocate and set up from an already validated config; ports[] outlive the task.
 	// Returns 0 and *out, or -errno after logging one line.
@@ -52,8 +57,9 @@ struct task {
 	struct task_counters counters;
 	const struct task_ops *ops;
 	char name[CONFIG_NAME_MAX];
-	const char *worker; // name of the worker that polls it
-	uint16_t queue;     // of each of its ports
+	const char *worker;    // name of the worker that polls it
+	struct stamps *stamps; // NULL unless asked for; made and freed between trials (traffic.c)
+	uint16_t queue;        // of each of its ports
 	unsigned port_count;
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
 };
@@ -66,6 +72,9 @@ uint64_t task_drop_tx_full(const struct task *task);
 // What every kind drops, into its stats object: "drops", to which a kind adds its own reasons, and
 // "drops_by_port".
 void task_report_drops(const struct task *task, json_t *object);
+
+// The names of all kinds, one space between them.
+const char *task_kinds(void);
 
 // The ops of a kind, or NULL.
 const struct task_ops *task_ops_find(const char *kind);

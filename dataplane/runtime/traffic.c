@@ -12,6 +12,7 @@
 #include "planed.h"
 #include "report.h"
 #include "schema.h"
+#include "stamps.h"
 #include "task.h"
 #include "worker.h"
 
@@ -21,6 +22,7 @@ enum { START_DELAY_US = 500 };
 struct request {
 	uint16_t epoch;
 	uint64_t duration_ns;
+	bool stamps;
 };
 
 struct generator_request {
@@ -35,6 +37,7 @@ static const struct field request_fields[] = {
          .required = true,
          .min = 1e3,
          .max = 86400e9},
+        {.key = "stamps", FIELD(FIELD_BOOL, struct request, stamps)},
         {.key = "generators", .type = FIELD_ANY, .required = true},
         {0},
 };
@@ -103,9 +106,27 @@ void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
 	report_clear_ports(planed);
 }
 
+// Logs of stamps for all tasks that can, or for none.
+static int stamps_set(struct planed *planed, bool wanted, char *error)
+{
+	for (unsigned i = 0; i < planed->task_count; i++) {
+		struct task *task = planed->tasks[i];
+
+		stamps_free(task->stamps);
+		task->stamps = wanted && task->ops->stamps ? stamps_create() : NULL;
+		if (wanted && task->ops->stamps && task->stamps == NULL) {
+			snprintf(error, CONFIG_ERROR_MAX, "no memory for the stamps of task %s", task->name);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 static int start_all(struct planed *planed, const struct request *request,
                      struct generator_request *generators, unsigned count, uint64_t start_tsc, char *error)
 {
+	if (stamps_set(planed, request->stamps, error))
+		return -ENOMEM;
 	for (unsigned i = 0; i < planed->task_count; i++)
 		if (planed->tasks[i]->ops == &monitor_ops)
 			monitor_start(planed->tasks[i], request->epoch);

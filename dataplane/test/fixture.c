@@ -18,13 +18,19 @@ const unsigned fixture_burst_count = RTE_DIM(fixture_bursts);
 
 int fixture_eal_init(const char *name)
 {
-	char prefix[64];
+	return fixture_eal_init_sized(name, 256);
+}
+
+int fixture_eal_init_sized(const char *name, unsigned size_mb)
+{
+	char prefix[64], memory[16];
 	char *args[] = {
-	        "test",           "--no-huge",     "-m",   "256",         "--no-pci",      "--no-shconf",
+	        "test",           "--no-huge",     "-m",   memory,        "--no-pci",      "--no-shconf",
 	        "--no-telemetry", "--file-prefix", prefix, "--log-level", "lib.eal:error", NULL};
 	cpu_set_t cpus;
 	int status;
 
+	snprintf(memory, sizeof(memory), "%u", size_mb);
 	snprintf(prefix, sizeof(prefix), "test-%s-%d", name, getpid());
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	status = rte_eal_init(RTE_DIM(args) - 1, args);

@@ -40,6 +40,7 @@ extern const unsigned fixture_burst_count;
 // EAL, once per program, before cmocka: it calls a group whose setup failed passed. name becomes part of the
 // file prefix. Returns 0 or -errno.
 int fixture_eal_init(const char *name);
+int fixture_eal_init_sized(const char *name, unsigned size_mb);
 
 // With rings of FIXTURE_SLOTS, or of 16 to make partial sends honest.
 int fixture_setup(void **state);

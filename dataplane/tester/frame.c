@@ -228,6 +228,15 @@ static inline void fields_read(const uint8_t *data, struct frame_fields *fields)
 	fields->tsc = rte_be_to_cpu_64(load64(data + FRAME_OFFSET_TSC));
 }
 
+bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *fields)
+{
+	if (length < FRAME_HEADER_BYTES || load16(data + FRAME_OFFSET_MAGIC) != MAGIC_BE ||
+	    !(data[FRAME_OFFSET_FLAGS] & FRAME_FLAG_PROBE))
+		return false;
+	fields_read(data, fields);
+	return true;
+}
+
 enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct frame_fields *fields)
 {
 	if (unlikely(length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES))

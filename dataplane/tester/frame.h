@@ -93,6 +93,9 @@ const uint8_t *frame_pattern(void);
 // stream is, and FRAME_STREAM_NONE unless it can be believed.
 enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct frame_fields *fields);
 
+// Whether this is a probe, by its magic and flags, and its fields. Nothing is checked: for who only looks on.
+bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *fields);
+
 // Learn from an intact frame what the others of its stream look like. False: not a frame of ours with the
 // pattern in it, and *look is unknown. Checks by itself what it copies: the sender may write meanwhile.
 bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length);

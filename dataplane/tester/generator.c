@@ -259,6 +259,7 @@ const struct task_ops generator_ops = {
         .kind = "generator",
         .ports_min = 1,
         .ports_max = 1,
+        .stamps = true,
         .sends = true,
         .create = generator_create,
         .destroy = generator_destroy,

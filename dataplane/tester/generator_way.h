@@ -13,6 +13,7 @@
 #include "frame_run.h"
 #include "pacer.h"
 #include "port.h"
+#include "stamps.h"
 #include "task.h"
 
 enum { PROBE_NONE = -1 };
@@ -50,6 +51,7 @@ struct generator {
 	struct pacer pacer;
 	uint64_t probe_interval_tsc; // 0 = no probes
 	uint64_t probe_due_tsc;
+	uint64_t probe_tsc; // in the one that was stamped last
 	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
 	struct frame_template template;
 
@@ -75,12 +77,22 @@ static inline void probe_choose(struct generator *g, uint16_t n, uint64_t now_ts
 
 // Stamp the probe, if it is one of the n frames at data[]. As late as possible: nothing but the hand-over
 // comes after.
-static inline void probe_stamp(const struct generator *g, uint8_t *const *data, uint16_t n)
+static inline void probe_stamp(struct generator *g, uint8_t *const *data, uint16_t n)
 {
 	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
 		return;
+	g->probe_tsc = rte_rdtsc();
 	frame_write_probe(&g->template, data[g->probe_index], g->next_sequence + (uint32_t)g->probe_index,
-	                  rte_rdtsc());
+	                  g->probe_tsc);
+}
+
+// The port has the probe, whose number this is.
+static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t sequence)
+{
+	struct stamp *stamp = stamps_next(g->task.stamps);
+
+	if (stamp)
+		*stamp = (struct stamp){g->probe_tsc, rte_rdtsc(), sequence, g->flow.stream};
 }
 
 // Of n frames the port took the first sent.
@@ -92,6 +104,8 @@ static inline void frames_sent(struct generator *g, uint16_t n, uint16_t sent)
 	if (g->probe_index == PROBE_NONE)
 		return;
 	if (g->probe_index < sent) {
+		if (unlikely(g->task.stamps))
+			probe_note(g, g->next_sequence - sent + (uint32_t)g->probe_index);
 		g->probes++;
 		g->probe_index = PROBE_NONE;
 	} else {

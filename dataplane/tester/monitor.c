@@ -15,6 +15,7 @@
 #include "monitor.h"
 #include "port.h"
 #include "sequence.h"
+#include "stamps.h"
 #include "task.h"
 #include "task_alloc.h"
 
@@ -36,6 +37,7 @@ struct monitor {
 	uint16_t epoch;
 	uint64_t ns_per_tick; // times 2^NS_SHIFT: one multiplication for a latency, no division
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
+	uint64_t burst_tsc;     // when this burst was there; known with stamps only
 	uint32_t probed;        // bit n: this burst holds a probe of stream n
 	struct stream *streams; // CONFIG_STREAMS of them
 	unsigned (*run)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
@@ -68,6 +70,15 @@ static struct stream *streams_create(void)
 	return streams;
 }
 
+static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const struct frame_fields *fields,
+                                                       uint64_t now_tsc)
+{
+	struct stamp *stamp = stamps_next(m->task.stamps);
+
+	if (stamp)
+		*stamp = (struct stamp){m->burst_tsc, now_tsc, fields->sequence, fields->stream};
+}
+
 static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
                                                    uint64_t now_tsc)
 {
@@ -75,6 +86,8 @@ static __attribute__((noinline)) void probe_record(struct monitor *m, const stru
 	uint64_t latency_tsc = now_tsc - fields->tsc;
 	uint64_t latency_ns = (uint64_t)((unsigned __int128)latency_tsc * m->ns_per_tick >> NS_SHIFT);
 
+	if (unlikely(m->task.stamps))
+		probe_note(m, fields, now_tsc);
 	s->probes++;
 	histogram_record(s->latency, latency_ns);
 	jitter_probe(&s->jitter, fields->sequence, latency_ns);
@@ -201,6 +214,12 @@ static __attribute__((noinline, cold)) void count_segments(struct monitor *m, co
 	count_copy(m, rte_pktmbuf_read(pkt, 0, RTE_MIN(pkt->pkt_len, sizeof(copy)), copy), pkt->pkt_len);
 }
 
+static inline void burst_begin(struct monitor *m)
+{
+	if (unlikely(m->task.stamps))
+		m->burst_tsc = rte_rdtsc();
+}
+
 static unsigned receive_mbufs(struct monitor *m)
 {
 	struct frame_bytes frames[CONFIG_BURST_MAX + FRAME_AHEAD];
@@ -208,6 +227,7 @@ static unsigned receive_mbufs(struct monitor *m)
 	uint16_t n = port_receive(m->task.ports[0], m->task.queue, pkts, m->burst);
 	unsigned whole = 0;
 
+	burst_begin(m);
 	for (uint16_t i = 0; i < n; i++) {
 		if (unlikely(pkts[i]->nb_segs > 1)) {
 			count_frames(m, frames, whole);
@@ -243,6 +263,7 @@ static unsigned receive_in_place(struct monitor *m)
 
 	if (n == 0)
 		return 0;
+	burst_begin(m);
 	for (unsigned i = 0; i < n; i++) {
 		const struct frame *frame = &view.frames[i];
 		const struct ring_piece *piece = frame->at.piece;
@@ -376,6 +397,7 @@ const struct task_ops monitor_ops = {
         .kind = "monitor",
         .ports_min = 1,
         .ports_max = 1,
+        .stamps = true,
         .receives = true,
         .create = monitor_create,
         .destroy = monitor_destroy,
