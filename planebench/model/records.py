@@ -61,6 +61,10 @@ class Point:
     frame_size_bytes: int
     wire: WireName = "virtio"
     hosting: Hosting = "process"
+    chain: str = ""
+    """The network functions of a loopback chain in path order, as the user wrote them; empty: every one is l2fwd."""
+    traffic: str = ""
+    """Name of the traffic profile; empty: frames of one size. With a mix, ``frame_size_bytes`` is its mean, rounded."""
 
     def __post_init__(self) -> None:
         if (self.scenario == "loopback") != (self.chain_length > 0):
@@ -74,9 +78,8 @@ class Point:
     @property
     def point_id(self) -> str:
         """A stable readable id, derived, never parsed."""
-        return "/".join(
-            (self.switch, self.scenario_label, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
-        )
+        parts = (self.switch, self.scenario_label, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
+        return "/".join((*parts, *filter(None, (self.chain, self.traffic))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,9 @@ class DirectionCounts:
     refused_packets: int = 0
     monitor_bursts: int = 0
     monitor_full_bursts: int = 0
+    offered_bytes: int | None = None
+    """With FCS; None in runs before schema 3, whose frames all have the size of their point."""
+    forwarded_bytes: int | None = None
 
     @property
     def lost_packets(self) -> int:
