@@ -54,7 +54,12 @@ static int sides_set(struct vnf *vnf, const struct config_task *config)
 
 int vnf_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
-	const struct task_ops *ops = task_ops_find(config->kind);
+	return vnf_create_of(task_ops_find(config->kind), config, ports, out);
+}
+
+int vnf_create_of(const struct task_ops *ops, const struct config_task *config, struct port *const *ports,
+                  struct task **out)
+{
 	struct vnf *vnf = task_alloc(ops->vnf->size, ops, config, ports);
 	int status;
 

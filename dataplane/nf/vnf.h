@@ -89,6 +89,10 @@ static inline void vnf_write_macs(const struct vnf *vnf, unsigned out, uint8_t *
 	memcpy(data, vnf->macs[out], VNF_MACS_BYTES);
 }
 
+// Make a function of a kind that need not be in the table of kinds. As create() of struct task_ops.
+int vnf_create_of(const struct task_ops *ops, const struct config_task *config, struct port *const *ports,
+                  struct task **out);
+
 // The functions of struct task_ops that are the same for every kind.
 int vnf_create(const struct config_task *config, struct port *const *ports, struct task **out);
 void vnf_destroy(struct task *task);
