@@ -7,7 +7,8 @@ set -euo pipefail
 packages=(
 	build-essential pkg-config meson ninja-build  # the build
 	python3-venv                                  # the harness
-	libdpdk-dev dpdk libjansson-dev libcmocka-dev # planed and its tests
+	libdpdk-dev dpdk libjansson-dev libpcap-dev   # planed
+	libcmocka-dev                                 # its tests
 	dpdk-dev                                      # dpdk-testpmd, a switch to compare with
 	openvswitch-switch-dpdk                       # and another
 	iproute2 clang-format socat                   # veth wires, make lint, a human at the RPC socket

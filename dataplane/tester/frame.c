@@ -46,15 +46,6 @@ static inline uint64_t add_carry(uint64_t a, uint64_t b)
 	return a + (a < b);
 }
 
-// A sum plus itself turned by half has hi + lo and their carry in its upper half. A sum that is right gives
-// 0xffff, for only a sum of zeros gives 0.
-static inline uint16_t fold64(uint64_t sum)
-{
-	uint32_t half = (uint32_t)((sum + (sum >> 32 | sum << 32)) >> 32);
-
-	return (uint16_t)((half + (half >> 16 | half << 16)) >> 16);
-}
-
 // Sum of whole 16-byte blocks. pmaddwd adds signed words in pairs, so 0x8000 is taken off each word first and
 // put back at the end: three operations for eight words. A lane grows by at most 2^16 a block: 9018 bytes are
 // far from 2^31.
@@ -169,7 +160,7 @@ int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
 	memcpy(image + FRAME_OFFSET_MAGIC, &magic_be, sizeof(magic_be));
 	image[FRAME_OFFSET_STREAM] = flow->stream;
 	memcpy(image + FRAME_OFFSET_EPOCH, &epoch_be, sizeof(epoch_be));
-	t->udp_sum = fold64(udp_sum(image, t->length));
+	t->udp_sum = frame_fold64(udp_sum(image, t->length));
 	memcpy(t->words, image, sizeof(t->words));
 	return 0;
 }
@@ -192,19 +183,6 @@ const uint8_t *frame_pattern(void)
 	return pattern;
 }
 
-// Slower than the check it follows, and only for what that check refused.
-static __attribute__((noinline, cold)) enum frame_class classify_refused(const uint8_t *data, uint32_t length,
-                                                                         struct frame_fields *fields)
-{
-	bool magic = length >= FRAME_OFFSET_STREAM && load16(data + FRAME_OFFSET_MAGIC) == MAGIC_BE;
-	bool port = length >= OFFSET_UDP_LENGTH && load16(data + OFFSET_ETHER_TYPE) == ETHER_TYPE_BE &&
-	            data[OFFSET_IP_PROTO] == IPPROTO_UDP && load16(data + OFFSET_UDP_DPORT) == PORT_BE;
-
-	fields->stream =
-	        magic && length > FRAME_OFFSET_STREAM ? data[FRAME_OFFSET_STREAM] : FRAME_STREAM_NONE;
-	return magic || port ? FRAME_CORRUPT : FRAME_FOREIGN;
-}
-
 // The fields by which a frame is ours and whole, compared without a branch: all zero is right.
 static inline uint32_t header_mismatch(const uint8_t *data, uint32_t length)
 {
@@ -219,32 +197,14 @@ static inline uint32_t header_mismatch(const uint8_t *data, uint32_t length)
 	return wrong | (load16(data + FRAME_OFFSET_UDP_CHECKSUM) == 0);
 }
 
-static inline void fields_read(const uint8_t *data, struct frame_fields *fields)
-{
-	fields->stream = data[FRAME_OFFSET_STREAM];
-	fields->flags = data[FRAME_OFFSET_FLAGS];
-	fields->epoch = rte_be_to_cpu_16(load16(data + FRAME_OFFSET_EPOCH));
-	fields->sequence = rte_be_to_cpu_32(load32(data + FRAME_OFFSET_SEQUENCE));
-	fields->tsc = rte_be_to_cpu_64(load64(data + FRAME_OFFSET_TSC));
-}
-
-bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *fields)
-{
-	if (length < FRAME_HEADER_BYTES || load16(data + FRAME_OFFSET_MAGIC) != MAGIC_BE ||
-	    !(data[FRAME_OFFSET_FLAGS] & FRAME_FLAG_PROBE))
-		return false;
-	fields_read(data, fields);
-	return true;
-}
-
 enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct frame_fields *fields)
 {
 	if (unlikely(length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES))
-		return classify_refused(data, length, fields);
-	if (header_mismatch(data, length) | (fold64(ip_sum(data)) ^ 0xffff) |
-	    (fold64(udp_sum(data, length)) ^ 0xffff))
-		return classify_refused(data, length, fields);
-	fields_read(data, fields);
+		return frame_classify_any(data, length, fields);
+	if (header_mismatch(data, length) | (frame_fold64(ip_sum(data)) ^ 0xffff) |
+	    (frame_fold64(udp_sum(data, length)) ^ 0xffff))
+		return frame_classify_any(data, length, fields);
+	frame_fields_read(data + FRAME_OFFSET_MAGIC, fields);
 	return FRAME_INTACT;
 }
 
@@ -254,8 +214,8 @@ static uint32_t look_strip(uint8_t *image, uint32_t length)
 	memset(image + FRAME_OFFSET_UDP_CHECKSUM, 0, sizeof(uint16_t));
 	image[FRAME_OFFSET_FLAGS] = 0;
 	memset(image + FRAME_OFFSET_SEQUENCE, 0, FRAME_HEADER_BYTES - FRAME_OFFSET_SEQUENCE);
-	return fold64(fold64(udp_sum(image, FRAME_HEADER_BYTES)) +
-	              frame_sum16(pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES));
+	return frame_fold64(frame_fold64(udp_sum(image, FRAME_HEADER_BYTES)) +
+	                    frame_sum16(pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES));
 }
 
 bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length)
@@ -266,7 +226,7 @@ bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t len
 	memcpy(look->image, data, FRAME_HEADER_BYTES);
 	memcpy(look->image + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES,
 	       FRAME_STORE_BYTES - FRAME_HEADER_BYTES);
-	if (header_mismatch(look->image, length) | (fold64(ip_sum(look->image)) ^ 0xffff))
+	if (header_mismatch(look->image, length) | (frame_fold64(ip_sum(look->image)) ^ 0xffff))
 		return false;
 	if (memcmp(data + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES) != 0)
 		return false;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tester frame (docs/design/planed-protocol.md): Ethernet, IPv4, UDP port 0x7062 and 18 bytes of our own,
-// then a fixed pattern. Writing costs four 16-byte stores, whatever the frame size: the pattern is put into
+// then a fixed pattern. That is the plain one, which is written here; those of a profile (profile.h) have
+// other headers, and are recognised here too, with up to two VLAN tags that somebody put on.
+// Writing costs four 16-byte stores, whatever the frame size: the pattern is put into
 // the buffers once (frame_fill_payload) and the UDP checksum is carried on from a sum taken once per
 // template. Checking reads every byte. Many frames at a time: frame_run.h.
 //
-// Pure functions on caller's memory; any thread. Not covered: VLAN tags, IP options, IPv6.
+// Pure functions on caller's memory; any thread. Not covered: IPv6 extension headers.
 #pragma once
 
 #include <emmintrin.h>
@@ -24,6 +26,19 @@ enum {
 	FRAME_STORE_BYTES = 64,  // what frame_write() touches; the last four bytes of it are pattern
 	FRAME_FLAG_PROBE = 1,
 	FRAME_STREAM_NONE = 0xff,
+	FRAME_TAGS_MAX = 2, // VLAN tags
+	FRAME_TAG_BYTES = 4,
+	FRAME_OWN_BYTES = 18, // magic to TSC
+	FRAME_TAGGED_MAX = FRAME_SIZE_MAX - FRAME_FCS_BYTES + FRAME_TAGS_MAX * FRAME_TAG_BYTES, // in memory
+};
+
+// Offsets of the fields from the magic on, whatever the headers before it.
+enum {
+	FRAME_OWN_STREAM = 2,
+	FRAME_OWN_FLAGS = 3,
+	FRAME_OWN_EPOCH = 4,
+	FRAME_OWN_SEQUENCE = 6,
+	FRAME_OWN_TSC = 10,
 };
 
 // Offsets of the fields; multi-byte fields are in network byte order.
@@ -71,6 +86,13 @@ struct frame_look {
 	uint32_t udp_sum; // of all that the UDP checksum covers but for number and checksum, folded
 };
 
+// Where the headers of a frame are. The magic is at own, if the frame is that long.
+struct frame_layout {
+	uint16_t l3, l4, own;
+	uint8_t version;  // of IP
+	uint8_t protocol; // UDP or TCP
+};
+
 enum frame_class {
 	FRAME_INTACT,  // ours, and every byte from the EtherType on is as it was sent (or consistently
 	               // rewritten, NAT)
@@ -88,10 +110,20 @@ void frame_fill_payload(uint8_t *data, uint32_t length);
 // The same pattern, FRAME_SIZE_MAX bytes of it, on a cache line's boundary.
 const uint8_t *frame_pattern(void);
 
-// Classify a frame of length bytes, by itself: the sums of all of it. Of a frame longer than any of ours no
-// more than the first FRAME_HEADER_BYTES are read. fields are valid for FRAME_INTACT; for FRAME_CORRUPT only
-// stream is, and FRAME_STREAM_NONE unless it can be believed.
+// Classify a frame of length bytes, by itself: the sums of all of it. Of a frame longer than FRAME_TAGGED_MAX
+// no more than the first FRAME_TAGGED_MAX bytes are read. fields are valid for FRAME_INTACT; for
+// FRAME_CORRUPT only stream is, and FRAME_STREAM_NONE unless it can be believed.
 enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct frame_fields *fields);
+
+// The same for headers of any kind: what frame_classify() does with all but sound plain frames.
+enum frame_class frame_classify_any(const uint8_t *data, uint32_t length, struct frame_fields *fields);
+
+// Find the headers: up to two VLAN tags, IPv4 with options or IPv6, UDP or TCP, no fragment. False: they are
+// others, or end before the ports. Checks no length but the frame's own.
+bool frame_locate(const uint8_t *data, uint32_t length, struct frame_layout *at);
+
+// Read the fields from the magic on.
+void frame_fields_read(const uint8_t *own, struct frame_fields *fields);
 
 // Whether this is a probe, by its magic and flags, and its fields. Nothing is checked: for who only looks on.
 bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *fields);
@@ -102,6 +134,15 @@ bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t len
 
 // One's complement sum of length bytes, as a sum of little-endian 16-bit words, not folded (RFC 1071).
 uint64_t frame_sum16(const uint8_t *data, uint32_t length);
+
+// Fold a one's complement sum of 64 bits to 16: itself plus itself turned by half has hi + lo and their carry
+// in its upper half. A sum that is right gives 0xffff, for only a sum of zeros gives 0.
+static inline uint16_t frame_fold64(uint64_t sum)
+{
+	uint32_t half = (uint32_t)((sum + (sum >> 32 | sum << 32)) >> 32);
+
+	return (uint16_t)((half + (half >> 16 | half << 16)) >> 16);
+}
 
 // Fold a one's complement sum below 2^32 to 16 bits.
 static inline uint32_t frame_fold(uint32_t sum)

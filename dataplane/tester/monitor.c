@@ -7,49 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame.h"
-#include "frame_run.h"
-#include "histogram.h"
-#include "jitter.h"
 #include "log.h"
 #include "monitor.h"
+#include "monitor_counts.h"
 #include "port.h"
-#include "sequence.h"
 #include "stamps.h"
-#include "task.h"
 #include "task_alloc.h"
 
 enum {
 	BURST_DEFAULT = 64,
 	NS_SHIFT = 32,
-};
-
-struct stream {
-	struct histogram *latency;
-	uint64_t forwarded_bytes, corrupt, probes;
-	struct sequence sequence;
-	struct jitter jitter; // last: the cache line of the others is that of every frame
-};
-
-struct monitor {
-	struct task task;
-	uint16_t burst;
-	uint16_t epoch;
-	uint64_t ns_per_tick; // times 2^NS_SHIFT: one multiplication for a latency, no division
-	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
-	uint64_t burst_tsc;     // when this burst was there; known with stamps only
-	uint32_t probed;        // bit n: this burst holds a probe of stream n
-	struct stream *streams; // CONFIG_STREAMS of them
-	unsigned (*run)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
-	                uint32_t sequence);
-	unsigned (*receive)(struct monitor *m);  // mbufs, or frames in place
-	struct frame_look looks[CONFIG_STREAMS]; // of this epoch, and with the stream's number
+	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
 };
 
 static void streams_free(struct stream *streams)
 {
 	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
 		free(streams[i].latency);
+		free(streams[i].sizes);
 		jitter_release(&streams[i].jitter);
 	}
 	free(streams);
@@ -62,7 +37,8 @@ static struct stream *streams_create(void)
 	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
 		sequence_reset(&streams[i].sequence, 0);
 		streams[i].latency = histogram_create();
-		if (jitter_init(&streams[i].jitter) != 0 || !streams[i].latency) {
+		streams[i].sizes = calloc(FRAME_TAGGED_MAX + 1, sizeof(*streams[i].sizes));
+		if (jitter_init(&streams[i].jitter) != 0 || !streams[i].latency || !streams[i].sizes) {
 			streams_free(streams);
 			return NULL;
 		}
@@ -115,10 +91,26 @@ static inline bool count_number(struct stream *s, uint32_t number, uint32_t leng
 	if (unlikely(sequence_track(&s->sequence, number) == SEQUENCE_DUPLICATE))
 		return false;
 	s->forwarded_bytes += length + FRAME_FCS_BYTES;
+	s->sizes[length]++;
 	return true;
 }
 
-// Count a frame that is intact. A plain one that the run did not know shows it the next ones.
+// A plain frame that the run did not know shows it the next ones; but not in a stream of mixed frames, of
+// which hardly any is like the one before.
+static void learn(struct monitor *m, const struct frame_bytes *frame, uint8_t stream)
+{
+	struct frame_look *look = &m->looks[stream];
+
+	if (m->streams[stream].looks == LOOKS_MAX)
+		return;
+	m->streams[stream].looks++;
+	if (!frame_look_learn(look, frame->data, frame->length))
+		return;
+	if (look->image[FRAME_OFFSET_STREAM] != stream || m->streams[stream].looks == LOOKS_MAX)
+		look->length = 0; // changed under our eyes; or mixed
+}
+
+// Count a frame that is intact.
 static void count_intact(struct monitor *m, const struct frame_bytes *frame,
                          const struct frame_fields *fields, uint64_t now_tsc)
 {
@@ -128,21 +120,18 @@ static void count_intact(struct monitor *m, const struct frame_bytes *frame,
 		m->stale++;
 		return;
 	}
-	if (!probe && frame_look_learn(&m->looks[fields->stream], frame->data, frame->length) &&
-	    m->looks[fields->stream].image[FRAME_OFFSET_STREAM] != fields->stream)
-		m->looks[fields->stream].length = 0; // changed under our eyes
+	if (!probe)
+		learn(m, frame, fields->stream);
 	if (count_number(&m->streams[fields->stream], fields->sequence, frame->length) && probe)
 		probe_record(m, fields, now_tsc);
 }
 
 // Any frame, by its sums. The time is taken before them: what they cost must not depend on the frame size.
-// The flag is not checked yet, which costs a needless clock reading in some foreign frame at worst.
+// The flag is not checked yet: a clock reading that nobody needs, in a damaged frame, at worst.
 static void count_any(struct monitor *m, const struct frame_bytes *frame)
 {
-	bool probe =
-	        frame->length > FRAME_OFFSET_FLAGS && (frame->data[FRAME_OFFSET_FLAGS] & FRAME_FLAG_PROBE);
-	uint64_t now_tsc = probe ? rte_rdtsc() : 0;
 	struct frame_fields fields;
+	uint64_t now_tsc = frame_is_probe(frame->data, frame->length, &fields) ? rte_rdtsc() : 0;
 	enum frame_class class = frame_classify(frame->data, frame->length, &fields);
 
 	if (class == FRAME_CORRUPT)
@@ -179,6 +168,7 @@ static inline unsigned count_some(struct monitor *m, const struct frame_bytes *f
 		if (likely(count)) {
 			sequence_track_run(&s->sequence, count);
 			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
+			s->sizes[frames->length] += count;
 			return count;
 		}
 		if (count_out_of_order(m, stream, frames))
@@ -209,7 +199,7 @@ static void count_copy(struct monitor *m, const uint8_t *copy, uint32_t length)
 
 static __attribute__((noinline, cold)) void count_segments(struct monitor *m, const struct rte_mbuf *pkt)
 {
-	uint8_t copy[FRAME_SIZE_MAX];
+	uint8_t copy[FRAME_TAGGED_MAX];
 
 	count_copy(m, rte_pktmbuf_read(pkt, 0, RTE_MIN(pkt->pkt_len, sizeof(copy)), copy), pkt->pkt_len);
 }
@@ -246,7 +236,7 @@ static unsigned receive_mbufs(struct monitor *m)
 
 static __attribute__((noinline, cold)) void count_pieces(struct monitor *m, const struct frame *frame)
 {
-	uint8_t copy[FRAME_SIZE_MAX];
+	uint8_t copy[FRAME_TAGGED_MAX];
 	const struct ring_piece piece = {copy, sizeof(copy)};
 	struct scatter from = frame->at, to = {&piece, 0};
 
@@ -334,6 +324,7 @@ static void monitor_clear(struct task *task)
 		struct stream *s = &m->streams[i];
 
 		s->forwarded_bytes = s->corrupt = s->probes = 0;
+		memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
 		sequence_reset(&s->sequence, 0);
 		histogram_reset(s->latency);
 		jitter_reset(&s->jitter);
@@ -347,50 +338,8 @@ void monitor_start(struct task *task, uint16_t epoch)
 	monitor_clear(task);
 	m->epoch = epoch;
 	memset(m->looks, 0, sizeof(m->looks));
-}
-
-static json_t *histogram_report(const struct histogram *h)
-{
-	json_t *counts = json_array();
-	uint64_t value_ns, n;
-
-	for (uint32_t i = 0; histogram_next(h, &i, &value_ns, &n);)
-		json_array_append_new(counts, json_pack("[I, I]", (json_int_t)value_ns, (json_int_t)n));
-	return json_pack("{sI sI si sI so}", "lowest_ns", (json_int_t)HISTOGRAM_LOWEST_NS, "highest_ns",
-	                 (json_int_t)HISTOGRAM_HIGHEST_NS, "significant_digits", HISTOGRAM_SIGNIFICANT_DIGITS,
-	                 "overflow", (json_int_t)h->overflow, "counts", counts);
-}
-
-static json_t *stream_report(const struct stream *s, unsigned index)
-{
-	const struct sequence *q = &s->sequence;
-
-	return json_pack("{si sI sI sI sI sI sI so so so}", "stream", (int)index, "forwarded_packets",
-	                 (json_int_t)q->unique, "forwarded_bytes", (json_int_t)s->forwarded_bytes,
-	                 "duplicate_packets", (json_int_t)q->duplicate, "reordered_packets",
-	                 (json_int_t)q->reordered, "corrupt_packets", (json_int_t)s->corrupt,
-	                 "probes_received", (json_int_t)s->probes, "latency", histogram_report(s->latency),
-	                 "ipdv", histogram_report(s->jitter.ipdv), "burst_jitter",
-	                 histogram_report(s->jitter.burst));
-}
-
-static void monitor_report(const struct task *task, json_t *object)
-{
-	const struct monitor *m = (const struct monitor *)task;
-	json_t *streams = json_array();
-
-	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
-		const struct stream *s = &m->streams[i];
-
-		if (s->sequence.unique || s->sequence.duplicate || s->corrupt)
-			json_array_append_new(streams, stream_report(s, i));
-	}
-	json_object_set_new(object, "monitor",
-	                    json_pack("{sI sI sI sI sI sI so}", "received_packets", (json_int_t)m->received,
-	                              "foreign_packets", (json_int_t)m->foreign, "stale_packets",
-	                              (json_int_t)m->stale, "corrupt_packets", (json_int_t)m->corrupt,
-	                              "bursts", (json_int_t)m->bursts, "full_bursts",
-	                              (json_int_t)m->full_bursts, "streams", streams));
+	for (unsigned i = 0; i < CONFIG_STREAMS; i++)
+		m->streams[i].looks = 0;
 }
 
 const struct task_ops monitor_ops = {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a monitor counts. For monitor.c, which writes it, and monitor_report.c, which tells it. Control
+// thread, worker parked; but for the worker itself.
+#pragma once
+
+#include "frame.h"
+#include "frame_run.h"
+#include "histogram.h"
+#include "jitter.h"
+#include "sequence.h"
+#include "task.h"
+
+struct stream {
+	struct histogram *latency;
+	uint64_t *sizes; // frames counted as forwarded, by length in memory: FRAME_TAGGED_MAX + 1 of them
+	uint32_t looks;  // learned, or tried to
+	uint64_t forwarded_bytes, corrupt, probes;
+	struct sequence sequence;
+	struct jitter jitter; // last: the cache line of the others is that of every frame
+};
+
+struct monitor {
+	struct task task;
+	uint16_t burst;
+	uint16_t epoch;
+	uint64_t ns_per_tick; // times 2^32: one multiplication for a latency, no division
+	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
+	uint64_t burst_tsc;     // when this burst was there; known with stamps only
+	uint32_t probed;        // bit n: this burst holds a probe of stream n
+	struct stream *streams; // CONFIG_STREAMS of them
+	unsigned (*run)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
+	                uint32_t sequence);
+	unsigned (*receive)(struct monitor *m);  // mbufs, or frames in place
+	struct frame_look looks[CONFIG_STREAMS]; // of this epoch, and with the stream's number
+};
+
+// struct task_ops.report
+void monitor_report(const struct task *task, json_t *object);
