@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from planebench.plans import Plan, SwitchLabel
 from planebench.scenarios import build
 from planebench.store import new_run_id
 from planebench.switches.base import queues_of
+from planebench.vnfs import parse_chain
 
 
 def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> RunHeader:
@@ -36,7 +38,7 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         seed=plan.seed,
         planebench_version=__version__,
         host=facts.as_dict(),
-        settings=_settings(plan, settings, placement),
+        settings=_settings(plan, settings, placement) | _chain_settings(plan),
         switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
         skipped=prepared.skipped,
         warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
@@ -54,6 +56,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "restarts": throughput.restarts,
         "max_rate_pps": throughput.max_rate_pps,
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
+        "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
         "latency_duration_s": latency.duration_s,
         "latency_repetitions": latency.repetitions,
         "probe_rate_pps": latency.probe_rate_pps,
@@ -75,6 +78,15 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
     }
+
+
+def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
+    """The chains by name, and what is in the files that they name: rules may change while their path does not."""
+    if not plan.chains:
+        return {}
+    files = dict.fromkeys(file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files())
+    digests = (f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in files)
+    return {"chains": "; ".join(plan.chains), "chain_files": ", ".join(digests)}
 
 
 def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:

@@ -12,12 +12,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from planebench.cli.prepare import check_named_chains
 from planebench.model.choices import unknown
 from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.store import list_runs
 from planebench.switches.base import Found
 from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.vnfs import VNFS, VnfOption
 
 Row = dict[str, Any]
 
@@ -41,6 +43,7 @@ def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:
     plan = override(load_plan(name), **overrides)
     for switch in plan.switches:
         get_adapter(switch)
+    check_named_chains(plan)
     points = expand(plan)
     seconds = estimate(plan, points)
     rows = [{"id": point.point_id, **dataclasses.asdict(point)} for point in points]
@@ -76,11 +79,20 @@ def _switches() -> list[Row]:
 def _vnfs() -> list[Row]:
     return [
         {
-            "vnf": "l2fwd",
+            "vnf": vnf.name,
             "hosting": "process",
-            "does": "cross-connects two ports and rewrites the MAC addresses (loopback)",
+            "does": vnf.summary,
+            "options": "\n".join(_option_words(option) for option in vnf.all_options),
         }
+        for vnf in VNFS.values()
     ]
+
+
+def _option_words(option: VnfOption) -> str:
+    """``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
+    value = "|".join(option.choices) or {"whole": "N", "flag": "true|false", "list": "A+B"}.get(option.kind, "FILE")
+    default = f" ({option.default})" if option.default else ""
+    return f"{option.name}={value}: {option.help}{default}"
 
 
 def _scenarios() -> list[Row]:

@@ -37,6 +37,12 @@ PLAN_OPTIONS: dict[str, Any] = {
     "frame_size": _text("--frame-size", "N,M", "Bytes with FCS: 64 to 1518, 9000."),
     "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
     "chain_length": _text("--chain-length", "N,M", "VNFs in a loopback chain: 1 to 5."),
+    "chain": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--chain", metavar="A,B", help="A chain by name: firewall:rules=FILE,l3fwd. Again for another one."
+        ),
+    ],
     "duration": _number(float, "--duration", "Seconds of each saturating and latency trial."),
     "repeat": _number(int, "--repeat", "Saturating trials of each point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Starts of every switch anew between those trials."),
@@ -45,6 +51,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "search_duration": _number(float, "--search-duration", "Seconds of each search trial (default: as the standard)."),
     "max_r": _number(int, "--max-r", "bswlv: trials that must lose before a load fails."),
     "loads": _text("--loads", "A,B", "Shares of R+ for latency, e.g. 0.10,0.50; curve; or none."),
+    "rates": _text("--rates", "A,B", "Fixed loads per direction for latency, e.g. 100k,1M; or none."),
     "band": _text("--band", "near|far", "Core-distance band that counts (default: the one with most trials)."),
     "wire": _text("--wire", "NAME", "What stands in for a NIC: virtio, or veth (kernel interfaces)."),
     "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),

@@ -24,6 +24,7 @@ from planebench.planed import REMEDY, find_planed
 from planebench.plans import Plan, SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
+from planebench.vnfs.check import check_chains
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
 HUGEPAGE_MB_PER_SWITCH = 2048
@@ -63,6 +64,8 @@ def prepare(plan: Plan) -> Prepared:
     if not here:
         remedies = "; ".join(f"{label}: {what.remedy}" for label, what in missing.items())
         raise NotInstalledError(f"none of the switches of plan {plan.name} is installed ({remedies})")
+    if not all(isinstance(adapters[label], SelfMeasured) for label in here):
+        check_named_chains(plan)
     left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
     return Prepared(
         plan=plan,
@@ -77,6 +80,13 @@ def prepare(plan: Plan) -> Prepared:
 def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
     """The CPUs of this machine as placement wants them."""
     return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores)
+
+
+def check_named_chains(plan: Plan) -> None:
+    """Have planed look at the chains of a plan, if it is here. UsageError, with its sentence, for one it refuses."""
+    planed = find_planed()
+    if planed is not None:
+        check_chains(plan.chains, planed)
 
 
 def live_settings(prepared: Prepared, facts: HostFacts, hugepages: bool | None) -> LiveSettings:

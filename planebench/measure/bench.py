@@ -59,11 +59,19 @@ class Bench:
         if self.group.wire not in wires:
             self._give_up(f"{self.label} has no {self.group.wire} wire; it has {', '.join(sorted(wires))}")
             return
-        topology = build(self.group.scenario, self.group.chain_length)
-        placement = place(self.cpus, len(topology.vnfs))
         try:
+            topology = build(self.group.scenario, self.group.chain_length, chain=self.group.chain)
+            placement = place(self.cpus, len(topology.vnfs))
             self.runner = start_runner(
-                self.label, self.adapter, topology, placement, self.settings, self.supervisor, self.seed, mine
+                self.label,
+                self.adapter,
+                topology,
+                placement,
+                self.settings,
+                self.supervisor,
+                self.seed,
+                mine,
+                directions=tuple(dict.fromkeys(point.direction for point in self.group.points)),
             )
             self.fresh = True
         except PlanebenchError as error:

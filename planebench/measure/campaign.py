@@ -27,7 +27,7 @@ from planebench.search import Ask, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
 from planebench.switches.base import SwitchAdapter
-from planebench.traffic import SATURATING, latency_labels, latency_loads, rate_label
+from planebench.traffic import SATURATING, fixed_loads, latency_labels, latency_loads, rate_label
 
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
@@ -199,12 +199,17 @@ class Campaign:
     def _latency_load(self, step: Step) -> Load | None:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
         point, plan = step.point, self.plan.latency
+        fixed = {load.label: load for load in fixed_loads(point.scenario, plan.loads, plan.v2v_pps, plan.rates_pps)}
+        if step.load in fixed and point.scenario != "v2v":
+            return fixed[step.load]
         band = self.plan.band or run_band(self.trials)
         chosen = choose([t for t in self.trials if t.point == point and t.role == "r_plus"], band).trials
         if not chosen:
             return None
         r_plus = sum(t.throughput_pps for t in chosen) / len(chosen)
-        loads = latency_loads(point.scenario, plan.loads, r_plus, len(chosen[0].directions), plan.v2v_pps)
+        loads = latency_loads(
+            point.scenario, plan.loads, r_plus, len(chosen[0].directions), plan.v2v_pps, plan.rates_pps
+        )
         return next(load for load in loads if load.label == step.load)
 
     def _measure(self, bench: Bench, make_request: Callable[[int], TrialRequest]) -> None:
@@ -259,7 +264,8 @@ def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
 
 
 def _latency_steps(plan: Plan, group: Group) -> tuple[Step, ...]:
-    labels = latency_labels(group.scenario, plan.latency.loads, plan.latency.v2v_pps)
+    latency = plan.latency
+    labels = latency_labels(group.scenario, latency.loads, latency.v2v_pps, latency.rates_pps)
     return interleave(group, plan.latency.repetitions, plan.seed, labels) if labels else ()
 
 

@@ -84,6 +84,16 @@ def arrived(stats: Stats, flow: Flow) -> bool:
     return all(monitor["received_packets"] for monitor in _monitors(flow, tasks))
 
 
+def vnf_drops(stats: Stats) -> dict[str, dict[str, int]]:
+    """What each network function dropped of its own accord, by reason: full rings are not in it. Only what is not 0."""
+    found = {
+        task["name"]: {reason: int(count) for reason, count in task["drops"].items() if count and reason != "tx_full"}
+        for task in stats["tasks"]
+        if task["kind"] not in _ENDS
+    }
+    return {name: reasons for name, reasons in found.items() if reasons}
+
+
 def _generators(flow: Flow, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [task["generator"] for task in _each_queue(f"gen-{flow.sender_port}", tasks)]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,21 @@ from typing import Any
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
-from planebench.measure.counts import arrived
+from planebench.measure.counts import arrived, vnf_drops
 from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.header import Calibration
+from planebench.model.records import Direction
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter, queues_of
 
 CONNECT_DEADLINE_S = 15.0
+APPLY_DEADLINE_S = 120.0
+"""A routing table of a million lines takes its time."""
+DROPPING_S = 2.0
+"""How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
 LOOK_S = 1.0
 READY_RATE_PPS = 20_000
 READY_DURATION_S = 0.01
@@ -64,6 +69,7 @@ class LiveTopology:
         self._veth: VethWire | None = None
         self._epoch = 0
         self._echo = False
+        self._needed: set[str] = set()
 
     @classmethod
     def start(
@@ -74,9 +80,11 @@ class LiveTopology:
         placement: Placement,
         settings: LiveSettings,
         supervisor: Supervisor,
+        directions: Sequence[Direction] = ("bidirectional",),
     ) -> LiveTopology:
         """Bring tester and switch up, connect them, and see frames arrive in both directions. Left paused.
 
+        Of a direction that is not among ``directions`` a network function may drop every frame.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
         workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
@@ -100,6 +108,7 @@ class LiveTopology:
             tester, client = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester, client)
             live._veth = veth
+            live._needed = {flow.name for direction in directions for flow in flows(topology, direction)}
             undo.callback(live.stop)
             live._attach(adapter, supervisor, netns_pid)
             undo.pop_all()
@@ -204,11 +213,14 @@ class LiveTopology:
 
     def _apply(self, topology: Topology) -> None:
         workers = assign_tasks(self.placement, topology, self.links.queues)
-        self._call("config.apply", full_stage(topology, workers, self.links))
+        timeout_s = APPLY_DEADLINE_S if any(vnf.settings for vnf in topology.vnfs) else CONNECT_DEADLINE_S
+        self._call("config.apply", full_stage(topology, workers, self.links), timeout_s)
 
-    def _call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _call(
+        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
+    ) -> dict[str, Any]:
         try:
-            return self._client.call(method, params, timeout_s=CONNECT_DEADLINE_S)
+            return self._client.call(method, params, timeout_s=timeout_s)
         except RpcClosedError as error:
             self._tester.wait(0.2)
             self.check()
@@ -217,15 +229,28 @@ class LiveTopology:
     def _wait_until_forwarding(self) -> None:
         """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
         wanted = flows(self.topology, "bidirectional")
-        deadline = time.monotonic() + CONNECT_DEADLINE_S
+        begun = time.monotonic()
+        deadline = begun + CONNECT_DEADLINE_S
         missing = [flow.name for flow in wanted]
         while time.monotonic() < deadline:
             self.check()
             stats = self.send(wanted, 64, READY_DURATION_S, READY_RATE_PPS)
             missing = [flow.name for flow in wanted if not arrived(stats, flow)]
-            if not missing:
+            dropped = vnf_drops(stats)
+            if not missing or (dropped and not self._needed.intersection(missing)):
                 return
+            if dropped and time.monotonic() > begun + DROPPING_S:
+                raise StartError(f"no frame came through {', '.join(missing)}: {self._dropped_words(dropped)}")
         raise StartError(f"no frame came through {', '.join(missing)} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
+
+    def _dropped_words(self, dropped: Mapping[str, Mapping[str, int]]) -> str:
+        """``vnf0 (firewall) dropped 200 frames: rule``: what a rule does is not the switch's doing."""
+        kinds = {vnf.name: vnf.kind for vnf in self.topology.vnfs}
+        return "; ".join(
+            f"{name} ({kinds.get(name.partition('-')[0], '?')}) dropped {sum(reasons.values())} frames: "
+            f"{', '.join(reasons)}; change its settings, or the traffic"
+            for name, reasons in dropped.items()
+        )
 
     def _logs(self) -> str:
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*self._switch_processes, self._tester))

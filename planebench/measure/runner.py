@@ -12,7 +12,7 @@ from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.errors import PlanebenchError
-from planebench.model.records import CoreDistance, Trial
+from planebench.model.records import CoreDistance, Direction, Trial
 from planebench.placement import Placement
 from planebench.scenarios import Topology
 from planebench.stats.ceiling import tester_ceiling_pps
@@ -96,8 +96,13 @@ def start_runner(
     supervisor: Supervisor,
     seed: int,
     past: Sequence[Trial],
+    directions: Sequence[Direction] = ("bidirectional",),
 ) -> Runner:
-    """Bring a switch up on a topology. Raises StartError with its last log lines; then nothing is left running."""
+    """Bring a switch up on a topology. Raises StartError with its last log lines; then nothing is left running.
+
+    ``directions`` are those that will be measured: frames must come through in each of them.
+    """
     if isinstance(adapter, SelfMeasured):
         return adapter.runner(label, seed, past)
-    return LiveRunner(LiveTopology.start(label, adapter, topology, placement, settings, supervisor), settings)
+    live = LiveTopology.start(label, adapter, topology, placement, settings, supervisor, directions)
+    return LiveRunner(live, settings)

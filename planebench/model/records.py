@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from planebench.model.chain_name import chain_label, chain_slug, vnf_texts
+
 ScenarioName = Literal["p2p", "p2v", "v2v", "loopback"]
 Direction = Literal["unidirectional", "bidirectional", "reversed"]
 WireName = Literal["virtio", "veth"]
@@ -62,24 +64,41 @@ class Point:
     wire: WireName = "virtio"
     hosting: Hosting = "process"
     chain: str = ""
-    """The network functions of a loopback chain in path order, as the user wrote them; empty: every one is l2fwd."""
+    """The network functions of a loopback chain in path order, as the user wrote them, files by absolute paths; empty:
+    every one is l2fwd."""
     traffic: str = ""
     """Name of the traffic profile; empty: frames of one size. With a mix, ``frame_size_bytes`` is its mean, rounded."""
 
     def __post_init__(self) -> None:
         if (self.scenario == "loopback") != (self.chain_length > 0):
             raise ValueError(f"chain_length {self.chain_length} does not fit scenario {self.scenario}")
+        if self.chain and len(vnf_texts(self.chain, 0)) != self.chain_length:
+            raise ValueError(f"chain {self.chain} does not fit chain_length {self.chain_length}")
 
     @property
     def scenario_label(self) -> str:
-        """``p2p``, ``loopback-3``: for tables and plots."""
-        return f"loopback-{self.chain_length}" if self.scenario == "loopback" else self.scenario
+        """``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``: for tables and plots."""
+        if self.scenario != "loopback":
+            return self.scenario
+        return f"loopback {self.chain_label}" if self.chain else f"loopback-{self.chain_length}"
+
+    @property
+    def scenario_slug(self) -> str:
+        """As the label, but fit for a file name and an anchor."""
+        return f"loopback-{chain_slug(self.chain, self.chain_length)}" if self.chain else self.scenario_label
+
+    @property
+    def chain_label(self) -> str:
+        """``firewall,l3fwd``; ``l2fwd,l2fwd`` for a chain without a name; empty where there is none."""
+        return chain_label(self.chain, self.chain_length)
 
     @property
     def point_id(self) -> str:
         """A stable readable id, derived, never parsed."""
-        parts = (self.switch, self.scenario_label, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
-        return "/".join((*parts, *filter(None, (self.chain, self.traffic))))
+        shape = f"loopback-{self.chain_length}" if self.chain_length else self.scenario
+        where = f"{shape}:{self.chain}" if self.chain else shape
+        parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
+        return "/".join((*parts, *filter(None, (self.traffic,))))
 
 
 @dataclass(frozen=True, slots=True)

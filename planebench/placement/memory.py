@@ -46,11 +46,13 @@ def memory(
     hugepages: bool,
     pools: int = TESTER_POOLS,
     queues: int = 1,
+    vnf_bytes: int = 0,
 ) -> Memory:
     """Memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to ``max_frame_bytes``.
 
     ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
-    queue pairs of each port, with generators and perhaps workers of their own.
+    queue pairs of each port, with generators and perhaps workers of their own. ``vnf_bytes``: what the network
+    functions of one queue need for themselves (planebench.vnfs.memory).
 
     ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
     buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
@@ -63,5 +65,6 @@ def memory(
     mbufs = mbuf_count + (pools - 1) * queues * (2 * ring_size + GENERATOR_MBUFS)
     buffers = 2 * ring_size * ports * queues
     used_bytes = mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) + buffers * (data_bytes + BUFFER_OVERHEAD_BYTES)
+    used_bytes += vnf_bytes * queues
     size_mb = max(MIN_MB, EAL_MB + -(-used_bytes // 2**20))
     return {"hugepages": hugepages, "size_mb": size_mb, "mbuf_count": mbuf_count, "mbuf_data_bytes": data_bytes}

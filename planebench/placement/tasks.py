@@ -3,26 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from planebench.placement.place import Placement
 from planebench.scenarios import Topology
 from planebench.scenarios.queues import queue_name, queue_stream
 
-TaskKind = Literal["monitor", "l2fwd", "generator"]
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of the planed tester (docs/design/planed-protocol.md). ``stream`` is for generators only."""
+    """A task of the planed tester (docs/design/planed-protocol.md).
+
+    ``stream`` is for generators only, ``settings`` for network functions: empty, it is left out.
+    """
 
     name: str
-    kind: TaskKind
+    kind: str
     ports: tuple[str, ...]
     stream: int | None = None
     queue: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def tester_tasks(topology: Topology, queues: int = 1) -> tuple[Task, ...]:
     ends = topology.ends[:1] if topology.echo else topology.ends
     tasks = (
         *(Task(f"mon-{port}", "monitor", (port,)) for port in ends),
-        *(Task(vnf.name, "l2fwd", vnf.ports) for vnf in topology.vnfs),
+        *(Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings) for vnf in topology.vnfs),
         *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate(ends)),
     )
     return tuple(_on_queue(task, queue) for task in tasks for queue in range(queues))

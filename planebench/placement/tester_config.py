@@ -103,6 +103,7 @@ def _document(
             max_frame_bytes=links.max_frame_bytes,
             hugepages=links.hugepages,
             queues=links.queues,
+            vnf_bytes=sum(vnf.memory_bytes for vnf in topology.vnfs),
         ),
         "ports": [_tester_port(port, links) for port in ports],
         "tasks": [_task(task) for task in tasks],
@@ -119,6 +120,8 @@ def _task(task: Task) -> Document:
         document["stream"] = task.stream
     if task.queue:
         document["queue"] = task.queue
+    if task.settings:
+        document["settings"] = dict(task.settings)
     return document
 
 

@@ -45,5 +45,5 @@ def _point_s(plan: Plan, point: Point) -> float:
         expected_trials(plan, method) * ((plan.search.duration_s or STANDARD_S[method]) + TRIAL_OVERHEAD_S)
         for method in plan.search.methods
     )
-    loads = len(latency_labels(point.scenario, latency.loads, latency.v2v_pps))
+    loads = len(latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps))
     return saturating_s + searches_s + loads * latency.repetitions * (latency.duration_s + TRIAL_OVERHEAD_S)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from planebench.model.chain_name import join, vnf_texts
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.records import Direction, Point, ScenarioName
@@ -35,15 +36,15 @@ def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
 
 
 def expand(plan: Plan) -> tuple[Point, ...]:
-    """Every point of the plan, once, in the order of the plan: switch, scenario, chain length, direction, frame size.
+    """Every point of the plan, once, in the order of the plan: switch, scenario, chain, direction, frame size.
 
     A direction that a scenario does not have is left out of it. UsageError when nothing is left.
     """
     points = tuple(
-        Point(label.label, scenario, direction, length, size, plan.wire, plan.hosting)
+        Point(label.label, scenario, direction, length, size, plan.wire, plan.hosting, chain)
         for label in switch_labels(plan.switches)
         for scenario in plan.scenarios
-        for length in (plan.chain_lengths if scenario == "loopback" else (0,))
+        for length, chain in (_chains(plan) if scenario == "loopback" else ((0, ""),))
         for direction in _directions(plan, scenario)
         for size in plan.frame_sizes_bytes
     )
@@ -68,6 +69,12 @@ def skipped(plan: Plan) -> tuple[Skipped, ...]:
 def max_frame_bytes(plan: Plan) -> int:
     """The largest frame that ports must take: 1518, or more where the plan has it."""
     return max(FRAME_SIZE_MAX_BYTES, *plan.frame_sizes_bytes)
+
+
+def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:
+    """Length and name of every chain, once: a chain of nothing but plain l2fwd is one of a length."""
+    named = [vnf_texts(chain, 0) for chain in plan.chains]
+    return tuple(dict.fromkeys([*((n, "") for n in plan.chain_lengths), *((len(v), join(v)) for v in named)]))
 
 
 def _directions(plan: Plan, scenario: ScenarioName) -> tuple[Direction, ...]:

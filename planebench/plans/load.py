@@ -28,7 +28,7 @@ def load_plan(name_or_path: str | Path) -> Plan:
     """
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
-        return _parse(_read(Path(text)), text)
+        return _parse(_read(Path(text)), text, Path(text).resolve().parent)
     if text not in list_suites():
         raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan of your own, as {text}.yaml")
     return _parse((_SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
@@ -44,9 +44,9 @@ def _read(path: Path) -> str:
         ) from None
 
 
-def _parse(text: str, source: str) -> Plan:
+def _parse(text: str, source: str, folder: Path | None = None) -> Plan:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
-    return plan_from_document(document, source)
+    return plan_from_document(document, source, folder)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from planebench.model.records import Direction, Point, ScenarioName, WireName
 
-GroupKey = tuple[ScenarioName, int, WireName]
+GroupKey = tuple[ScenarioName, int, WireName, str]
 Cell = tuple[Direction, int, str]
 
 
@@ -21,6 +21,7 @@ class Group:
     chain_length: int
     wire: WireName
     points: tuple[Point, ...]
+    chain: str = ""
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -41,8 +42,11 @@ def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
     """The points by topology, in the order in which the topologies first appear."""
     groups: dict[GroupKey, list[Point]] = {}
     for point in points:
-        groups.setdefault((point.scenario, point.chain_length, point.wire), []).append(point)
-    return tuple(Group(*key, tuple(members)) for key, members in groups.items())
+        groups.setdefault((point.scenario, point.chain_length, point.wire, point.chain), []).append(point)
+    return tuple(
+        Group(scenario, length, wire, tuple(members), chain)
+        for (scenario, length, wire, chain), members in groups.items()
+    )
 
 
 def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] = ("saturating",)) -> tuple[Step, ...]:
@@ -62,13 +66,14 @@ class Rounds:
     def __init__(self, group: Group, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
         self._group = group
         self._loads = loads
-        self._rng = Random(f"{seed}/{group.scenario}/{group.chain_length}/{group.wire}/{','.join(loads)}")
+        chain = f"/{group.chain}" if group.chain else ""
+        self._rng = Random(f"{seed}/{group.scenario}/{group.chain_length}{chain}/{group.wire}/{','.join(loads)}")
         self._last: Step | None = None
         self._number = 0
 
     def next(self, points: Sequence[Point]) -> tuple[Step, ...]:
         """A step for each of ``points`` (of the group, those still wanted) and load; the repetition is the round."""
-        group = Group(self._group.scenario, self._group.chain_length, self._group.wire, tuple(points))
+        group = replace(self._group, points=tuple(points))
         cells = _cells(group, self._loads)
         self._rng.shuffle(cells)
         steps: list[Step] = []

@@ -4,16 +4,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import WireName
 from planebench.plans.plan import Band, Plan
-from planebench.plans.schema import NAME_PATTERN, check_restarts, check_ring_size, check_switch_cores, parse_search
+from planebench.plans.schema import (
+    NAME_PATTERN,
+    check_restarts,
+    check_ring_size,
+    check_switch_cores,
+    parse_search,
+    with_chains,
+)
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.traffic.rates import parse_rate
 
@@ -34,10 +42,11 @@ LOAD_SETS: dict[str, tuple[float, ...]] = {
 def override(plan: Plan, **options: Any) -> Plan:
     """The plan with the options that are not None put in. UsageError for a value that is not valid.
 
-    :data:`OPTIONS` has them all, beside ``seed`` and ``name``. Text options are comma-separated lists; ``switch`` may
-    repeat a name, and a switch asked for by name must be there. ``duration`` (seconds) and ``repeat`` are those of
+    :data:`OPTIONS` has them all, beside ``seed``, ``name`` and ``chain``. Text options are comma-separated lists;
+    ``switch`` may repeat a name, and a switch asked for by name must be there. ``chain`` is a list of chains, each a
+    text with commas of its own: instead of all chains of the plan, and of all its scenarios but those asked for. ``duration`` (seconds) and ``repeat`` are those of
     throughput trials and, ``duration`` only, of latency trials. ``loads`` are shares of R+, ``curve`` for a whole curve
-    of them, or ``none`` for no latency. ``search`` are names of search methods and ``search_duration`` the length of
+    of them, or ``none`` for none; ``rates`` are fixed loads beside them. ``search`` are names of search methods and ``search_duration`` the length of
     their trials. ``max_rate`` is a rate as 14.88M. The time budget is that of the plan as it was written: an option
     that changes what is measured drops it.
     """
@@ -45,7 +54,8 @@ def override(plan: Plan, **options: Any) -> Plan:
     for option, put in OPTIONS.items():
         if options.get(option) is not None:
             new = put(new, options[option])
-    if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM}:
+    new = _with_chains(new, options)
+    if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
         raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
     check_restarts(new.throughput.restarts, new.throughput.repetitions)
     if new != plan:
@@ -68,10 +78,30 @@ def _each(what: str, text: str, parse: Callable[[str], T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(parse(item) for item in _items(what, text)))
 
 
-def _with_chain(plan: Plan, text: str) -> Plan:
+def _with_length(plan: Plan, text: str) -> Plan:
     if "loopback" not in plan.scenarios:
         raise UsageError(f'chain length "{text}": only loopback has a chain; add loopback to the scenarios')
-    return replace(plan, chain_lengths=_each("chain length", text, parse_chain_length))
+    return replace(plan, chain_lengths=_each("chain length", text, parse_chain_length), chains=())
+
+
+def _with_scenarios(plan: Plan, text: str) -> Plan:
+    """Chains by name that a plan has go with its loopback."""
+    scenarios = _each("scenario", text, parse_scenario)
+    return replace(plan, scenarios=scenarios, chains=plan.chains if "loopback" in scenarios else ())
+
+
+def _with_chains(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Chains by name instead of those of the plan; of a length too where both options are given."""
+    texts = tuple(options.get("chain") or ())
+    if not texts:
+        return plan
+    lengths = plan.chain_lengths if options.get("chain_length") is not None else ()
+    scenarios = plan.scenarios if options.get("scenario") is not None else ("loopback",)
+    return with_chains(replace(plan, chains=texts, chain_lengths=lengths, scenarios=scenarios), Path.cwd())
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    return () if text.strip() == "none" else _each("rates", text, parse_rate)
 
 
 def _with_switches(plan: Plan, text: str) -> Plan:
@@ -171,7 +201,7 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "scenario": lambda plan, text: replace(plan, scenarios=_each("scenario", text, parse_scenario)),
     "frame_size": lambda plan, text: replace(plan, frame_sizes_bytes=_each("frame size", text, parse_frame_size)),
     "direction": lambda plan, text: replace(plan, directions=_each("direction", text, parse_direction)),
-    "chain_length": lambda plan, text: _with_chain(plan, text),
+    "chain_length": lambda plan, text: _with_length(plan, text),
     "duration": lambda plan, seconds: _with_duration(plan, seconds),
     "repeat": lambda plan, count: _with_repeat(plan, count),
     "restarts": lambda plan, count: _throughput(restarts=count)(plan),
@@ -184,6 +214,7 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "ring_size": lambda plan, size: replace(plan, ring_size=check_ring_size(size)),
     "switch_cores": lambda plan, count: replace(plan, switch_cores=check_switch_cores(count)),
     "loads": lambda plan, text: replace(plan, latency=replace(plan.latency, loads=_loads(text))),
+    "rates": lambda plan, text: replace(plan, latency=replace(plan.latency, rates_pps=_rates(text))),
 }
 """What changes the measurement: option -> how it changes the plan."""
 

@@ -50,6 +50,8 @@ class SearchPlan:
 class LatencyPlan:
     """Latency trials at shares of R+ (``loads``, empty for none); in v2v at the fixed ``v2v_pps`` instead.
 
+    ``rates_pps`` are fixed loads of each sending end beside these: the same for every point, so that their latencies
+    may be set against each other, as of a chain and of its parts.
     ``probe_rate_pps`` probes per second travel inside the background traffic of each sending end.
     """
 
@@ -58,6 +60,7 @@ class LatencyPlan:
     repetitions: int
     probe_rate_pps: int
     v2v_pps: int
+    rates_pps: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class Plan:
     """The matrix of a run and how each point of it is measured.
 
     ``switches`` are adapter names and may repeat: the same switch named twice is measured twice. ``missing_switches``
-    says what becomes of one that is not installed. ``chain_lengths`` are for loopback only.
+    says what becomes of one that is not installed. ``chain_lengths``, of l2fwd, and ``chains``, by name with absolute
+    paths (planebench.vnfs), are for loopback only: each of both is a topology.
     """
 
     name: str
@@ -88,6 +92,7 @@ class Plan:
     search: SearchPlan = SearchPlan()
     band: Band | None = None
     """The core-distance band that counts; None: the one with most trials."""
+    chains: tuple[str, ...] = ()
 
     def search_settings(self, senders: int) -> SearchSettings:
         """How searches are done on a point with so many sending directions."""

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -15,6 +17,8 @@ from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, Sear
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.search.ask import METHOD_NAMES
+from planebench.traffic.rates import parse_rate
+from planebench.vnfs import resolve_chain
 
 T = TypeVar("T")
 OneOrMore = Annotated[tuple[T, ...], Field(min_length=1)]
@@ -106,11 +110,18 @@ class LatencyModel(_Closed):
     repetitions: Count = 1
     probe_rate_pps: Rate = 1000
     v2v_pps: Rate = 1_000_000
+    rates_pps: tuple[Annotated[float, BeforeValidator(lambda value: parse_rate(str(value)))], ...] = ()
 
     def record(self) -> LatencyPlan:
         """The frozen record."""
-        loads = tuple(dict.fromkeys(self.loads))
-        return LatencyPlan(loads, self.duration_s, self.repetitions, self.probe_rate_pps, self.v2v_pps)
+        return LatencyPlan(
+            _once(self.loads),
+            self.duration_s,
+            self.repetitions,
+            self.probe_rate_pps,
+            self.v2v_pps,
+            _once(self.rates_pps),
+        )
 
 
 class PlanModel(_Closed):
@@ -127,6 +138,7 @@ class PlanModel(_Closed):
     )
     frame_sizes_bytes: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_frame_size(_plain(value)))]]
     chain_lengths: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_chain_length(_plain(value)))]] = (1,)
+    chains: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     wire: WireName = "virtio"
     hosting: Hosting = "process"
     ring_size: Annotated[int, BeforeValidator(check_ring_size)] = 256
@@ -148,7 +160,7 @@ class PlanModel(_Closed):
             scenarios=_once(self.scenarios),
             directions=_once(self.directions),
             frame_sizes_bytes=_once(self.frame_sizes_bytes),
-            chain_lengths=_once(self.chain_lengths),
+            chain_lengths=self._lengths(),
             throughput=self.throughput.record(),
             latency=self.latency.record(),
             seed=self.seed,
@@ -160,21 +172,38 @@ class PlanModel(_Closed):
             time_budget_s=self.time_budget_s,
             search=self.search.record(),
             band=self.band,
+            chains=_once(self.chains),
         )
 
+    def _lengths(self) -> tuple[int, ...]:
+        """Chains of l2fwd: where chains are named, only those that are asked for."""
+        return () if self.chains and "chain_lengths" not in self.model_fields_set else _once(self.chain_lengths)
 
-def plan_from_document(document: object, source: str) -> Plan:
-    """A Plan from parsed YAML. UsageError: ``source``, the key, its value, and what is valid."""
+
+def plan_from_document(document: object, source: str, folder: Path | None = None) -> Plan:
+    """A Plan from parsed YAML. UsageError: ``source``, the key, its value, and what is valid.
+
+    ``folder`` is where relative paths of chains begin: that of the plan's file (default: the working directory).
+    """
     if not isinstance(document, dict):
         raise UsageError(f"{source}: a plan is a mapping of keys: version, name, switches, ...")
+    if document.get("chains") and "scenarios" not in document:
+        document = {**document, "scenarios": ["loopback"]}
     try:
-        return PlanModel.model_validate(document).record()
+        return with_chains(PlanModel.model_validate(document).record(), folder or Path.cwd())
     except ValidationError as error:
         # An unknown key first: where one is misspelt, the right one is missing too, and that is the lesser news.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
         raise _usage_error(details[0], source) from None
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
+
+
+def with_chains(plan: Plan, folder: Path) -> Plan:
+    """The plan with the paths of its chains made absolute. UsageError for a chain that is not valid, or has no place."""
+    if plan.chains and "loopback" not in plan.scenarios:
+        raise UsageError(f'chain "{plan.chains[0]}": only loopback has a chain; add loopback to the scenarios')
+    return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))
 
 
 def _usage_error(detail: ErrorDetails, source: str) -> UsageError:

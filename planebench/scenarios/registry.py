@@ -9,6 +9,7 @@ from typing import get_args
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import Direction, ScenarioName
+from planebench.vnfs.chain import CHAIN_LENGTH_MAX
 
 SCENARIOS: tuple[ScenarioName, ...] = get_args(ScenarioName)
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
@@ -16,7 +17,6 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 FRAME_SIZE_MIN_BYTES = 64
 FRAME_SIZE_MAX_BYTES = 1518
 FRAME_SIZE_JUMBO_BYTES = 9000
-CHAIN_LENGTH_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ the monitor sit at the two ends; in p2v and v2v an end is inside a VNF, and that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from planebench.model.errors import UsageError
 from planebench.model.records import ScenarioName
 from planebench.scenarios.registry import parse_chain_length
+from planebench.vnfs.chain import ChainVnf, parse_chain
 
 Side = Literal["wire", "vnf"]
 
@@ -27,11 +29,16 @@ class TopologyPort:
 
 @dataclass(frozen=True, slots=True)
 class Vnf:
-    """A network function between two ports. The same port twice is an echo: it sends every frame back."""
+    """A network function between two ports. The same port twice is an echo: it sends every frame back.
+
+    ``kind`` and ``settings`` are those of its task in planed; ``memory_bytes`` is what it needs there at most.
+    """
 
     name: str
     ports: tuple[str, str]
     kind: str = "l2fwd"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +68,11 @@ class Topology:
         return any(vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
 
 
-def build(scenario: ScenarioName, chain_length: int = 0, *, echo: bool = False) -> Topology:
+def build(scenario: ScenarioName, chain_length: int = 0, *, chain: str = "", echo: bool = False) -> Topology:
     """The topology of a scenario. ``chain_length`` is 1..5 for loopback and 0 for the others.
+
+    ``chain`` names the functions of a loopback chain (planebench.vnfs); without it they are l2fwd. Reads the files of
+    settings that it names: leave it out where only ports and flows matter.
 
     ``echo`` (v2v only) is how v2v latency is measured: the second VNF runs l2fwd and sends the packet back
     (METHODOLOGY section 2). Raises UsageError for a chain length or an echo that does not fit the scenario.
@@ -70,7 +80,9 @@ def build(scenario: ScenarioName, chain_length: int = 0, *, echo: bool = False) 
     if echo and scenario != "v2v":
         raise UsageError(f"echo is only for v2v, not for {scenario}: leave it out")
     if scenario == "loopback":
-        return _loopback(parse_chain_length(chain_length))
+        return _loopback(parse_chain_length(chain_length), chain)
+    if chain:
+        raise UsageError(f"chain {chain} does not fit {scenario}: only loopback has a chain")
     if chain_length != 0:
         raise UsageError(f"chain length {chain_length} does not fit {scenario}: only loopback has a chain")
     if scenario == "p2p":
@@ -89,8 +101,11 @@ def _pair(scenario: ScenarioName, a: str, b: str, vnfs: tuple[Vnf, ...] = ()) ->
     return Topology(scenario, 0, (_port(a), _port(b)), ((a, b),), vnfs, (a, b))
 
 
-def _loopback(length: int) -> Topology:
+def _loopback(length: int, chain: str) -> Topology:
     """n0-v0 [VNF 0] v1-v2 [VNF 1] v3- ... -n1: the list of ports in path order, cross-connected two by two."""
+    functions = parse_chain(chain or ",".join(["l2fwd"] * length))
+    if len(functions) != length:
+        raise UsageError(f"chain {chain} has {len(functions)} functions, not {length}")
     inner = tuple(f"v{i}" for i in range(2 * length))
     path = ("n0", *inner, "n1")
     return Topology(
@@ -98,6 +113,12 @@ def _loopback(length: int) -> Topology:
         chain_length=length,
         ports=tuple(map(_port, path)),
         cross_connects=tuple(zip(path[::2], path[1::2], strict=True)),
-        vnfs=tuple(Vnf(f"vnf{k}", (f"v{2 * k}", f"v{2 * k + 1}")) for k in range(length)),
+        vnfs=tuple(_vnf(k, function) for k, function in enumerate(functions)),
         ends=("n0", "n1"),
     )
+
+
+def _vnf(number: int, function: ChainVnf) -> Vnf:
+    settings = function.settings()
+    ports = (f"v{2 * number}", f"v{2 * number + 1}")
+    return Vnf(f"vnf{number}", ports, function.kind.kind, settings, function.kind.memory_bytes(settings))

@@ -4,6 +4,7 @@
 from planebench.traffic.rates import (
     SATURATING,
     V2V_LATENCY_PPS,
+    fixed_loads,
     latency_labels,
     latency_loads,
     line_rate_pps,
@@ -14,6 +15,7 @@ from planebench.traffic.rates import (
 __all__ = [
     "SATURATING",
     "V2V_LATENCY_PPS",
+    "fixed_loads",
     "latency_labels",
     "latency_loads",
     "line_rate_pps",

@@ -49,20 +49,40 @@ def parse_rate(text: str) -> float:
     return value
 
 
-def latency_loads(
-    scenario: ScenarioName, shares: Sequence[float], r_plus_pps: float, senders: int, v2v_pps: float = V2V_LATENCY_PPS
+def fixed_loads(
+    scenario: ScenarioName,
+    shares: Sequence[float],
+    v2v_pps: float = V2V_LATENCY_PPS,
+    rates_pps: Sequence[float] = (),
 ) -> tuple[Load, ...]:
-    """The loads at which latency is taken: shares of R+, split evenly over the sending ends; one fixed rate for v2v.
+    """The loads that need no R+: the rates asked for, of each sending end, and in v2v the one instead of the shares."""
+    rates = (v2v_pps, *rates_pps) if scenario == "v2v" and shares else rates_pps
+    return tuple(Load(rate_label(rate), rate) for rate in dict.fromkeys(rates))
 
-    ``r_plus_pps`` is the aggregate over all directions. No share, no latency: the result is empty for v2v as well.
+
+def latency_loads(
+    scenario: ScenarioName,
+    shares: Sequence[float],
+    r_plus_pps: float,
+    senders: int,
+    v2v_pps: float = V2V_LATENCY_PPS,
+    rates_pps: Sequence[float] = (),
+) -> tuple[Load, ...]:
+    """The loads at which latency is taken: shares of R+, split evenly over the sending ends, and :func:`fixed_loads`.
+
+    ``r_plus_pps`` is the aggregate over all directions. No share and no rate, no latency: empty for v2v as well.
     """
+    fixed = fixed_loads(scenario, shares, v2v_pps, rates_pps)
     if scenario == "v2v":
-        return (Load(rate_label(v2v_pps), v2v_pps),) if shares else ()
-    return tuple(Load(share_label(share), share * r_plus_pps / senders) for share in shares)
+        return fixed
+    return (*(Load(share_label(share), share * r_plus_pps / senders) for share in shares), *fixed)
 
 
 def latency_labels(
-    scenario: ScenarioName, shares: Sequence[float], v2v_pps: float = V2V_LATENCY_PPS
+    scenario: ScenarioName,
+    shares: Sequence[float],
+    v2v_pps: float = V2V_LATENCY_PPS,
+    rates_pps: Sequence[float] = (),
 ) -> tuple[str, ...]:
     """The labels of :func:`latency_loads`, known before R+ is."""
-    return tuple(load.label for load in latency_loads(scenario, shares, 0.0, 1, v2v_pps))
+    return tuple(load.label for load in latency_loads(scenario, shares, 0.0, 1, v2v_pps, rates_pps))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every network function that a chain may have, by its name in a chain. What lists, parsing, placement and docs use.
+
+Adding one = a file in dataplane/nf/ and an entry here. Defaults are planed's: nothing that a user leaves out is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planebench.vnfs import memory
+from planebench.vnfs.option import VnfOption
+
+SETTINGS_OPTION = "settings"
+_SETTINGS = VnfOption(
+    SETTINGS_OPTION, "", "file", "a JSON file with the whole settings object; other options go over it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VnfKind:
+    """``name`` in a chain, ``kind`` of its task in planed. ``memory_bytes``: of its settings, at most.
+
+    A kind without options has no settings.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    options: tuple[VnfOption, ...] = ()
+    memory_bytes: Callable[[Mapping[str, Any]], int] = memory.nothing
+
+    @property
+    def all_options(self) -> tuple[VnfOption, ...]:
+        """Its options, and the one for a file of settings where it has any."""
+        return (*self.options, _SETTINGS) if self.options else ()
+
+
+_KINDS = (
+    VnfKind("l2fwd", "l2fwd", "forwards by the other port and writes the MAC addresses"),
+    VnfKind(
+        "l3fwd",
+        "l3fwd",
+        "routes IPv4 and IPv6 by longest prefix: TTL, checksum, next hop's MAC",
+        (
+            VnfOption("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes"),
+            VnfOption("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
+            VnfOption("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
+        ),
+        memory.l3fwd,
+    ),
+    VnfKind(
+        "firewall",
+        "firewall",
+        "permits or drops by 5-tuple rules with prefixes and port ranges; the first match wins",
+        (
+            VnfOption("rules", "rules_file", "file", "rules, one a line or JSON", "10 rules"),
+            VnfOption("default", "default", "text", "what no rule matches", "drop", ("drop", "permit")),
+            VnfOption("not_ip", "not_ip", "text", "ARP and the like", "drop", ("drop", "permit")),
+        ),
+        memory.firewall,
+    ),
+    VnfKind(
+        "nat44",
+        "nat44",
+        "translates source addresses and ports (NAPT); the first port is inside",
+        (
+            VnfOption("outside", "outside", "list", "outside addresses", "one, and a forward for the bench"),
+            VnfOption("inside", "inside", "list", "prefixes that are translated", "all"),
+            VnfOption("port_min", "port_min", "whole", "lowest outside port", "1024"),
+            VnfOption("port_max", "port_max", "whole", "highest outside port", "65535"),
+            VnfOption("sessions_max", "sessions_max", "whole", "sessions at most", "65536"),
+            VnfOption("sessions_per_host", "sessions_per_host", "whole", "sessions of an inside host at most", "none"),
+            VnfOption("udp_s", "udp_s", "whole", "seconds until an idle UDP session ends", "300"),
+            VnfOption("icmp_s", "icmp_s", "whole", "seconds until an idle ICMP session ends", "60"),
+            VnfOption("hairpin", "hairpin", "flag", "inside to inside by an outside address", "true"),
+        ),
+        memory.nat44,
+    ),
+    VnfKind(
+        "load_balancer",
+        "load_balancer",
+        "spreads connections over backends by Maglev hashing; direct server return",
+        (
+            VnfOption("table_size", "table_size", "whole", "entries of the lookup table, a prime", "65537"),
+            VnfOption("connections", "connections", "whole", "connections that keep their backend; 0: none"),
+            VnfOption(
+                "connection_timeout_s", "connection_timeout_s", "whole", "seconds until an idle one is forgotten"
+            ),
+            VnfOption("other", "other", "text", "traffic to no service", "forward", ("forward", "drop")),
+        ),
+        memory.load_balancer,
+    ),
+    VnfKind(
+        "rate_limiter",
+        "rate_limiter",
+        "a token bucket: drops what comes above a rate and a burst",
+        (
+            VnfOption("rate_bps", "rate_bps", "whole", "bits a second", "100G"),
+            VnfOption("rate_pps", "rate_pps", "whole", "or packets a second"),
+            VnfOption("burst_bytes", "burst_bytes", "whole", "size of the bucket"),
+            VnfOption("burst_packets", "burst_packets", "whole", "or in packets"),
+            VnfOption(
+                "per",
+                "per",
+                "text",
+                "what has a bucket of its own",
+                "all",
+                ("all", "direction", "source", "destination"),
+            ),
+            VnfOption("buckets_max", "buckets_max", "whole", "buckets at most"),
+        ),
+        memory.rate_limiter,
+    ),
+    VnfKind(
+        "monitor",
+        "flow_monitor",
+        "counts packets and bytes of each flow, and forwards everything",
+        (
+            VnfOption("flows_max", "flows_max", "whole", "flows at most", "65536"),
+            VnfOption("idle_timeout_s", "idle_timeout_s", "whole", "seconds until an idle flow may be replaced", "60"),
+        ),
+        memory.monitor,
+    ),
+)
+
+VNFS: Mapping[str, VnfKind] = {kind.name: kind for kind in _KINDS}
+"""By name in a chain, in the order in which they are listed."""
