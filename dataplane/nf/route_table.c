@@ -17,7 +17,7 @@
 
 enum {
 	FIRST_BITS = 24,  // of an address, that the first table of both kinds is indexed by
-	NODE_BYTES = 128, // of DPDK's own tree, two a route at most, with the header of its pool
+	NODE_BYTES = 192, // of DPDK's own tree, two a route at most, with the header of its pool
 	NODE6_BYTES = 192,
 	GROUPS_SPARE = 2,   // DIR24_8 wants room for two before it takes one
 	GROUPS6_SPARE = 16, // a trie takes one for each byte of a prefix before it gives back what is uniform
@@ -160,7 +160,7 @@ static int build4(struct route_table *table, const struct shape *shape)
 	if (shape->count == 0)
 		return 0;
 	name_next(name);
-	table->fib4 = rte_fib_create(name, SOCKET_ID_ANY, &conf);
+	table->fib4 = rte_fib_create(name, table->memory.socket, &conf);
 	if (!table->fib4)
 		return -rte_errno;
 	for (size_t i = 0; i < shape->count && status == 0; i++)
@@ -182,7 +182,7 @@ static int build6(struct route_table *table, const struct shape *shape)
 	if (shape->count == 0)
 		return 0;
 	name_next(name);
-	table->fib6 = rte_fib6_create(name, SOCKET_ID_ANY, &conf);
+	table->fib6 = rte_fib6_create(name, table->memory.socket, &conf);
 	if (!table->fib6)
 		return -rte_errno;
 	for (size_t i = 0; i < shape->count && status == 0; i++)
@@ -244,8 +244,11 @@ static int build(struct route_table *table)
 	const struct route_list *list = &table->list;
 	struct shape shape4 = shape_of(list, 0, table->count4);
 	struct shape shape6 = shape_of(list, table->count4, list->count);
+	size_t bytes = route_table_bytes(list);
 	int status = entries_make(table);
 
+	if (status == 0 && bytes)
+		status = route_memory_open(&table->memory, bytes + SLACK_BYTES);
 	if (status == 0)
 		status = build4(table, &shape4);
 	return status == 0 ? build6(table, &shape6) : status;
@@ -275,6 +278,7 @@ void route_table_close(struct route_table *table)
 {
 	rte_fib_free(table->fib4);
 	rte_fib6_free(table->fib6);
+	route_memory_close(&table->memory);
 	free(table->entries);
 	route_list_free(&table->list);
 }

@@ -21,6 +21,7 @@
 #include <rte_fib6.h>
 
 #include "route_file.h"
+#include "route_memory.h"
 
 enum {
 	ROUTE_OUT_OTHER = 8, // of an entry: the port that is not the one it came in by
@@ -40,6 +41,7 @@ struct route_table {
 	struct route_entry *entries; // [0]: no route; [i + 1]: list.routes[i]
 	struct route_list list;      // sorted
 	size_t count4;               // of them IPv4
+	struct route_memory memory;  // of the two below
 	struct rte_fib *fib4;        // or NULL: all is default4
 	struct rte_fib6 *fib6;
 	uint64_t default4, default6; // entry of /0, or 0
