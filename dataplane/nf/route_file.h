@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists of routes as people write them: text, one prefix a line, or JSON (docs/nf/l3fwd.md has both formats).
+// Pure; needs no EAL. Input is hostile: all of it is read before any of it is believed, and what is refused
+// is refused with the place, the text, the reason and the way out.
+//
+// A list owns its routes: route_list_free(), also after an error. Control thread. Not covered: what a route's
+// next hop is when it names none (l3fwd_settings.h).
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	ROUTE_LINE_MAX = 1023, // bytes of a line without its end
+	ROUTE_TEXT_MAX = 52,   // a prefix as text, with its zero byte
+	ROUTE_UNSET = UINT8_MAX,
+	ROUTE_ERROR_MAX = 256,
+	ROUTE_SOURCE_MAX = 96,
+};
+
+struct route {
+	uint8_t address[16]; // as on the wire; of IPv4 the first four bytes, zeros behind them
+	uint8_t version;     // 4 or 6
+	uint8_t length;
+	uint8_t port; // of the task's ports, or ROUTE_UNSET
+	bool drop, has_mac;
+	uint8_t mac[6];
+	uint32_t via;   // of the next hops, or UINT32_MAX
+	uint32_t place; // line, from 1; in JSON the index, from 0
+};
+
+struct route_list {
+	struct route *routes;
+	size_t count, room;
+
+	// Set by the caller before anything is read.
+	unsigned port_count;           // of the task
+	size_t via_count;              // next hops that may be named
+	char source[ROUTE_SOURCE_MAX]; // names it in messages: a path; of JSON with "routes"
+	bool text;                     // else JSON; by route_list_file() itself
+};
+
+// Append what a text, or an array of objects, says. Return 0, or -errno with a sentence in error
+// (ROUTE_ERROR_MAX).
+int route_list_text(struct route_list *list, const char *text, size_t bytes, char *error);
+int route_list_json(struct route_list *list, const json_t *array, char *error);
+
+// The same from a file, which is JSON if its first byte that is not blank is { or [. Sets source.
+int route_list_file(struct route_list *list, const char *path, char *error);
+
+// Order by version, address, length: what covers a prefix comes before it. A prefix that is there twice is an
+// error that names both places.
+int route_list_sort(struct route_list *list, char *error);
+
+void route_list_free(struct route_list *list);
+
+// "FILE:12", or "FILE: routes[12]" of JSON: where a route was read.
+void route_place(const struct route_list *list, const struct route *route, char *out, size_t size);
+
+// The prefix of a route: "192.0.2.0/24".
+void route_text(const struct route *route, char out[static ROUTE_TEXT_MAX]);
