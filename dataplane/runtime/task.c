@@ -10,7 +10,7 @@
 #include "task_alloc.h"
 
 static const struct task_ops *const kinds[] = {
-        &generator_ops, &monitor_ops, &l2fwd_ops, &patch_ops, &bridge_ops,
+        &generator_ops, &monitor_ops, &l2fwd_ops, &patch_ops, &bridge_ops, &nat44_ops,
 };
 
 const struct task_ops *task_ops_find(const char *kind)

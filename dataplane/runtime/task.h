@@ -64,7 +64,7 @@ struct task {
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
 };
 
-extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops, bridge_ops;
+extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops, bridge_ops, nat44_ops;
 
 // What all ports of a task together did not accept.
 uint64_t task_drop_tx_full(const struct task *task);
