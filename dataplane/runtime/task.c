@@ -11,6 +11,7 @@
 
 static const struct task_ops *const kinds[] = {
         &generator_ops, &monitor_ops, &l2fwd_ops, &patch_ops, &bridge_ops,
+        &load_balancer_ops, &rate_limiter_ops, &flow_monitor_ops,
 };
 
 const struct task_ops *task_ops_find(const char *kind)

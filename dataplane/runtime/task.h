@@ -65,6 +65,7 @@ struct task {
 };
 
 extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops, bridge_ops;
+extern const struct task_ops load_balancer_ops, rate_limiter_ops, flow_monitor_ops;
 
 // What all ports of a task together did not accept.
 uint64_t task_drop_tx_full(const struct task *task);
