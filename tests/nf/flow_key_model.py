@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import pairwise
 
 Address = IPv4Address | IPv6Address
 
@@ -218,7 +219,7 @@ def ipv6(of: Flow, body: bytes, extensions: tuple[int, ...] = (), offset: int = 
     """A datagram with extension headers; offset and more are of every Fragment header among them."""
     chain = (*extensions, of.protocol)
     headers = b""
-    for kind, following in zip(chain, chain[1:], strict=False):
+    for kind, following in pairwise(chain):
         if kind == FRAGMENT:
             headers += struct.pack("!BBHI", following, 0, offset << 3 | more, 9)
         else:  # AH of 16 bytes, others of 8

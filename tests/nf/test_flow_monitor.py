@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nf_rig import Answer, Call, FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
-
 from nf.flow_key_model import GRE, ICMP, ICMPV6, TCP, UDP, Flow, ethernet, flow, ipv4, random_frame, segment
 from nf.flow_monitor_model import FlowMonitor
+from nf_rig import Answer, Call, FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
 
 pytestmark = pytest.mark.dataplane
 
@@ -60,7 +59,6 @@ def canonical(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(listed, key=lambda item: tuple(map(str, item.values())))
 
 
-@pytest.mark.slow
 def test_model_and_planed_count_the_same(tmp_path: Path) -> None:
     rng = random.Random(20)
     second = hz(tmp_path)
