@@ -8,6 +8,7 @@
 // in that order: 'F' with the frame as it is now and its verdict; 'J' with the answer of a call, or
 // {"error": TEXT}; 'A' with {} or {"error": TEXT}. At the end 'R': the task's report.
 // Exit code 2: the task was refused; the sentence is on stderr.
+#include <rte_cycles.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ static int run_all(struct run *run)
 	report = fixture_report(&run->vnf->task);
 	json_object_set_new(report, "rx_packets", json_integer((json_int_t)counters->rx_packets));
 	json_object_set_new(report, "tx_packets", json_integer((json_int_t)counters->tx_packets));
+	json_object_set_new(report, "tsc_hz", json_integer((json_int_t)rte_get_tsc_hz()));
 	put_json('R', report);
 	free(data);
 	return status;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "maglev.h"
+
+#include <rte_jhash.h>
+
+bool maglev_is_prime(uint32_t n)
+{
+	for (uint32_t i = 2; (uint64_t)i * i <= n; i++)
+		if (n % i == 0)
+			return false;
+	return n >= 2;
+}
+
+void maglev_permute(struct maglev_backend *backend, const char *name, uint32_t size)
+{
+	uint32_t length = (uint32_t)strlen(name);
+
+	backend->offset = rte_jhash(name, length, 0) % size;
+	backend->skip = rte_jhash(name, length, 1) % (size - 1) + 1;
+}
+
+// The next entry of its permutation that is still free. There is one.
+static uint32_t entry_next(const uint16_t *table, uint32_t size, struct maglev_backend *backend)
+{
+	uint32_t entry;
+
+	do {
+		entry = backend->at;
+		backend->at += backend->skip;
+		if (backend->at >= size)
+			backend->at -= size;
+	} while (table[entry] != MAGLEV_NONE);
+	return entry;
+}
+
+void maglev_fill(uint16_t *table, uint32_t size, struct maglev_backend *backends, unsigned n)
+{
+	uint32_t filled = 0, turns = 0;
+
+	memset(table, 0xff, size * sizeof(*table)); // MAGLEV_NONE
+	for (unsigned i = 0; i < n; i++) {
+		backends[i].at = backends[i].offset;
+		turns += backends[i].weight;
+	}
+	while (turns && filled < size)
+		for (unsigned i = 0; i < n; i++)
+			for (uint32_t turn = 0; turn < backends[i].weight && filled < size; turn++, filled++)
+				table[entry_next(table, size, &backends[i])] = (uint16_t)i;
+}
