@@ -205,9 +205,8 @@ def with_verdict(trial: Trial, ceiling_pps: float | None = None) -> Trial:
         policy_packets=policy_packets(trial),
     )
     if dropped := policy_words(trial):
-        verdict = Verdict(
-            verdict.kind, (*verdict.reasons, f"dropped by network functions, not by the switch: {dropped}")
-        )
+        said = f"dropped by network functions, not by the switch: {dropped}"
+        verdict = Verdict(verdict.kind, (*verdict.reasons, said))
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         verdict = Verdict(verdict.kind, (*verdict.reasons, f"suspect: {describe(account)}"))

@@ -96,9 +96,7 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[str
         if d.offered_packets == 0:
             yield f"{d.name}: the generator sent nothing"
         elif d.forwarded_packets == 0:
-            what = (
-                "no frame came through; network functions dropped frames" if policy else "the switch forwarded nothing"
-            )
+            what = "nothing came through the network functions" if policy else "the switch forwarded nothing"
             yield f"{d.name}: {what}"
 
 

@@ -27,9 +27,8 @@ def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
     for (cell, load), members in cells.items():
         rows = stack_rows(members)
         if rows:
-            title = (
-                f"{ARROWS[cell.direction]} {cell.direction}, {frame_size(cell.frame_size_bytes)}, {load_words(load)}"
-            )
+            size = frame_size(cell.frame_size_bytes)
+            title = f"{ARROWS[cell.direction]} {cell.direction}, {size}, {load_words(load)}"
             key = f"parts-{cell.direction}-{cell.frame_size_bytes}-{load}"
             yield Figure(key, "parts", cell.scenario, title, stacked_parts(rows))
 

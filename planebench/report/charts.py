@@ -20,7 +20,14 @@ FONT = "Helvetica, Arial, sans-serif"
 BAR_STEP = 19
 """Height of a switch's row in px."""
 
-INK_LABELS = {"grid": False, "ticks": False, "domain": False, "labelPadding": 6, "labelColor": INK, "labelLimit": 150}
+INK_LABELS: dict[str, Any] = {
+    "grid": False,
+    "ticks": False,
+    "domain": False,
+    "labelPadding": 6,
+    "labelColor": INK,
+    "labelLimit": 150,
+}
 """Of an axis of names."""
 
 Colours = Mapping[str, str]

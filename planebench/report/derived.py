@@ -25,7 +25,7 @@ class Derived:
     rankings: tuple[Ranking, ...]
     comparisons: tuple[Comparison, ...]
     rejected: tuple[Trial, ...]
-    chains: Chains = Chains()
+    chains: Chains
     """Chains of network functions against their parts."""
 
 

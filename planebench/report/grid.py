@@ -48,7 +48,8 @@ def column_title(column: Column, glyphs: Glyphs) -> str:
 def row_name_width(results: Sequence[Result]) -> int:
     """Characters that the widest row name takes, with its chain length."""
     chain = max(len(chain_words(r.point, results)) for r in results)
-    return max(len(r.point.switch) for r in results) + (chain + 2 if chain else 0)
+    switch = max(len(r.point.switch) for r in results)
+    return max(switch, len("switch")) + max(chain, len("chain")) + 2 if chain > 1 else switch + 3 * chain
 
 
 def chain_words(point: Point, results: Sequence[Result]) -> str:
