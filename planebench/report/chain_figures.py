@@ -13,7 +13,7 @@ from planebench.report.chains_data import WHOLE, stack_rows
 from planebench.report.chart_data import Row
 from planebench.report.charts import BAR_STEP, INK_LABELS, plain, table
 from planebench.report.figure import Figure
-from planebench.report.palette import INK, PARTS
+from planebench.report.palette import INK, MUTED, PARTS
 from planebench.report.wording import ARROWS, frame_size, load_words
 from planebench.stats.chains import ChainLatency
 
@@ -42,7 +42,9 @@ def stacked_parts(rows: Sequence[Row]) -> alt.TopLevelMixin:
     base = alt.Chart(table(rows)).encode(y=y)
     bars = base.mark_bar(height={"band": 0.74}).encode(
         x=alt.X("us:Q", title="mean latency, µs", stack="zero", axis=alt.Axis(tickCount=5)),
-        color=alt.Color("part:N", scale=scale, legend=alt.Legend(title=None, orient="bottom", columns=2)),
+        color=alt.Color(
+            "part:N", scale=scale, legend=alt.Legend(title=None, orient="bottom", columns=2, labelColor=INK)
+        ),
         order="order:Q",
         description="tip:N",
     )
@@ -50,7 +52,7 @@ def stacked_parts(rows: Sequence[Row]) -> alt.TopLevelMixin:
         x=alt.X("sum(us):Q", stack=False), text=alt.Text("sum(us):Q", format=".3~g")
     )
     layered = alt.layer(bars, labels).properties(width=200, height=alt.Step(BAR_STEP))
-    header = alt.Header(title=None, labelOrient="top", labelAnchor="start", labelPadding=3, labelFontWeight=600)
+    header = alt.Header(title=None, labelOrient="top", labelAnchor="start", labelPadding=3, labelColor=MUTED)
     facets = list(dict.fromkeys(row["chain"] for row in rows))
     facet = layered.facet(row=alt.Row("chain:N", sort=facets, header=header), spacing=8)
     return plain(facet.resolve_scale(y="independent"))

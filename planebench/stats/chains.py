@@ -222,10 +222,12 @@ def _throughput(
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
     if slowest.band != result.band:
         return replace(known, note="chain and parts were measured at other core distances")
-    rates = [[t.throughput_pps for t in choose(_saturating(trials[r.point]), r.band).trials] for r in (slowest, result)]
+    before, after = (
+        [t.throughput_pps for t in choose(_saturating(trials[r.point]), r.band).trials] for r in (slowest, result)
+    )
     limited = slowest.verdict.kind is LIMITED
-    effect = with_bounds(median_effect(*rates), limited, bound)
-    note = "; ".join(filter(None, (_bounds(limited, bound), _few(min(map(len, rates))))))
+    effect = with_bounds(median_effect(before, after), limited, bound)
+    note = "; ".join(filter(None, (_bounds(limited, bound), _few(min(len(before), len(after))))))
     return replace(known, against=slowest.point.chain_label, effect=effect, note=note)
 
 
