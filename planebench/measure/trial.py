@@ -27,7 +27,7 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.scenarios import Flow, build, flows
-from planebench.stats.ledger import describe, ledger
+from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
 
 Distance = Callable[[], CoreDistance | None]
 
@@ -202,7 +202,11 @@ def with_verdict(trial: Trial, ceiling_pps: float | None = None) -> Trial:
         trial.switch,
         intended_duration_ns=trial.intended_duration_ns,
         ceiling_pps=ceiling_pps,
+        policy_packets=policy_packets(trial),
     )
+    if dropped := policy_words(trial):
+        said = f"dropped by network functions, not by the switch: {dropped}"
+        verdict = Verdict(verdict.kind, (*verdict.reasons, said))
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         verdict = Verdict(verdict.kind, (*verdict.reasons, f"suspect: {describe(account)}"))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
@@ -50,18 +51,21 @@ def judge(
     *,
     intended_duration_ns: int | None = None,
     ceiling_pps: float | None = None,
+    policy_packets: int = 0,
 ) -> Verdict:
     """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
 
     ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
+    ``policy_packets``: what network functions dropped of their own accord, which is no loss of the switch.
     """
+    sent, directions = directions, [_less_policy(d, directions, policy_packets) for d in directions]
     limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch)]
     limited += _stretched(duration_ns, intended_duration_ns)
     if role == "r_plus":
         limited += _at_ceiling(directions, duration_ns, ceiling_pps)
     limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
     for kind, reasons in (
-        (VerdictKind.INVALID, tuple(_invalid(directions))),
+        (VerdictKind.INVALID, tuple(_invalid(sent, policy_packets))),
         (VerdictKind.DISTURBED, tuple(_disturbed(duration_ns, evidence, limit))),
         (VerdictKind.TESTER_LIMITED, tuple(limited)),
     ):
@@ -70,7 +74,17 @@ def judge(
     return Verdict(VerdictKind.VALID, tuple(_remarks(flat_out, directions)))
 
 
-def _invalid(directions: Sequence[DirectionCounts]) -> Iterator[str]:
+def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:
+    """The counts as if what network functions dropped had arrived: functions count all directions together, so each
+    direction gets its share by what it lost."""
+    lost = sum(d.lost_packets for d in all_of)
+    if policy <= 0 or lost <= 0:
+        return direction
+    share = direction.lost_packets * min(policy, lost) // lost
+    return replace(direction, forwarded_packets=direction.forwarded_packets + share)
+
+
+def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[str]:
     for d in directions:
         if d.lost_packets < 0:
             yield f"{d.name}: {d.forwarded_packets} frames came, only {d.offered_packets} were sent"
@@ -82,7 +96,8 @@ def _invalid(directions: Sequence[DirectionCounts]) -> Iterator[str]:
         if d.offered_packets == 0:
             yield f"{d.name}: the generator sent nothing"
         elif d.forwarded_packets == 0:
-            yield f"{d.name}: the switch forwarded nothing"
+            what = "nothing came through the network functions" if policy else "the switch forwarded nothing"
+            yield f"{d.name}: {what}"
 
 
 def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[str]:

@@ -88,6 +88,16 @@ class Point:
         return f"loopback-{chain_slug(self.chain, self.chain_length)}" if self.chain else self.scenario_label
 
     @property
+    def chain_key(self) -> tuple[int, str]:
+        """What two points of one chain have in common; in order, shorter chains come first."""
+        return self.chain_length, self.chain
+
+    @property
+    def chain_text(self) -> str:
+        """The functions of the chain with their options, named or not; empty where there is none."""
+        return ",".join(vnf_texts(self.chain, self.chain_length))
+
+    @property
     def chain_label(self) -> str:
         """``firewall,l3fwd``; ``l2fwd,l2fwd`` for a chain without a name; empty where there is none."""
         return chain_label(self.chain, self.chain_length)

@@ -44,11 +44,12 @@ def override(plan: Plan, **options: Any) -> Plan:
 
     :data:`OPTIONS` has them all, beside ``seed``, ``name`` and ``chain``. Text options are comma-separated lists;
     ``switch`` may repeat a name, and a switch asked for by name must be there. ``chain`` is a list of chains, each a
-    text with commas of its own: instead of all chains of the plan, and of all its scenarios but those asked for. ``duration`` (seconds) and ``repeat`` are those of
-    throughput trials and, ``duration`` only, of latency trials. ``loads`` are shares of R+, ``curve`` for a whole curve
-    of them, or ``none`` for none; ``rates`` are fixed loads beside them. ``search`` are names of search methods and ``search_duration`` the length of
-    their trials. ``max_rate`` is a rate as 14.88M. The time budget is that of the plan as it was written: an option
-    that changes what is measured drops it.
+    text with commas of its own: instead of all chains of the plan, and of all its scenarios but those asked for.
+    ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
+    ``loads`` are shares of R+, ``curve`` for a whole curve of them, or ``none`` for none; ``rates`` are fixed loads
+    beside them. ``search`` are names of search methods and ``search_duration`` the length of their trials.
+    ``max_rate`` is a rate as 14.88M. The time budget is that of the plan as it was written: an option that changes
+    what is measured drops it.
     """
     new = plan
     for option, put in OPTIONS.items():

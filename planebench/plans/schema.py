@@ -200,7 +200,7 @@ def plan_from_document(document: object, source: str, folder: Path | None = None
 
 
 def with_chains(plan: Plan, folder: Path) -> Plan:
-    """The plan with the paths of its chains made absolute. UsageError for a chain that is not valid, or has no place."""
+    """The plan with absolute paths in its chains. UsageError for a chain that is not valid, or has no place."""
     if plan.chains and "loopback" not in plan.scenarios:
         raise UsageError(f'chain "{plan.chains[0]}": only loopback has a chain; add loopback to the scenarios')
     return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))

@@ -103,9 +103,9 @@ def _throughput_cell(result: Result, best: float, crown: bool, notes: Notes, bar
 
 
 def _best_pps(results: Sequence[Result], result: Result) -> float:
-    """The highest counting throughput of the cell's rivals: same column, same chain length."""
+    """The highest counting throughput of the cell's rivals: same column, same chain."""
     rivals = (r for r in results if column_of(r) == column_of(result))
-    same = (r for r in rivals if r.point.chain_length == result.point.chain_length and counts(r))
+    same = (r for r in rivals if r.point.chain_key == result.point.chain_key and counts(r))
     return max((r.throughput_pps or 0.0 for r in same), default=0.0)
 
 
@@ -146,6 +146,6 @@ def _latency_cell(result: Result, load: str, results: Sequence[Result], notes: N
 
 
 def _lowest_mean(results: Sequence[Result], result: Result, load: str) -> float:
-    rivals = [r for r in results if r.point.chain_length == result.point.chain_length]
+    rivals = [r for r in results if r.point.chain_key == result.point.chain_key]
     summaries: list[LatencySummary] = [s for r in rivals for s in r.latency if s.load == load and latency_counts(s)]
     return min((s.mean for s in summaries), default=math.nan)

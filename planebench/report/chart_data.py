@@ -50,14 +50,15 @@ def throughput_row(result: Result) -> Row:
         "size": frame_size(result.point.frame_size_bytes),
         "size_bytes": result.point.frame_size_bytes,
         "chain": result.point.chain_length,
+        "chain_label": printable(result.point.chain_label),
         "mpps": (result.throughput_pps or 0.0) / 1e6,
         "low": min(rates),
         "high": max(rates),
         "label": throughput(result) if shown else f"{NOTHING} {kind}",
         "limited": mark(result.verdict.kind) == "≥",
         "counts": counts(result),
-        "tip": f"{TIP_MARK}{printable(result.point.switch)}, {result.point.scenario_label} {result.point.direction} "
-        f"{frame_size(result.point.frame_size_bytes)}: {_throughput_words(result)}",
+        "tip": f"{TIP_MARK}{printable(result.point.switch)}, {printable(result.point.scenario_label)} "
+        f"{result.point.direction} {frame_size(result.point.frame_size_bytes)}: {_throughput_words(result)}",
     }
 
 

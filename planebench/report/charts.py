@@ -20,6 +20,16 @@ FONT = "Helvetica, Arial, sans-serif"
 BAR_STEP = 19
 """Height of a switch's row in px."""
 
+INK_LABELS: dict[str, Any] = {
+    "grid": False,
+    "ticks": False,
+    "domain": False,
+    "labelPadding": 6,
+    "labelColor": INK,
+    "labelLimit": 150,
+}
+"""Of an axis of names."""
+
 Colours = Mapping[str, str]
 """Switch label -> colour, in the order of the run."""
 

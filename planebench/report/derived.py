@@ -10,6 +10,7 @@ from planebench.model.records import Point, Trial
 from planebench.model.results import Comparison, Result
 from planebench.model.run import Run
 from planebench.report.evidence import rejected_trials
+from planebench.stats.chains import Chains, derive_chains
 from planebench.stats.compare import compare_switches
 from planebench.stats.ranking import Ranking, rank
 from planebench.stats.results import derive_results
@@ -24,12 +25,15 @@ class Derived:
     rankings: tuple[Ranking, ...]
     comparisons: tuple[Comparison, ...]
     rejected: tuple[Trial, ...]
+    chains: Chains
+    """Chains of network functions against their parts."""
 
 
 def derive(run: Run) -> Derived:
     """Derive it all. Seconds for a run of a thousand trials: comparisons are resampled."""
     results = derive_results(run)
-    return Derived(run, results, rank(results), compare_switches(run), tuple(rejected_trials(run, results)))
+    chains = derive_chains(run, results)
+    return Derived(run, results, rank(results), compare_switches(run), tuple(rejected_trials(run, results)), chains)
 
 
 def cell_id(point: Point) -> str:

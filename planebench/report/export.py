@@ -14,6 +14,7 @@ from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
 from planebench.model.run import Run
 from planebench.report.search_words import search_counts
+from planebench.stats.chains import derive_chains
 from planebench.stats.choose import is_foreign
 from planebench.stats.compare import compare_switches
 from planebench.stats.results import derive_results
@@ -63,6 +64,7 @@ RESULT_KEYS = (
     "searches",
     "load_finding",
     "ledger",
+    "chain",
 )
 """Keys of a result in JSON, in order.
 
@@ -80,6 +82,7 @@ CSV_MORE = (
     "b2b_packets",
     "ndr_verdict",
     "pdr_verdict",
+    "chain",
 )
 """The last columns of the CSV. Of a search the lower bound, of b2b the mean longest burst.
 
@@ -89,7 +92,7 @@ last fails; ``tester-limited`` where the figure is a lower bound.
 
 
 def to_json(run: Run) -> bytes:
-    """``{"results": [...], "comparisons": [...], "calibration": {...}}``; calibration null where there was none.
+    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}}``; calibration may be null.
 
     A result has the keys of RESULT_KEYS, unknown figures are null.
     """
@@ -97,6 +100,7 @@ def to_json(run: Run) -> bytes:
         "results": records(run),
         "comparisons": [_plain(c) for c in compare_switches(run)],
         "calibration": _plain(run.header.calibration),
+        "chains": _plain(derive_chains(run, derive_results(run))),
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
@@ -154,6 +158,7 @@ def record(result: Result, run_id: str, calibration: Calibration | None = None) 
         "searches": [_without_point(search) for search in result.searches],
         "load_finding": _plain(result.load_finding),
         "ledger": _ledger(result.ledger),
+        "chain": point.chain_text,
     }
 
 
@@ -175,6 +180,7 @@ def flat(result: Result, run_id: str) -> dict[str, Any]:
         "b2b_packets": _burst_packets(result),
         "ndr_verdict": _search_verdict(result, "ndr"),
         "pdr_verdict": _search_verdict(result, "pdr"),
+        "chain": values["chain"],
     }
 
 

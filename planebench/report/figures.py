@@ -6,40 +6,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
-
-import altair as alt
+from dataclasses import replace
 
 from planebench.model.header import Calibration
-from planebench.model.records import Point, ScenarioName
+from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import charts, load_charts
 from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row
+from planebench.report.figure import Figure, Kind
 from planebench.report.load_data import load_rows, loss_rows
 from planebench.report.palette import switch_colours
 from planebench.report.wording import ARROWS, frame_size, load_words, printable
 from planebench.stats.ranking import same_cell
 from planebench.stats.results import derive_results
-
-Kind = Literal["throughput", "chain", "loss", "latency", "load", "percentiles", "tradeoff", "overview"]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A chart with its words. ``key`` is its file name and anchor."""
-
-    key: str
-    kind: Kind
-    scenario: ScenarioName
-    title: str
-    chart: alt.TopLevelMixin
-
-    @property
-    def full_title(self) -> str:
-        """The title where no heading tells the scenario and the kind."""
-        return self.title if self.kind == "overview" else f"{self.scenario} {self.kind}: {self.title}"
 
 
 def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Figure, ...]:
@@ -71,7 +51,7 @@ def overview(run: Run) -> Figure | None:
     directions = [r.point.direction for r in results if r.point.frame_size_bytes == size]
     direction = "bidirectional" if "bidirectional" in directions else directions[0]
     cells = [m for c, m in same_cell(results).items() if (c.direction, c.frame_size_bytes) == (direction, size)]
-    panels = {m[0].point.scenario_label: [throughput_row(r) for r in m] for m in cells}
+    panels = {printable(m[0].point.scenario_label): [throughput_row(r) for r in m] for m in cells}
     title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frame_size(size)} frames"
     top = max(_top(m) for m in cells)
     chart = charts.overview_bars(panels, _colours(run), top)
@@ -87,20 +67,24 @@ def _shortest_chain(run: Run) -> int:
 
 
 def _throughput(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    """Bars by direction; for chains only where there is one length: otherwise the curves tell it better."""
-    if len({r.point.chain_length for r in results}) > 1:
+    """Bars by direction; for chains only where there is one: otherwise curves, or bars by chain, tell it better."""
+    if len({r.point.chain_key for r in results}) > 1:
         return
     top = _top(results)
     for direction in dict.fromkeys(r.point.direction for r in results):
         members = [r for r in results if r.point.direction == direction]
         point = members[0].point
         chart = charts.throughput_bars([throughput_row(r) for r in members], colours, top)
-        key = f"throughput-{point.scenario_label}-{direction}"
+        key = f"throughput-{point.scenario_slug}-{direction}"
         yield Figure(key, "throughput", point.scenario, f"{ARROWS[direction]} {direction}", chart)
 
 
 def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    if len({r.point.chain_length for r in results}) < 2:
+    """Curves over the length of chains of one function; bars by chain where they have names."""
+    if len({r.point.chain_key for r in results}) < 2:
+        return
+    if any(r.point.chain for r in results):
+        yield from _named_chains(results, colours)
         return
     cells: dict[Point, list[Result]] = {}
     for result in results:
@@ -111,6 +95,18 @@ def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figu
             key = f"chain-{cell.direction}-{cell.frame_size_bytes}"
             chart = charts.chain_curves(rows, colours, _top(members))
             yield Figure(key, "chain", cell.scenario, _cell_title(cell), chart)
+
+
+def _named_chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
+    """Bars by chain, a figure a direction and frame size."""
+    cells: dict[Point, list[Result]] = {}
+    for result in results:
+        cells.setdefault(replace(result.point, switch="", chain_length=1, chain=""), []).append(result)
+    top = _top(results)
+    for cell, members in cells.items():
+        rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
+        key = f"chain-{cell.direction}-{cell.frame_size_bytes}"
+        yield Figure(key, "chain", cell.scenario, _cell_title(cell), charts.throughput_bars(rows, colours, top))
 
 
 def _loss(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
@@ -169,7 +165,7 @@ def _loads(results: Sequence[Result]) -> list[str]:
 
 
 def _key(kind: Kind, cell: Point) -> str:
-    return f"{kind}-{cell.scenario_label}-{cell.direction}-{cell.frame_size_bytes}"
+    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{cell.frame_size_bytes}"
 
 
 def _safe(text: str) -> str:
@@ -182,7 +178,7 @@ def _cell_title(cell: Point) -> str:
 
 
 def _full_title(cell: Point) -> str:
-    chain = f"N = {cell.chain_length}, " if cell.chain_length else ""
+    chain = f"{printable(cell.chain_label)}, " if cell.chain else f"N = {cell.chain_length}, " * bool(cell.chain_length)
     return f"{chain}{_cell_title(cell)}"
 
 

@@ -12,7 +12,7 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.records import Direction
+from planebench.model.records import Direction, Point
 from planebench.model.results import Result
 from planebench.report.glyphs import Glyphs
 from planebench.report.wording import frame_size
@@ -47,7 +47,16 @@ def column_title(column: Column, glyphs: Glyphs) -> str:
 
 def row_name_width(results: Sequence[Result]) -> int:
     """Characters that the widest row name takes, with its chain length."""
-    return max(len(r.point.switch) + (3 if r.point.chain_length else 0) for r in results)
+    chain = max(len(chain_words(r.point, results)) for r in results)
+    switch = max(len(r.point.switch) for r in results)
+    return max(switch, len("switch")) + max(chain, len("chain")) + 2 if chain > 1 else switch + 3 * chain
+
+
+def chain_words(point: Point, results: Sequence[Result]) -> str:
+    """What tells a chain in a table: its length; its name, where one of the results has one. Empty for no chain."""
+    if any(r.point.chain for r in results):
+        return point.chain_label
+    return str(point.chain_length or "")
 
 
 def bare_table(glyphs: Glyphs) -> Table:
@@ -60,19 +69,22 @@ def bare_table(glyphs: Glyphs) -> Table:
 def new_table(results: Sequence[Result], glyphs: Glyphs, title: str = "switch") -> Table:
     """A table with the columns that name a row."""
     table = bare_table(glyphs)
-    if results[0].point.chain_length:
+    if any(r.point.chain for r in results):
+        table.add_column("chain", no_wrap=True)
+    elif results[0].point.chain_length:
         table.add_column("N", justify="right", no_wrap=True)
     table.add_column(title, no_wrap=True, overflow="ellipsis" if glyphs.unicode else "crop")
     return table
 
 
 def rows(results: Sequence[Result]) -> Iterator[tuple[list[Text], list[Result], bool]]:
-    """``(leading cells, results of the row, last of its chain length)``."""
-    keys = list(dict.fromkeys((r.point.chain_length, r.point.switch) for r in results))
+    """``(leading cells, results of the row, last of its chain)``."""
+    keys = list(dict.fromkeys((r.point.chain_key, r.point.switch) for r in results))
     for i, (chain, switch) in enumerate(keys):
         starts, ends = i == 0 or keys[i - 1][0] != chain, i + 1 == len(keys) or keys[i + 1][0] != chain
-        lead = [Text(str(chain) if starts else "")] if chain else []
-        members = [r for r in results if (r.point.chain_length, r.point.switch) == (chain, switch)]
+        members = [r for r in results if (r.point.chain_key, r.point.switch) == (chain, switch)]
+        words = chain_words(members[0].point, results)
+        lead = [Text(words if starts else "")] if words else []
         yield [*lead, Text(switch)], members, ends
 
 

@@ -15,17 +15,21 @@ from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import page_data
 from planebench.report.calibration_data import calibration_page
+from planebench.report.chain_figures import chain_figures
+from planebench.report.chains_data import chain_tables
 from planebench.report.comparison_data import comparison_tables
 from planebench.report.derived import Derived, derive
-from planebench.report.figures import Figure, make_figures
+from planebench.report.figure import Figure
+from planebench.report.figures import make_figures
 from planebench.report.images import inline_svg
 from planebench.report.page_table import some
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
-from planebench.report.remarks import band_words, deviations, headline, load_sentences, v2v_sentence
+from planebench.report.remarks import band_words, deviations, headline, load_sentences, policy_sentences, v2v_sentence
 from planebench.report.searches_data import burst_table, search_table
 from planebench.report.summary_data import summary
 from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
 from planebench.report.wording import ARROW_WORDS, ARROWS, MEANINGS, NOTHING, PATHS, VERDICT_WORDS, printable
+from planebench.stats.chains import Chains
 
 TEMPLATE = "report.html.j2"
 
@@ -66,6 +70,7 @@ def derived_html(derived: Derived) -> bytes:
             summary=summary(results, colours, derived.comparisons),
             headline=headline(results, derived.comparisons),
             scenarios=[_scenario(name, run, results, figures) for name in scenarios],
+            chains=_chains(derived.chains),
             decides=decides,
             others=others,
             verdicts=verdict_counts(run),
@@ -115,7 +120,7 @@ def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], figures: 
         "path": PATHS[name],
         "meaning": MEANINGS[name],
         "groups": groups,
-        "sentences": [*load_sentences(members), *filter(None, [v2v_sentence(run.header.settings, members)])],
+        "sentences": _sentences(run, members),
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
         "bands": some([page_data.band_table(members)]),
@@ -128,6 +133,16 @@ def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], figures: 
             ]
         ),
     }
+
+
+def _sentences(run: Run, results: Sequence[Result]) -> list[str]:
+    v2v = v2v_sentence(run.header.settings, results)
+    return [*policy_sentences(results), *load_sentences(results), *filter(None, [v2v])]
+
+
+def _chains(chains: Chains) -> dict[str, Any]:
+    """The section on chains: empty where no chain can be set against its parts."""
+    return {"tables": chain_tables(chains), "panels": [_panel(figure) for figure in chain_figures(chains.latency)]}
 
 
 def _panel(figure: Figure) -> dict[str, Any]:

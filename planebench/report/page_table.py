@@ -46,15 +46,16 @@ def heads(names: Iterable[str], kind: Kind = "number") -> tuple[Head, ...]:
     return tuple(Head(name, kind) for name in names)
 
 
-def point_heads(points: Iterable[Point]) -> tuple[Head, ...]:
-    """Heads of the columns that name a point; N only where there are chains."""
-    chain = (Head("N", "number"),) if _chains(points) else ()
+def point_heads(points: Sequence[Point]) -> tuple[Head, ...]:
+    """Heads of the columns that name a point; N, or the chain's name, only where there are chains."""
+    named, chained = _named(points), _chains(points)
+    chain = (Head("chain"),) if named else (Head("N", "number"),) if chained else ()
     return (Head("switch", "switch"), *chain, Head("direction"), Head("frame"))
 
 
-def point_cells(point: Point, points: Iterable[Point]) -> tuple[Any, ...]:
+def point_cells(point: Point, points: Sequence[Point]) -> tuple[Any, ...]:
     """The cells under :func:`point_heads` of the same points."""
-    chain = (point.chain_length,) if _chains(points) else ()
+    chain = (point.chain_label,) if _named(points) else (point.chain_length,) if _chains(points) else ()
     return (point.switch, *chain, f"{ARROWS[point.direction]} {point.direction}", frame_size(point.frame_size_bytes))
 
 
@@ -66,6 +67,10 @@ def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
 def some(tables: Sequence[PageTable]) -> list[PageTable]:
     """The tables that have rows: a section without data does not appear."""
     return [table for table in tables if table.rows]
+
+
+def _named(points: Iterable[Point]) -> bool:
+    return any(point.chain for point in points)
 
 
 def _chains(points: Iterable[Point]) -> bool:

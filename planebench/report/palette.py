@@ -21,6 +21,9 @@ SWITCH_COLOURS = (
 INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
 """Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
 
+PARTS = ("#3a6ea5", "#199473", "#d9731a", "#8068cf", "#a98600", "#bf4f9b")
+"""Of a stacked bar: the whole first, then its parts. Not colours of switches: there, the rows have their names."""
+
 
 def switch_colours(labels: Sequence[str]) -> dict[str, str]:
     """Label -> colour, by position; after ten switches the colours start again (labels still tell them apart)."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from planebench.model.header import Calibration
 from planebench.model.results import Comparison, Ledger, LoadFinding, Result
 from planebench.report.derived import level_with_first
-from planebench.report.wording import METHODS, count, frame_size, load_words, point_words, us
-from planebench.stats.ledger import describe
+from planebench.report.wording import METHODS, count, frame_size, load_words, percent, point_words, us
+from planebench.stats.ledger import describe, is_policy
 from planebench.stats.ranking import Ranking, rank
 from planebench.stats.searches import Settings
 
@@ -78,6 +78,18 @@ def unexplained_sentences(results: Iterable[Result]) -> list[str]:
         for r in results
         if r.ledger is not None and r.ledger.counted and r.ledger.unexplained_packets
     ]
+
+
+def policy_sentences(results: Iterable[Result]) -> list[str]:
+    """Points of which network functions dropped frames of their own accord: these are not lost by the switch."""
+    found = []
+    for r in results:
+        losses = [loss for loss in r.ledger.losses if is_policy(loss)] if r.ledger is not None else []
+        if r.ledger is not None and losses:
+            share = percent(sum(loss.packets for loss in losses) / max(r.ledger.offered_packets, 1))
+            causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)
+            found.append(f"{_who(r)}: network functions dropped {share} of the frames, not the switch: {causes}")
+    return found
 
 
 def unexplained_words(ledger: Ledger) -> str:

@@ -70,5 +70,7 @@ def _burst(burst: BurstSummary, notes: Notes) -> list[Text]:
 
 
 def _name(result: Result) -> str:
-    chain = result.point.chain_length
-    return f"{result.point.switch} N={chain}" if chain else result.point.switch
+    point = result.point
+    if point.chain:
+        return f"{point.switch} {point.chain_label}"
+    return f"{point.switch} N={point.chain_length}" if point.chain_length else point.switch

@@ -15,10 +15,11 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.cells import Notes, latency_tables, throughput_tables
+from planebench.report.chain_cells import chain_blocks
 from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
 from planebench.report.limit_cells import band_tables, limit_tables
-from planebench.report.remarks import headline, load_sentences, v2v_sentence
+from planebench.report.remarks import headline, load_sentences, policy_sentences, v2v_sentence
 from planebench.report.search_cells import search_tables
 from planebench.report.table_end import against_table, cut, endnotes, legend
 from planebench.report.wording import PATHS
@@ -62,6 +63,7 @@ def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
     parts: list[RenderableType] = [_heading(run, glyphs)]
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         parts += _scenario(derived, [r for r in results if r.point.scenario == scenario], notes, width)
+    parts += chain_blocks(derived.chains, glyphs, width)
     if not results:
         parts.append(Text("\nNo trial has been measured.", style="yellow"))
     parts += _who_leads(derived, glyphs, width)
@@ -79,6 +81,8 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
+    for sentence in cut(policy_sentences(results), MAX_SENTENCES):
+        yield Text(glyphs.text(sentence))
     for sentence in cut(load_sentences(results), MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     if sentence := v2v_sentence(derived.run.header.settings, results):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 
 from planebench.model.records import Direction, Point, ScenarioName, VerdictKind
@@ -127,7 +128,7 @@ def load_words(label: str) -> str:
     try:
         return f"{float(label) * 100:g} % of R+"
     except ValueError:
-        return printable(label).replace("Mpps", " Mpps")
+        return re.sub(r"(?<=\d)([kM]?pps)$", r" \1", printable(label))
 
 
 def frame_size(size_bytes: int) -> str:
@@ -137,7 +138,7 @@ def frame_size(size_bytes: int) -> str:
 
 def point_words(point: Point) -> str:
     """Everything but the switch: ``p2p → 64 B``, ``loopback-2 ⇄ 1024 B``."""
-    return f"{point.scenario_label} {ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}"
+    return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}"
 
 
 def mark(kind: VerdictKind) -> str:

@@ -6,10 +6,12 @@ Each loss is counted once, by whoever freed the frame; so the rest is exactly 0 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from planebench.model.records import Trial
+from planebench.model.chain_name import vnf_name
+from planebench.model.records import Point, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
 from planebench.scenarios import Topology, build
 
@@ -94,7 +96,41 @@ def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
         if reason in ATTEMPTS:
             continue
         place: LossPlace = "tester" if owner in ports and reason != RING_FULL else "VNF"
-        yield Loss(place, _cause(owner, reason), packets)
+        yield Loss(place, _cause(_with_function(owner, trial.point), reason), packets)
+
+
+def policy_packets(trial: Trial) -> int:
+    """What network functions dropped of their own accord: by a rule, for want of a route, above a rate. Not the
+    switch's doing, and no sign of it."""
+    return sum(packets for _, packets in _by_policy(trial))
+
+
+def policy_words(trial: Trial) -> str:
+    """``rule (vnf0 firewall)``, each cause; empty for a trial in which no function dropped a frame.
+
+    Without numbers, so that the trials of a point say the same; these are in the ledger.
+    """
+    return ", ".join(cause for cause, _ in _by_policy(trial))
+
+
+def is_policy(loss: Loss) -> bool:
+    """Whether a loss of a ledger is one of :func:`policy_packets`."""
+    return loss.place == "VNF" and not loss.cause.startswith(_CAUSES[RING_FULL])
+
+
+def _by_policy(trial: Trial) -> list[tuple[str, int]]:
+    found = []
+    for key, packets in trial.tester_drops.items():
+        owner, reason = _split(key)
+        if re.match(r"vnf\d", owner) and reason != RING_FULL and reason not in ATTEMPTS and packets:
+            found.append((_cause(_with_function(owner, trial.point), reason), packets))
+    return found
+
+
+def _with_function(owner: str, point: Point) -> str:
+    """``vnf1 firewall`` for the second function of a chain with a name; others as they are."""
+    match = re.match(r"vnf(\d+)", owner)
+    return f"{owner} {vnf_name(point.chain, int(match[1]))}" if match and point.chain else owner
 
 
 def _split(key: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
 
 def derive_results(run: Run) -> tuple[Result, ...]:
-    """One result a point, ordered by scenario, chain length, direction, frame size, then switch as in the header.
+    """One result a point, ordered by scenario, chain, direction, frame size, then switch as in the header.
 
     A point of which only warm-up trials were run is there too, with a verdict that says so.
     """
@@ -39,10 +39,10 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     return tuple(_derive(run, point, by_point[point], band) for point in points)
 
 
-def point_order(point: Point) -> tuple[int, int, int, int, str, str]:
+def point_order(point: Point) -> tuple[int, int, str, int, int, str, str]:
     """Sort key of a point without its switch."""
     scenario, direction = SCENARIO_ORDER.index(point.scenario), DIRECTION_ORDER.index(point.direction)
-    return (scenario, point.chain_length, direction, point.frame_size_bytes, point.wire, point.hosting)
+    return (scenario, point.chain_length, point.chain, direction, point.frame_size_bytes, point.wire, point.hosting)
 
 
 def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Result:

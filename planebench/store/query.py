@@ -24,6 +24,7 @@ COLUMNS: dict[str, tuple[str, Getter]] = {
     "version": ("VARCHAR", lambda r, t, d: r.version_of(t.point.switch)),
     "scenario": ("VARCHAR", lambda r, t, d: t.point.scenario),
     "chain_length": ("INTEGER", lambda r, t, d: t.point.chain_length),
+    "chain": ("VARCHAR", lambda r, t, d: t.point.chain_text),
     "direction": ("VARCHAR", lambda r, t, d: t.point.direction),
     "frame_size_bytes": ("INTEGER", lambda r, t, d: t.point.frame_size_bytes),
     "wire": ("VARCHAR", lambda r, t, d: t.point.wire),

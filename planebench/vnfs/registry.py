@@ -14,9 +14,7 @@ from planebench.vnfs import memory
 from planebench.vnfs.option import VnfOption
 
 SETTINGS_OPTION = "settings"
-_SETTINGS = VnfOption(
-    SETTINGS_OPTION, "", "file", "a JSON file with the whole settings object; other options go over it"
-)
+_SETTINGS = VnfOption(SETTINGS_OPTION, "", "file", "JSON, the whole settings object")
 
 
 @dataclass(frozen=True, slots=True)

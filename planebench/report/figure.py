@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A chart with its words: what figures.py and chain_figures.py make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import altair as alt
+
+from planebench.model.records import ScenarioName
+
+Kind = Literal["throughput", "chain", "loss", "latency", "load", "percentiles", "tradeoff", "overview", "parts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with its words. ``key`` is its file name and anchor."""
+
+    key: str
+    kind: Kind
+    scenario: ScenarioName
+    title: str
+    chart: alt.TopLevelMixin
+
+    @property
+    def full_title(self) -> str:
+        """The title where no heading tells the scenario and the kind."""
+        return self.title if self.kind == "overview" else f"{self.scenario} {self.kind}: {self.title}"

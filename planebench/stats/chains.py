@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A chain against its functions alone: two claims of can17 that need no hardware of the paper to be looked at.
+
+Latency of a chain against the sum of its parts run alone, at the same load in packets a second; and throughput of a
+chain against that of its slowest part. Pure; what cannot be told says why. The rules are docs/chains.md.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planebench.model.chain_name import join, vnf_texts
+from planebench.model.records import Point, Trial
+from planebench.model.results import Result
+from planebench.model.run import Run
+from planebench.stats.choose import LIMITED, VALID, choose
+from planebench.stats.effect import MIN_EFFECT, MIN_TRIALS, RESAMPLES, Effect, median_effect, with_bounds
+from planebench.stats.histogram import decode, summarise
+from planebench.stats.intervals import percentile_interval
+from planebench.stats.ranking import counts
+
+MIN_CARRIED = 0.98
+"""Of the frames that were intended: a latency trial that carries less measures full queues, not functions."""
+CERTAIN_TRIALS = 4
+"""On each side: two equal samples of so many lie apart in fewer than 1 of 20 cases; of fewer, a wide gap must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One function of a chain, run alone: mean latency in microseconds. ``name`` as in the label of the chain."""
+
+    name: str
+    mean_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLatency:
+    """Mean latency of a chain over the sum of the means of its parts alone, at one load.
+
+    ``effect`` has the ratio with its interval of 95 %. ``note``: why nothing can be told; then ``parts`` may be short,
+    and figures be None.
+    """
+
+    point: Point
+    load: str
+    mean_us: float | None
+    parts: tuple[Part, ...]
+    effect: Effect | None
+    band: str | None = None
+    trials: int = 0
+    """Of the side that has fewest."""
+    note: str = ""
+
+    @property
+    def sum_us(self) -> float | None:
+        """Of all parts; None where one is not known."""
+        return sum(part.mean_us for part in self.parts) if self.effect is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainThroughput:
+    """Throughput of a chain, all directions, over that of its slowest part alone (``against``), if that was measured.
+
+    ``throughput_pps`` is None where nothing counts; ``bound``: it is a lower bound. ``note``: why there is no ratio.
+    """
+
+    point: Point
+    throughput_pps: float | None
+    bound: bool = False
+    against: str = ""
+    effect: Effect | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """Both claims for every chain of a run. Empty where no chain can be set against its parts."""
+
+    latency: tuple[ChainLatency, ...] = ()
+    throughput: tuple[ChainThroughput, ...] = ()
+
+
+def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
+    """Chains of two functions and more of which a part was measured alone, on the same switch, in the same cell.
+
+    ``throughput`` has the parts too, so that it can be read by length.
+    """
+    by_point = {result.point: result for result in results if result.point.scenario == "loopback"}
+    trials: dict[Point, list[Trial]] = {}
+    for trial in run.trials:
+        trials.setdefault(trial.point, []).append(trial)
+    chains = [point for point in by_point if any(part in by_point for part in part_points(point))]
+    shown = {*chains, *(part for point in chains for part in part_points(point))}
+    return Chains(
+        tuple(found for point in chains for found in _latencies(point, by_point, trials)),
+        tuple(_throughput(by_point[point], by_point, trials) for point in by_point if point in shown),
+    )
+
+
+def part_points(point: Point) -> tuple[Point, ...]:
+    """The points of the functions of a chain alone, in path order; none for a chain of one."""
+    texts = vnf_texts(point.chain, point.chain_length)
+    if len(texts) < 2:
+        return ()
+    return tuple(replace(point, chain=join((text,)), chain_length=1) for text in texts)
+
+
+# --- Latency ---------------------------------------------------------------------------------------------------------
+
+
+def _latencies(
+    point: Point, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
+) -> Iterator[ChainLatency]:
+    """At every fixed load of the chain: shares of R+ are other loads for a chain than for its parts."""
+    loads = dict.fromkeys(t.load.label for t in _at_rates(trials[point]))
+    ordered = [summary.load for summary in results[point].latency if summary.load in loads]
+    yield from (_latency(point, load, trials) for load in ordered)
+
+
+def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:
+    return (t for t in trials if t.role == "latency" and t.load.pps_per_direction and t.load.label.endswith("pps"))
+
+
+def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> ChainLatency:
+    """The trials of chain and parts that count, all of one band; the band with most of the chain's first."""
+    sides = [point, *part_points(point)]
+    usable = [[t for t in _at_rates(trials.get(side, ())) if t.load.label == load and _carried(t)] for side in sides]
+    for side, found in zip(sides, usable, strict=True):
+        if not found:
+            whose = "the chain" if side is point else f"{side.chain_label} alone"
+            return ChainLatency(point, load, None, (), None, note=f"no trial of {whose} counts there")
+    bands = [band for band in _bands(usable[0]) if all(any(t.band == band for t in side) for side in usable)]
+    if not bands:
+        return ChainLatency(point, load, None, (), None, note="chain and parts were measured at other core distances")
+    means = [[_mean_us(t) for t in side if t.band == bands[0]] for side in usable]
+    labels = [side.chain_label for side in sides[1:]]
+    return ChainLatency(
+        point,
+        load,
+        statistics.fmean(means[0]),
+        tuple(Part(label, statistics.fmean(values)) for label, values in zip(labels, means[1:], strict=True)),
+        sum_effect(means[0], means[1:]),
+        bands[0],
+        min(map(len, means)),
+        _few(min(map(len, means))),
+    )
+
+
+def _bands(trials: Sequence[Trial]) -> list[str | None]:
+    bands = [trial.band for trial in trials]
+    return sorted(set(bands), key=lambda band: (-bands.count(band), str(band)))
+
+
+def _carried(trial: Trial) -> bool:
+    """Whether the latency of a trial counts, and is one of the load it was to have."""
+    intended = sum(d.intended_packets for d in trial.directions)
+    came_back = trial.latency is not None and trial.latency.probes_received > 0
+    return trial.verdict.kind is VALID and came_back and trial.forwarded_packets >= MIN_CARRIED * intended
+
+
+def _mean_us(trial: Trial) -> float:
+    summary = summarise(decode(trial.latency.histogram)) if trial.latency is not None else None
+    return summary.mean if summary is not None else 0.0
+
+
+def sum_effect(whole: Sequence[float], parts: Sequence[Sequence[float]], seed: int = 1) -> Effect:
+    """mean(whole) / sum of mean(part): bootstrap over trials, each sample on its own. No sample may be empty.
+
+    A function that is in the chain twice was measured alone once: its sample is drawn once, and counts twice.
+    Told from 1 where the interval excludes it, by more than MIN_EFFECT, and the trials lie apart: with few trials by
+    more than either side spreads (a bootstrap of three values knows too little of their tails).
+    """
+    ratio = statistics.fmean(whole) / sum(map(statistics.fmean, parts))
+    fewest = min(len(sample) for sample in (whole, *parts))
+    if fewest < MIN_TRIALS:
+        return Effect(ratio, None, None, False)
+    below = {part: _resampled_means(part, [seed, i + 1]) for i, part in enumerate(dict.fromkeys(map(tuple, parts)))}
+    drawn = _resampled_means(whole, [seed, 0]) / np.sum([below[tuple(part)] for part in parts], axis=0)
+    interval = percentile_interval(drawn)
+    excluded = not interval.lower <= 1 <= interval.upper
+    told = excluded and abs(ratio - 1) >= MIN_EFFECT and _apart(whole, parts, fewest)
+    return Effect(ratio, interval.lower, interval.upper, told)
+
+
+def _resampled_means(sample: Sequence[float], seed: list[int]) -> NDArray[np.float64]:
+    drawn = np.random.default_rng(seed).choice(np.asarray(sample), size=(RESAMPLES, len(sample)))
+    return np.asarray(drawn.mean(axis=1))
+
+
+def _apart(whole: Sequence[float], parts: Sequence[Sequence[float]], fewest: int) -> bool:
+    low, high = sum(map(min, parts)), sum(map(max, parts))
+    gap = max(min(whole) - high, low - max(whole))
+    return gap > (0.0 if fewest >= CERTAIN_TRIALS else max(max(whole) - min(whole), high - low))
+
+
+def _few(trials: int) -> str:
+    return "" if trials >= MIN_TRIALS else f"{trials} trial{'s' * (trials > 1)} a side, {MIN_TRIALS} are needed"
+
+
+# --- Throughput ------------------------------------------------------------------------------------------------------
+
+
+def _throughput(
+    result: Result, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
+) -> ChainThroughput:
+    point, bound = result.point, result.verdict.kind is LIMITED
+    if not counts(result):
+        return ChainThroughput(point, None, note=f"no trial counts ({result.verdict.kind.value})")
+    known = ChainThroughput(point, result.throughput_pps, bound)
+    parts = list(dict.fromkeys(part_points(point)))
+    alone = [results[part] for part in parts if part in results and counts(results[part])]
+    if not parts:
+        return known
+    if len(alone) < len(parts):
+        missing = [part.chain_label for part in parts if part not in {r.point for r in alone}]
+        return replace(known, note=f"{', '.join(missing)} alone has no figure")
+    slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
+    if slowest.band != result.band:
+        return replace(known, note="chain and parts were measured at other core distances")
+    before, after = (
+        [t.throughput_pps for t in choose(_saturating(trials[r.point]), r.band).trials] for r in (slowest, result)
+    )
+    limited = slowest.verdict.kind is LIMITED
+    effect = with_bounds(median_effect(before, after), limited, bound)
+    note = "; ".join(filter(None, (_bounds(limited, bound), _few(min(len(before), len(after))))))
+    return replace(known, against=slowest.point.chain_label, effect=effect, note=note)
+
+
+def _saturating(trials: Iterable[Trial]) -> list[Trial]:
+    return [t for t in trials if t.role == "r_plus"]
+
+
+def _bounds(part: bool, chain: bool) -> str:
+    which = " and ".join(name for name, is_bound in (("the part", part), ("the chain", chain)) if is_bound)
+    return f"{which}: a lower bound" if which else ""
+
+
+def told_words(effect: Effect | None) -> str:
+    """``less``, ``more``, or that it cannot be told."""
+    if effect is None or not effect.distinguishable:
+        return "cannot be told"
+    return "less" if effect.ratio < 1 else "more"
