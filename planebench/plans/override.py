@@ -16,6 +16,7 @@ from planebench.plans.plan import Band, Plan
 from planebench.plans.schema import NAME_PATTERN, check_restarts, check_ring_size, check_switch_cores, parse_search
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.traffic.rates import parse_rate
+from planebench.traffic.registry import parse_all
 
 T = TypeVar("T")
 
@@ -184,6 +185,8 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "ring_size": lambda plan, size: replace(plan, ring_size=check_ring_size(size)),
     "switch_cores": lambda plan, count: replace(plan, switch_cores=check_switch_cores(count)),
     "loads": lambda plan, text: replace(plan, latency=replace(plan.latency, loads=_loads(text))),
+    "traffic": lambda plan, text: replace(plan, traffic=parse_all(_items("traffic", text))),
+    "anatomy": lambda plan, wanted: replace(plan, latency=replace(plan.latency, anatomy=wanted)),
 }
 """What changes the measurement: option -> how it changes the plan."""
 

@@ -15,6 +15,8 @@ from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, Sear
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.search.ask import METHOD_NAMES
+from planebench.traffic.profile import PLAIN_NAME
+from planebench.traffic.registry import parse_all
 
 T = TypeVar("T")
 OneOrMore = Annotated[tuple[T, ...], Field(min_length=1)]
@@ -106,11 +108,12 @@ class LatencyModel(_Closed):
     repetitions: Count = 1
     probe_rate_pps: Rate = 1000
     v2v_pps: Rate = 1_000_000
+    anatomy: bool = False
 
     def record(self) -> LatencyPlan:
         """The frozen record."""
         loads = tuple(dict.fromkeys(self.loads))
-        return LatencyPlan(loads, self.duration_s, self.repetitions, self.probe_rate_pps, self.v2v_pps)
+        return LatencyPlan(loads, self.duration_s, self.repetitions, self.probe_rate_pps, self.v2v_pps, self.anatomy)
 
 
 class PlanModel(_Closed):
@@ -136,6 +139,7 @@ class PlanModel(_Closed):
     latency: LatencyModel
     search: SearchModel = SearchModel()
     band: Band | None = None
+    traffic: OneOrMore[Annotated[str, Field(min_length=1)]] = (PLAIN_NAME,)
     seed: Annotated[int, Field(ge=0)] = 1
     time_budget_s: Annotated[float, Field(gt=0)] | None = None
 
@@ -160,6 +164,7 @@ class PlanModel(_Closed):
             time_budget_s=self.time_budget_s,
             search=self.search.record(),
             band=self.band,
+            traffic=parse_all(self.traffic),
         )
 
 
