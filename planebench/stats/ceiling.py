@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from planebench.model.header import Calibration, End
+from planebench.model.header import Calibration, End, LatencyFloor
 from planebench.model.records import Point
 
 CEILING_SHARE = 0.10
@@ -29,6 +29,11 @@ def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float |
         return None
     sender, receiver = _ENDS.get((point.scenario, point.direction), ("wire", "wire"))
     return calibration.ceiling_pps(point.frame_size_bytes, sender, receiver)
+
+
+def latency_floor(calibration: Calibration | None, point: Point) -> LatencyFloor | None:
+    """The least that latency can be at this point; None where that was not measured, as with a traffic profile."""
+    return None if calibration is None or point.traffic else calibration.floor(point.frame_size_bytes)
 
 
 def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> str | None:
