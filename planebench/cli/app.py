@@ -68,11 +68,11 @@ def run(
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="switches, vnfs, scenarios, suites or runs.")],
+    what: Annotated[str, typer.Argument(help="switches, traffic, vnfs, scenarios, suites or runs.")],
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What there is: switches (found or not, and how to get them), vnfs, scenarios, suites, runs."""
+    """What there is: switches (found or not, and how to get them), traffic profiles, vnfs, scenarios, suites, runs."""
     inspect.list_things(what, runs, json)
 
 

@@ -20,6 +20,7 @@ from planebench.plans import Plan, SwitchLabel
 from planebench.scenarios import build
 from planebench.store import new_run_id
 from planebench.switches.base import queues_of
+from planebench.traffic.listing import traffic_infos
 from planebench.vnfs import parse_chain
 
 
@@ -43,6 +44,7 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         skipped=prepared.skipped,
         warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
         calibration=settings.calibration,
+        traffic=traffic_infos(plan.traffic),
     )
 
 
@@ -69,6 +71,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "search_max_r": search.max_r,
         "search_burst_repetitions": search.burst_repetitions,
         "band": plan.band,
+        "anatomy": latency.anatomy,
         "wire": plan.wire,
         "hosting": plan.hosting,
         "ring_size": plan.ring_size,

@@ -19,6 +19,7 @@ from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.store import list_runs
 from planebench.switches.base import Found
 from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.traffic.listing import traffic_rows
 from planebench.vnfs import VNFS, VnfOption
 
 Row = dict[str, Any]
@@ -28,6 +29,7 @@ def list_things(what: str, runs_dir: Path | None, json: bool) -> None:
     """Print the list called ``what``. UsageError for another."""
     lists: Mapping[str, Callable[[], list[Row]]] = {
         "switches": _switches,
+        "traffic": traffic_rows,
         "vnfs": _vnfs,
         "scenarios": _scenarios,
         "suites": _suites,

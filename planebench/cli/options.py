@@ -56,6 +56,8 @@ PLAN_OPTIONS: dict[str, Any] = {
     "wire": _text("--wire", "NAME", "What stands in for a NIC: virtio, or veth (kernel interfaces)."),
     "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "Cores of a switch that has workers for them: planed:workers=N."),
+    "traffic": _text("--traffic", "A,B", "Traffic profiles (list traffic), your own as FILE.yaml; plain: none."),
+    "anatomy": _number(bool, "--anatomy/--no-anatomy", "Split latency into tester, switch hops and VNFs."),
     "seed": _number(int, "--seed", "Seed of the order of trials."),
     "name": _text("--name", "NAME", "Name of the run."),
 }

@@ -21,7 +21,15 @@ from planebench.model.header import Calibration, Skipped
 from planebench.model.records import Point
 from planebench.placement import Cpus, place
 from planebench.planed import REMEDY, find_planed
-from planebench.plans import Plan, SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
+from planebench.plans import (
+    Plan,
+    SwitchLabel,
+    expand,
+    max_frame_bytes,
+    plain_frame_sizes,
+    skipped,
+    switch_labels,
+)
 from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.check import check_chains
@@ -114,7 +122,7 @@ def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bo
 
 def known_calibration(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> Calibration | None:
     """The stored calibration that holds for this run; None where there is none, or nothing to calibrate."""
-    if prepared.simulated:
+    if prepared.simulated or not plain_frame_sizes(prepared.plan):
         return None
     condition = Condition(
         planed_version=version_of(settings.planed),
@@ -125,7 +133,7 @@ def known_calibration(prepared: Prepared, facts: HostFacts, settings: LiveSettin
         hugepages=settings.hugepages,
         tester_cpus=len(place(cpus_of(facts, prepared.plan.switch_cores)).tester_cpus),
     )
-    return load(condition, prepared.plan.frame_sizes_bytes)
+    return load(condition, plain_frame_sizes(prepared.plan))
 
 
 def make_calibration(
@@ -134,7 +142,7 @@ def make_calibration(
     """Calibrate the tester as this run uses it, and keep it for the next. Raises what calibrate raises."""
     with measuring(facts, prepared.plan.switch_cores), Supervisor() as supervisor:
         found = calibrate(
-            prepared.plan.frame_sizes_bytes,
+            plain_frame_sizes(prepared.plan),
             wire=settings.wire,
             ring_size=settings.ring_size,
             hugepages=settings.hugepages,

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from planebench.model.records import Trial
+from planebench.report.wording import frames
 
 SLOW_TRIAL_S = 5.0
 """Trials this long get a bar that also moves while they run, once a second."""
@@ -64,7 +65,7 @@ class ProgressListener:
             point = trial.point
             self._console.print(
                 f"[{self._done + 1}/{self._steps}] {point.switch} {point.scenario_label} {point.direction} "
-                f"{point.frame_size_bytes} B {trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps "
+                f"{frames(point)} {trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps "
                 f"{trial.verdict.kind.value}",
                 markup=False,
                 highlight=False,

@@ -34,7 +34,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError, UsageError
 from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
-from planebench.plans import estimate, load_plan, override
+from planebench.plans import estimate, load_plan, override, plain_frame_sizes
 from planebench.report.derived import derive
 from planebench.report.table import print_derived
 from planebench.stats.compare import differing_facts
@@ -135,7 +135,7 @@ def _calibration(
 ) -> Calibration | None:
     """What the tester can do: as measured within a day, or measured now (a few seconds)."""
     known = known_calibration(prepared, facts, settings)
-    if known is not None or prepared.simulated:
+    if known is not None or prepared.simulated or not plain_frame_sizes(prepared.plan):
         return known
     console = Console(stderr=True, quiet=options.quiet)
     console.print("calibrating the tester against itself", style="dim", highlight=False)

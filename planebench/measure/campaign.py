@@ -160,6 +160,7 @@ class Campaign:
                 repetition=ask.repetition,
                 start=start,
                 search="" if r_plus else method,
+                profile=self.plan.profile(point.traffic),
             ),
         )
         return r_plus or bench.runner is not None
@@ -185,6 +186,8 @@ class Campaign:
                     repetition=step.repetition,
                     echo=point.scenario == "v2v",
                     start=start,
+                    profile=self.plan.profile(point.traffic),
+                    anatomy=plan.anatomy,
                 ),
             )
         self._advance(1)
@@ -217,7 +220,8 @@ class Campaign:
         for _attempt in range(1 + self.plan.throughput.retries):
             request = make_request(max(bench.start_number, 0))
             point = request.point
-            text = f"{point.switch} {point.scenario_label} {point.direction} {point.frame_size_bytes} B"
+            frames = " ".join(filter(None, (point.traffic, f"{point.frame_size_bytes} B")))
+            text = f"{point.switch} {point.scenario_label} {point.direction} {frames}"
             self.listener.working_on(f"{text} {request.search}".strip())
             trial = bench.run(request)
             self._record(trial)

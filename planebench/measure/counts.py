@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planebench.model.records import DirectionCounts, LatencyRecord
+from planebench.measure.sent import traffic_sent
+from planebench.model.records import DirectionCounts, LatencyRecord, TrafficSent
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
@@ -43,6 +44,8 @@ class TesterCounts:
     """Frames that VNFs (``v1:tx_full``: the ring of port v1 was full; ``vnf0:runt``) and the tester's own ports
     (``n1:rx_missed``) dropped. Only what is not zero; damaged and misplaced frames are not in it."""
     tsc_hz: int
+    sent: tuple[TrafficSent, ...] = ()
+    """What was really sent, where a generator had a traffic profile."""
 
 
 def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
@@ -70,6 +73,7 @@ def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
         misdirected_packets=_misdirected(tasks, expected),
         tester_drops=_tester_drops(stats),
         tsc_hz=int(stats["tsc_hz"]),
+        sent=tuple(filter(None, (traffic_sent(flow.name, _generators(flow, tasks)) for flow in flows))),
     )
 
 
@@ -137,7 +141,15 @@ def _direction(flow: Flow, tasks: Mapping[str, Any]) -> DirectionCounts:
         refused_packets=_sum(sent, "refused_packets"),
         monitor_bursts=_sum(monitors, "bursts"),
         monitor_full_bursts=_sum(monitors, "full_bursts"),
+        offered_bytes=_bytes(sent, "offered_bytes"),
+        forwarded_bytes=_bytes(filter(None, came), "forwarded_bytes"),
     )
+
+
+def _bytes(parts: Iterable[Mapping[str, Any]], key: str) -> int | None:
+    """The sum; None where one does not count them."""
+    found = [part.get(key) for part in parts]
+    return None if None in found else sum(filter(None, found))
 
 
 def _latency(flows: Sequence[Flow], tasks: Mapping[str, Any]) -> LatencyRecord | None:

@@ -18,15 +18,18 @@ from typing import Any
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
+from planebench.measure.anatomy import read_anatomy
 from planebench.measure.counts import arrived, vnf_drops
 from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction
+from planebench.model.records import Anatomy, Direction
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter, queues_of
+from planebench.traffic.document import profile_document
+from planebench.traffic.profile import TrafficProfile
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -165,11 +168,14 @@ class LiveTopology:
         pps: float | None,
         probe_rate_pps: int = 0,
         watch: Watch | None = None,
+        *,
+        profile: dict[str, Any] | None = None,
+        stamps: bool = False,
     ) -> dict[str, Any]:
         """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
 
-        ``watch`` is called just before and just after the sending. Returns ``stats.get`` of the tester. Raises
-        DiedError when tester or switch is gone.
+        ``profile`` and ``stamps`` as in measure.sending. ``watch`` is called just before and just after the sending.
+        Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
         """
         self._epoch = next_epoch(self._epoch)
         return send(
@@ -183,7 +189,18 @@ class LiveTopology:
             sleep=self._sleep,
             watch=watch or (lambda: None),
             queues=self.links.queues,
+            profile=profile,
+            stamps=stamps,
         )
+
+    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> dict[str, Any] | None:
+        """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
+        return profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
+
+    def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
+        """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
+        vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
+        return read_anatomy(self._call, sent, [vnf.name for vnf in vnfs], stats)
 
     def _sleep(self, duration_s: float) -> None:
         """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""

@@ -35,19 +35,26 @@ def send(
     probe_rate_pps: int = 0,
     *,
     queues: int = 1,
+    profile: dict[str, Any] | None = None,
+    stamps: bool = False,
     sleep: Callable[[float], None] = time.sleep,
     watch: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers; returns ``stats.get``.
 
     The rate of a flow is spread evenly over the ``queues`` of its port.
+    ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
+    task of the path notes when it had each probe.
     ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that.
     """
     rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps / queues}
-    every = {"frame_size_bytes": frame_size_bytes, "probe_rate_pps": probe_rate_pps / queues, **rate}
+    frames = {"frame_size_bytes": frame_size_bytes} if profile is None else _frames(profile, frame_size_bytes)
+    every = {**frames, "probe_rate_pps": probe_rate_pps / queues, **rate}
     names = [queue_name(f"gen-{flow.sender_port}", queue) for flow in flows for queue in range(queues)]
     generators = [{"task": name, **every} for name in names]
     begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
+    if stamps:
+        begin["stamps"] = True
     watch()
     call("traffic.start", begin)
     sleep(duration_s + START_DELAY_S)
@@ -55,6 +62,12 @@ def send(
     while call("traffic.get")["running"]:
         time.sleep(0.001)
     return _settled(call)
+
+
+def _frames(profile: dict[str, Any], frame_size_bytes: int) -> dict[str, Any]:
+    """A profile, and the frame size where it has none of its own."""
+    own = "sizes" in profile or "pcap" in profile
+    return {"profile": profile} if own else {"frame_size_bytes": frame_size_bytes, "profile": profile}
 
 
 def _settled(call: Call) -> dict[str, Any]:

@@ -8,10 +8,12 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
+from planebench.measure.sent import not_as_intended
 from planebench.measure.verdict import judge
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import (
@@ -28,6 +30,7 @@ from planebench.model.records import (
 )
 from planebench.scenarios import Flow, build, flows
 from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
+from planebench.traffic.profile import PLAIN, TrafficProfile
 
 Distance = Callable[[], CoreDistance | None]
 
@@ -48,6 +51,9 @@ class TrialRequest:
     """How often the switch had been started again before."""
     search: str = ""
     """Which search asked for it."""
+    profile: TrafficProfile = PLAIN
+    anatomy: bool = False
+    """Probes are stamped along their path, and the stamps read."""
 
     def flows(self) -> tuple[Flow, ...]:
         """The directions that send."""
@@ -75,27 +81,37 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
     started_at = _now()
     before = distance()
     try:
+        frames = _frames(live, request)
         live.resume()
-        trial = _measure(live, request, started_at)
+        trial = _measure(live, request, frames, started_at)
         live.pause()
     except PlanebenchError as error:
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (str(error),)), started_at)
-    return with_verdict(_with_distance(trial, before, distance()), ceiling_pps)
+    return with_verdict(_with_distance(trial, before, distance()), ceiling_pps, request.profile)
 
 
-def _measure(live: LiveTopology, request: TrialRequest, started_at: str) -> Trial:
+def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
+    """What a send needs for a traffic profile: nothing for plain frames. May write files."""
+    if request.profile.plain:
+        return {}
+    flat_out = request.load.pps_per_direction is None
+    return {"profile": live.profile(request.profile, request.point.chain, flat_out=flat_out)}
+
+
+def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], started_at: str) -> Trial:
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
     pps = request.load.pps_per_direction
     if request.warmup_s > 0:
-        live.send(wanted, size, request.warmup_s, pps)
+        live.send(wanted, size, request.warmup_s, pps, **frames)
     threads = live.threads()
     pollers = max(sum(thread.owner == "switch" for thread in threads), 1)
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     scheduler: list[_Scheduler] = []
+    stamps: dict[str, Any] = {"stamps": True} if request.anatomy else {}
     before = live.switch.counters()
     stats = live.send(
         wanted,
@@ -104,12 +120,16 @@ def _measure(live: LiveTopology, request: TrialRequest, started_at: str) -> Tria
         pps,
         request.probe_rate_pps,
         watch=lambda: scheduler.append(_Scheduler(sampler.sample(), steal_ns(cpus))),
+        **frames,
+        **stamps,
     )
     after = live.switch.counters()
     live.check()
     counts = tester_counts(stats, wanted)
+    anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
-    return _trial(request, started_at, counts, evidence, cycles_of_trial(before, after, pollers * _cycles(counts)))
+    cycles = cycles_of_trial(before, after, pollers * _cycles(counts))
+    return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
 
 
 def _cycles(counts: TesterCounts) -> int:
@@ -152,6 +172,7 @@ def _trial(
         start=request.start,
         search=request.search,
         tester_drops=counts.tester_drops,
+        sent=counts.sent,
     )
 
 
@@ -189,8 +210,11 @@ def _with_distance(trial: Trial, before: CoreDistance | None, after: CoreDistanc
     return dataclasses.replace(trial, evidence=evidence)
 
 
-def with_verdict(trial: Trial, ceiling_pps: float | None = None) -> Trial:
-    """The trial with its verdict; one that is invalid already stays so. What its ledger leaves open is remarked."""
+def with_verdict(trial: Trial, ceiling_pps: float | None = None, profile: TrafficProfile = PLAIN) -> Trial:
+    """The trial with its verdict; one that is invalid already stays so.
+
+    What its ledger leaves open is remarked, and traffic that was not sent as its profile says.
+    """
     if trial.verdict.kind is not VerdictKind.VALID:
         return trial
     verdict = judge(
@@ -210,6 +234,8 @@ def with_verdict(trial: Trial, ceiling_pps: float | None = None) -> Trial:
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         verdict = Verdict(verdict.kind, (*verdict.reasons, f"suspect: {describe(account)}"))
+    amiss = tuple(text for sent in trial.sent for text in not_as_intended(profile, sent))
+    verdict = Verdict(verdict.kind, (*verdict.reasons, *amiss))
     return dataclasses.replace(trial, verdict=verdict)
 
 

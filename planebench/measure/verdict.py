@@ -15,6 +15,7 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.scenarios.registry import FRAME_SIZE_MIN_BYTES
 from planebench.stats.ceiling import CEILING_SHARE
 
 LOST_CPU_SHARE = 0.02
@@ -37,6 +38,10 @@ NOT_CARRIED_SHARE = 0.02
 STRETCH_SHARE = 0.01
 STRETCH_NS = 1_000_000
 """A generator that takes longer than it was told by more than this sends slower than it says (trex-core #442)."""
+FRAME_SIZE_LIMIT_BYTES = 9728
+"""What no port of planed or DPDK's virtio takes more of."""
+VLAN_TAG_BYTES = 4
+"""A switch may take one off, or put two on."""
 UNSENT_SHARE = 0.01
 """Share of the intended frames that a paced generator may miss for its own lateness."""
 
@@ -98,6 +103,21 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[str
         elif d.forwarded_packets == 0:
             what = "nothing came through the network functions" if policy else "the switch forwarded nothing"
             yield f"{d.name}: {what}"
+        yield from _impossible_bytes(d)
+
+
+def _impossible_bytes(d: DirectionCounts) -> Iterator[str]:
+    """Bytes that cannot be those of so many frames: counting is broken. Old runs have no bytes."""
+    for what, packets, number, least in (
+        ("sent", d.offered_packets, d.offered_bytes, FRAME_SIZE_MIN_BYTES),
+        ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),
+    ):
+        if number is not None and not least * packets <= number <= FRAME_SIZE_LIMIT_BYTES * packets:
+            yield f"{d.name}: {number} bytes cannot be those of {packets} frames {what}"
+    if d.offered_bytes is not None and d.forwarded_bytes is not None:
+        most = d.offered_bytes + 2 * VLAN_TAG_BYTES * d.forwarded_packets
+        if d.forwarded_bytes > most:
+            yield f"{d.name}: {d.forwarded_bytes} bytes came, only {d.offered_bytes} were sent"
 
 
 def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[str]:

@@ -28,6 +28,17 @@ class SwitchInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficInfo:
+    """A traffic profile of a run: its name in points, what it is, and everything that makes it what it is."""
+
+    name: str
+    summary: str
+    mean_frame_bytes: float | None
+    """Of a mix; None where frames have the size of their point."""
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """A switch or point that did not run, and why."""
 
@@ -127,4 +138,6 @@ class RunHeader:
     warnings: tuple[str, ...] = ()
     calibration: Calibration | None = None
     """What the tester can do on its own; None if it was not measured."""
+    traffic: tuple[TrafficInfo, ...] = ()
+    """The traffic profiles of its points; plain frames are none."""
     schema_version: int = SCHEMA_VERSION

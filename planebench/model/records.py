@@ -191,6 +191,75 @@ class LatencyRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficSent:
+    """What the generators of one direction really sent of a traffic profile, counted as their port took the frames.
+
+    ``flows_sent``, ``dst_ips_sent``: so many different ones; None where the profile has none. ``dst_macs``: frames by
+    destination address. ``pcap_skipped``: frames of the file that cannot be sent, by reason.
+    """
+
+    name: str
+    packets: int
+    bytes: int
+    sizes: tuple[tuple[int, int], ...] = ()
+    """(frame size in bytes, frames) of every size that was sent."""
+    flows_sent: int | None = None
+    dst_macs: tuple[int, ...] = ()
+    dst_ips_sent: int | None = None
+    pcap_frames: int | None = None
+    """Frames of the file that can be sent."""
+    pcap_loops: int | None = None
+    pcap_enlarged: int = 0
+    pcap_skipped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def mean_frame_bytes(self) -> float | None:
+        """With FCS; None if nothing was sent."""
+        return self.bytes / self.packets if self.packets else None
+
+
+PartKind = Literal["tester", "switch", "vnf"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnatomyPart:
+    """One part of the way of the joined probes: how long they were in it (docs/design/anatomy.md).
+
+    ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``. ``histogram`` as in LatencyRecord; the mean is
+    exact.
+    """
+
+    name: str
+    kind: PartKind
+    mean_ns: float
+    p50_ns: float
+    p99_ns: float
+    histogram: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """The latency of one direction of a trial, split along the path. The parts of a probe add up to its latency.
+
+    ``not_joined``: probes that have no stamp at every task of the path, by reason. ``problem``: why the parts do not
+    stand for the whole; empty if they do.
+    """
+
+    name: str
+    joined: int
+    not_joined: dict[str, int]
+    parts: tuple[AnatomyPart, ...]
+    reported_mean_ns: float | None
+    """Mean latency of all probes of the direction, as the monitor reported it."""
+    problem: str = ""
+
+    @property
+    def sum_ns(self) -> float:
+        """Sum of the means of the parts."""
+        return sum(part.mean_ns for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadEvidence:
     """What the scheduler did to one polling thread during the trial (from /proc schedstat and status)."""
 
@@ -279,6 +348,10 @@ class Trial:
     """The search that asked for this trial (role ``search``): ``ndr``, ``b2b``, ... Others may use it too."""
     tester_drops: dict[str, int] = field(default_factory=dict)
     """Frames that tester and VNFs dropped, by ``task or port:reason``, as ``vnf0:tx_full``, ``n1:rx_missed``."""
+    sent: tuple[TrafficSent, ...] = ()
+    """Of a trial with a traffic profile, by direction."""
+    anatomy: tuple[Anatomy, ...] = ()
+    """Of a latency trial whose probes were stamped on their way, by direction."""
 
     @property
     def forwarded_packets(self) -> int:

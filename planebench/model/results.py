@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planebench.model.records import L1_OVERHEAD_BYTES, Point, Verdict
+from planebench.model.records import L1_OVERHEAD_BYTES, PartKind, Point, TrafficSent, Verdict
 
 LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
 """Where a frame was lost: a ring to the emulated NIC or to a VNF that was full, or inside switch, VNF or tester."""
@@ -121,6 +121,42 @@ class LoadFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class PartSummary:
+    """One part of the way of the probes, in microseconds; ``share`` of the mean latency, 0..1."""
+
+    name: str
+    kind: PartKind
+    mean: float
+    p50: float
+    p99: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnatomySummary:
+    """Where the time of one direction at one load goes. Without parts, ``problem`` says why there are none.
+
+    ``left_out``: trials whose parts did not add up to the whole.
+    """
+
+    direction: str
+    probes: int
+    not_joined: dict[str, int]
+    parts: tuple[PartSummary, ...]
+    problem: str = ""
+    left_out: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Mean latency of the joined probes, in microseconds: the sum of the parts."""
+        return sum(part.mean for part in self.parts)
+
+    def share(self, kind: PartKind) -> float:
+        """Share of all parts of a kind."""
+        return sum(part.share for part in self.parts if part.kind == kind)
+
+
+@dataclass(frozen=True, slots=True)
 class LatencySummary:
     """Latency at one load, all valid trials' histograms merged. Microseconds."""
 
@@ -147,6 +183,8 @@ class LatencySummary:
     """Delay minus the least delay (RFC 5481 section 4.2)."""
     burst_jitter: JitterSummary | None = None
     """ic16: size of the difference of the mean delays of successive receive bursts."""
+    anatomy: tuple[AnatomySummary, ...] = ()
+    """Where the time goes, by direction; of trials whose probes were stamped on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +215,18 @@ class Result:
     load_finding: LoadFinding | None = None
     ledger: Ledger | None = None
     """Of the saturating trials that count, added up."""
+    mean_frame_bytes: float | None = None
+    """Mean size of the frames that came through in these trials, with FCS; None in runs that did not count bytes."""
+    sent: tuple[TrafficSent, ...] = ()
+    """What was really sent of a traffic profile in these trials, by direction."""
 
     @property
     def throughput_l1_gbps(self) -> float | None:
-        """Layer-1 rate, as in the papers: (frame + 20) x 8 bits."""
+        """Layer-1 rate, as in the papers: (frame + 20) x 8 bits; by bytes that came where they were counted."""
         if self.throughput_pps is None:
             return None
-        return self.throughput_pps * (self.point.frame_size_bytes + L1_OVERHEAD_BYTES) * 8 / 1e9
+        size = self.point.frame_size_bytes if self.mean_frame_bytes is None else self.mean_frame_bytes
+        return self.throughput_pps * (size + L1_OVERHEAD_BYTES) * 8 / 1e9
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 """Plans: what a run measures, as data. Suites in YAML, options of the command line, expansion, order, time."""
 
 from planebench.plans.estimate import estimate
-from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
+from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, plain_frame_sizes, skipped, switch_labels
 from planebench.plans.load import list_suites, load_plan
 from planebench.plans.order import Group, Rounds, Step, group_points, interleave
 from planebench.plans.override import override
@@ -25,6 +25,7 @@ __all__ = [
     "load_plan",
     "max_frame_bytes",
     "override",
+    "plain_frame_sizes",
     "skipped",
     "switch_labels",
 ]

@@ -14,6 +14,11 @@ from planebench.model.spec import parse_switch
 from planebench.plans.plan import Plan
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
+from planebench.traffic.check import check_methods, check_sizes, largest_frame_bytes
+from planebench.traffic.profile import TrafficProfile
+
+STAMPS_MAX = 65536
+"""So many stamps of probes a task of planed keeps; a VNF sees the probes of both directions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +41,20 @@ def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
 
 
 def expand(plan: Plan) -> tuple[Point, ...]:
-    """Every point of the plan, once, in the order of the plan: switch, scenario, chain, direction, frame size.
+    """Every point of the plan, once, in the order of the plan: switch, scenario, chain, direction, frames.
 
-    A direction that a scenario does not have is left out of it. UsageError when nothing is left.
+    A direction that a scenario does not have is left out of it. UsageError when nothing is left, or for a traffic
+    profile that does not go with the rest of the plan.
     """
+    _check_traffic(plan)
+    _check_anatomy(plan)
     points = tuple(
-        Point(label.label, scenario, direction, length, size, plan.wire, plan.hosting, chain)
+        Point(label.label, scenario, direction, length, size, plan.wire, plan.hosting, chain, traffic)
         for label in switch_labels(plan.switches)
         for scenario in plan.scenarios
         for length, chain in (_chains(plan) if scenario == "loopback" else ((0, ""),))
         for direction in _directions(plan, scenario)
-        for size in plan.frame_sizes_bytes
+        for traffic, size in _frames(plan)
     )
     if not points:
         raise UsageError(f"nothing to measure: {'; '.join(entry.reason for entry in skipped(plan))}")
@@ -68,7 +76,40 @@ def skipped(plan: Plan) -> tuple[Skipped, ...]:
 
 def max_frame_bytes(plan: Plan) -> int:
     """The largest frame that ports must take: 1518, or more where the plan has it."""
-    return max(FRAME_SIZE_MAX_BYTES, *plan.frame_sizes_bytes)
+    largest = (largest_frame_bytes(profile, plan.frame_sizes_bytes) for profile in plan.traffic)
+    return max(FRAME_SIZE_MAX_BYTES, *largest)
+
+
+def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
+    """The frame sizes that are measured without a traffic profile: what a calibration of the tester tells of."""
+    return plan.frame_sizes_bytes if any(profile.plain for profile in plan.traffic) else ()
+
+
+def _frames(plan: Plan) -> tuple[tuple[str, int], ...]:
+    """Traffic and frame size of the points: a mix has its mean, everything else each size of the plan."""
+    return tuple((profile.name, size) for profile in plan.traffic for size in _sizes(profile, plan.frame_sizes_bytes))
+
+
+def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple[int, ...]:
+    mean = profile.mean_frame_bytes
+    return frame_sizes_bytes if mean is None else (round(mean),)
+
+
+def _check_anatomy(plan: Plan) -> None:
+    """UsageError for more probes than the tasks of the tester can note."""
+    latency = plan.latency
+    probes = round(latency.probe_rate_pps * latency.duration_s * 2)
+    if latency.anatomy and latency.loads and probes > STAMPS_MAX:
+        raise UsageError(
+            f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s, both ways, are {probes}; "
+            f"a task notes {STAMPS_MAX}. Give a shorter --duration, or a lower latency.probe_rate_pps in the plan"
+        )
+
+
+def _check_traffic(plan: Plan) -> None:
+    for profile in plan.traffic:
+        check_sizes(profile, plan.frame_sizes_bytes)
+        check_methods(profile, plan.search.methods, plan.latency.loads, plan.throughput.max_rate_pps is not None)
 
 
 def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:

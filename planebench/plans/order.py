@@ -10,7 +10,8 @@ from random import Random
 from planebench.model.records import Direction, Point, ScenarioName, WireName
 
 GroupKey = tuple[ScenarioName, int, WireName, str]
-Cell = tuple[Direction, int, str]
+Cell = tuple[Direction, int, str, str]
+"""Direction, frame size, traffic, load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ class Rounds:
 
 
 def _cells(group: Group, loads: Sequence[str]) -> list[Cell]:
-    return list(dict.fromkeys((p.direction, p.frame_size_bytes, load) for p in group.points for load in loads))
+    return list(
+        dict.fromkeys((p.direction, p.frame_size_bytes, p.traffic, load) for p in group.points for load in loads)
+    )
 
 
 def _cell_steps(group: Group, cell: Cell, repetition: int, rng: Random, last: Step | None) -> Iterator[Step]:
@@ -93,8 +96,8 @@ def _cell_steps(group: Group, cell: Cell, repetition: int, rng: Random, last: St
 
     The last cell of a repetition may be the first of the next; then the switch that ran it last must not go first.
     """
-    direction, size, load = cell
-    points = [p for p in group.points if (p.direction, p.frame_size_bytes) == (direction, size)]
+    *kind, load = cell
+    points = [p for p in group.points if [p.direction, p.frame_size_bytes, p.traffic] == kind]
     rng.shuffle(points)
     if last is not None and (last.point, last.load) == (points[0], load):
         points.append(points.pop(0))

@@ -24,6 +24,7 @@ from planebench.plans.schema import (
 )
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.traffic.rates import parse_rate
+from planebench.traffic.registry import parse_all
 
 T = TypeVar("T")
 
@@ -216,6 +217,8 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "switch_cores": lambda plan, count: replace(plan, switch_cores=check_switch_cores(count)),
     "loads": lambda plan, text: replace(plan, latency=replace(plan.latency, loads=_loads(text))),
     "rates": lambda plan, text: replace(plan, latency=replace(plan.latency, rates_pps=_rates(text))),
+    "traffic": lambda plan, text: replace(plan, traffic=parse_all(_items("traffic", text))),
+    "anatomy": lambda plan, wanted: replace(plan, latency=replace(plan.latency, anatomy=wanted)),
 }
 """What changes the measurement: option -> how it changes the plan."""
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
 from planebench.search.ask import SearchSettings
+from planebench.traffic.profile import PLAIN, TrafficProfile
 
 PLAN_VERSION = 1
 """Version of the plan file. History: 1 = first."""
@@ -61,6 +62,8 @@ class LatencyPlan:
     probe_rate_pps: int
     v2v_pps: int
     rates_pps: tuple[float, ...] = ()
+    anatomy: bool = False
+    """Probes are stamped at every task of their path, so that latency splits into parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,12 @@ class Plan:
     band: Band | None = None
     """The core-distance band that counts; None: the one with most trials."""
     chains: tuple[str, ...] = ()
+    traffic: tuple[TrafficProfile, ...] = (PLAIN,)
+    """Each makes points: one with sizes of its own one, another one for each of ``frame_sizes_bytes``."""
+
+    def profile(self, name: str) -> TrafficProfile:
+        """The traffic profile of a point, by the name it has there."""
+        return next(profile for profile in self.traffic if profile.name == name)
 
     def search_settings(self, senders: int) -> SearchSettings:
         """How searches are done on a point with so many sending directions."""

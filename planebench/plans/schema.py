@@ -17,7 +17,9 @@ from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, Sear
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.search.ask import METHOD_NAMES
+from planebench.traffic.profile import PLAIN_NAME
 from planebench.traffic.rates import parse_rate
+from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
 
 T = TypeVar("T")
@@ -111,6 +113,7 @@ class LatencyModel(_Closed):
     probe_rate_pps: Rate = 1000
     v2v_pps: Rate = 1_000_000
     rates_pps: tuple[Annotated[float, BeforeValidator(lambda value: parse_rate(str(value)))], ...] = ()
+    anatomy: bool = False
 
     def record(self) -> LatencyPlan:
         """The frozen record."""
@@ -121,6 +124,7 @@ class LatencyModel(_Closed):
             self.probe_rate_pps,
             self.v2v_pps,
             _once(self.rates_pps),
+            self.anatomy,
         )
 
 
@@ -148,6 +152,7 @@ class PlanModel(_Closed):
     latency: LatencyModel
     search: SearchModel = SearchModel()
     band: Band | None = None
+    traffic: OneOrMore[Annotated[str, Field(min_length=1)]] = (PLAIN_NAME,)
     seed: Annotated[int, Field(ge=0)] = 1
     time_budget_s: Annotated[float, Field(gt=0)] | None = None
 
@@ -173,6 +178,7 @@ class PlanModel(_Closed):
             search=self.search.record(),
             band=self.band,
             chains=_once(self.chains),
+            traffic=parse_all(self.traffic),
         )
 
     def _lengths(self) -> tuple[int, ...]:

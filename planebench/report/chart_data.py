@@ -14,7 +14,7 @@ from planebench.report.wording import (
     NOTHING,
     cycles,
     estimate,
-    frame_size,
+    frames,
     latency_counts,
     load_words,
     mark,
@@ -47,7 +47,7 @@ def throughput_row(result: Result) -> Row:
     kind = result.verdict.kind.value
     return {
         "switch": printable(result.point.switch),
-        "size": frame_size(result.point.frame_size_bytes),
+        "size": frames(result.point),
         "size_bytes": result.point.frame_size_bytes,
         "chain": result.point.chain_length,
         "chain_label": printable(result.point.chain_label),
@@ -58,7 +58,7 @@ def throughput_row(result: Result) -> Row:
         "limited": mark(result.verdict.kind) == "≥",
         "counts": counts(result),
         "tip": f"{TIP_MARK}{printable(result.point.switch)}, {printable(result.point.scenario_label)} "
-        f"{result.point.direction} {frame_size(result.point.frame_size_bytes)}: {_throughput_words(result)}",
+        f"{result.point.direction} {frames(result.point)}: {_throughput_words(result)}",
     }
 
 

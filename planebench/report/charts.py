@@ -39,7 +39,7 @@ def throughput_bars(rows: Sequence[Row], colours: Colours, top: float) -> alt.To
 
     ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
     """
-    return _by_row(_bars(rows, colours, top).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
+    return by_row(_bars(rows, colours, top).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
 
 
 def overview_bars(panels: Mapping[str, Sequence[Row]], colours: Colours, top: float) -> alt.TopLevelMixin:
@@ -115,7 +115,7 @@ def latency_ranges(rows: Sequence[Row], colours: Colours, domain: tuple[float, f
         .encode(x=alt.X("min(floor):Q", scale=scale))
     )
     layers = [tail, body, median, labels] + ([floor] if any(row.get("floor") for row in rows) else [])
-    return _by_row(alt.layer(*layers).properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
+    return by_row(alt.layer(*layers).properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
 
 
 def percentile_curves(rows: Sequence[Row], colours: Colours, domain: tuple[float, float]) -> alt.TopLevelMixin:
@@ -178,7 +178,7 @@ def _switch_axis(rows: Sequence[Row], colours: Colours) -> alt.Y:
     return alt.Y("switch:N", sort=order, axis=axis)
 
 
-def _by_row(chart: Any, field: str, rows: Sequence[Row]) -> alt.TopLevelMixin:
+def by_row(chart: Any, field: str, rows: Sequence[Row]) -> alt.TopLevelMixin:
     """The chart once for each value of a field, one below the other, the value above its rows."""
     order = list(dict.fromkeys(row[field] for row in rows))
     header = alt.Header(

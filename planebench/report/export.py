@@ -14,6 +14,7 @@ from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
 from planebench.model.run import Run
 from planebench.report.search_words import search_counts
+from planebench.stats.ceiling import latency_floor
 from planebench.stats.chains import derive_chains
 from planebench.stats.choose import is_foreign
 from planebench.stats.compare import compare_switches
@@ -32,6 +33,7 @@ LATENCY_MORE = (
     "burst_jitter",
     "floor_p50",
     "floor_p99",
+    "anatomy",
 )
 """Of a latency, in JSON only. The floors are those of the tester at this frame size, in microseconds as the rest."""
 RESULT_KEYS = (
@@ -65,6 +67,9 @@ RESULT_KEYS = (
     "load_finding",
     "ledger",
     "chain",
+    "traffic",
+    "mean_frame_bytes",
+    "sent",
 )
 """Keys of a result in JSON, in order.
 
@@ -83,6 +88,8 @@ CSV_MORE = (
     "ndr_verdict",
     "pdr_verdict",
     "chain",
+    "traffic",
+    "mean_frame_bytes",
 )
 """The last columns of the CSV. Of a search the lower bound, of b2b the mean longest burst.
 
@@ -127,7 +134,7 @@ def records(run: Run) -> list[dict[str, Any]]:
 def record(result: Result, run_id: str, calibration: Calibration | None = None) -> dict[str, Any]:
     """One result as plain values, keys as in RESULT_KEYS. ``calibration``: where latencies have their floors from."""
     point = result.point
-    floor = calibration.floor(point.frame_size_bytes) if calibration is not None else None
+    floor = latency_floor(calibration, point)
     return {
         "switch": point.switch,
         "version": result.version,
@@ -159,6 +166,9 @@ def record(result: Result, run_id: str, calibration: Calibration | None = None) 
         "load_finding": _plain(result.load_finding),
         "ledger": _ledger(result.ledger),
         "chain": point.chain_text,
+        "traffic": point.traffic,
+        "mean_frame_bytes": result.mean_frame_bytes,
+        "sent": [_plain(sent) | {"mean_frame_bytes": sent.mean_frame_bytes} for sent in result.sent],
     }
 
 
@@ -181,6 +191,8 @@ def flat(result: Result, run_id: str) -> dict[str, Any]:
         "ndr_verdict": _search_verdict(result, "ndr"),
         "pdr_verdict": _search_verdict(result, "pdr"),
         "chain": values["chain"],
+        "traffic": result.point.traffic,
+        "mean_frame_bytes": result.mean_frame_bytes,
     }
 
 
@@ -224,6 +236,7 @@ def _latency(summary: LatencySummary, floor: LatencyFloor | None) -> dict[str, A
         "burst_jitter": _plain(summary.burst_jitter),
         "floor_p50": None if floor is None else floor.p50_ns / 1e3,
         "floor_p99": None if floor is None else floor.p99_ns / 1e3,
+        "anatomy": [_plain(a) | {"mean": a.mean} for a in summary.anatomy],
     }
 
 

@@ -13,11 +13,14 @@ from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import charts, load_charts
+from planebench.report.anatomy_charts import anatomy_bars
+from planebench.report.anatomy_data import anatomy_rows
 from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row
 from planebench.report.figure import Figure, Kind
 from planebench.report.load_data import load_rows, loss_rows
 from planebench.report.palette import switch_colours
-from planebench.report.wording import ARROWS, frame_size, load_words, printable
+from planebench.report.wording import ARROWS, frames, frames_words, load_words, printable
+from planebench.stats.ceiling import latency_floor
 from planebench.stats.ranking import same_cell
 from planebench.stats.results import derive_results
 
@@ -35,6 +38,7 @@ def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Fig
         figures += _latency(members, colours, run.header.calibration)
         figures += _load(members, colours, run.header.calibration)
         figures += _percentiles(run, members, colours)
+        figures += _anatomy(members)
         figures += _tradeoff(members, colours)
     return tuple(figures)
 
@@ -47,12 +51,13 @@ def overview(run: Run) -> Figure | None:
     results = [r for r in derive_results(run) if r.point.chain_length in (0, _shortest_chain(run))]
     if not results:
         return None
-    size = min(r.point.frame_size_bytes for r in results)
-    directions = [r.point.direction for r in results if r.point.frame_size_bytes == size]
+    size, traffic = min((r.point.frame_size_bytes, r.point.traffic) for r in results)
+    members = [r for r in results if (r.point.frame_size_bytes, r.point.traffic) == (size, traffic)]
+    directions = [r.point.direction for r in members]
     direction = "bidirectional" if "bidirectional" in directions else directions[0]
-    cells = [m for c, m in same_cell(results).items() if (c.direction, c.frame_size_bytes) == (direction, size)]
+    cells = [m for c, m in same_cell(members).items() if c.direction == direction]
     panels = {printable(m[0].point.scenario_label): [throughput_row(r) for r in m] for m in cells}
-    title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frame_size(size)} frames"
+    title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frames_words(traffic, size)} frames"
     top = max(_top(m) for m in cells)
     chart = charts.overview_bars(panels, _colours(run), top)
     return Figure("overview", "overview", results[0].point.scenario, title, chart)
@@ -92,7 +97,7 @@ def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figu
     for cell, members in cells.items():
         rows = [throughput_row(r) for r in members]
         if any(row["counts"] for row in rows):
-            key = f"chain-{cell.direction}-{cell.frame_size_bytes}"
+            key = f"chain-{cell.direction}-{_frames_key(cell)}"
             chart = charts.chain_curves(rows, colours, _top(members))
             yield Figure(key, "chain", cell.scenario, _cell_title(cell), chart)
 
@@ -135,7 +140,7 @@ def _load(results: Sequence[Result], colours: charts.Colours, calibration: Calib
 
 
 def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
-    floor = calibration.floor(cell.frame_size_bytes) if calibration else None
+    floor = latency_floor(calibration, cell)
     return floor.p50_ns / 1e3 if floor else None
 
 
@@ -148,6 +153,13 @@ def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -
                 chart = charts.percentile_curves(rows, colours, (min(values), max(values) * 1.1))
                 title = f"{_full_title(cell)}, {load_words(load)}"
                 yield Figure(f"{_key('percentiles', cell)}-{_safe(load)}", "percentiles", cell.scenario, title, chart)
+
+
+def _anatomy(results: Sequence[Result]) -> Iterator[Figure]:
+    for cell, members in same_cell(results).items():
+        rows = anatomy_rows(members)
+        if rows:
+            yield Figure(_key("anatomy", cell), "anatomy", cell.scenario, _full_title(cell), anatomy_bars(rows))
 
 
 def _tradeoff(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
@@ -165,7 +177,11 @@ def _loads(results: Sequence[Result]) -> list[str]:
 
 
 def _key(kind: Kind, cell: Point) -> str:
-    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{cell.frame_size_bytes}"
+    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{_frames_key(cell)}"
+
+
+def _frames_key(cell: Point) -> str:
+    return f"{cell.frame_size_bytes}-{_safe(cell.traffic)}" if cell.traffic else str(cell.frame_size_bytes)
 
 
 def _safe(text: str) -> str:
@@ -174,7 +190,7 @@ def _safe(text: str) -> str:
 
 
 def _cell_title(cell: Point) -> str:
-    return f"{ARROWS[cell.direction]} {cell.direction}, {frame_size(cell.frame_size_bytes)}"
+    return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
 
 
 def _full_title(cell: Point) -> str:

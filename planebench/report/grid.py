@@ -15,12 +15,12 @@ from rich.text import Text
 from planebench.model.records import Direction, Point
 from planebench.model.results import Result
 from planebench.report.glyphs import Glyphs
-from planebench.report.wording import frame_size
+from planebench.report.wording import frames
 
 T = TypeVar("T")
 
-Column = tuple[Direction, int]
-"""Direction mode and frame size in bytes."""
+Column = tuple[Direction, str]
+"""Direction mode and what is sent: a frame size, with the name of a traffic profile."""
 
 
 def chunks(items: Sequence[T], fitting: int) -> list[Sequence[T]]:
@@ -32,7 +32,7 @@ def chunks(items: Sequence[T], fitting: int) -> list[Sequence[T]]:
 
 def column_of(result: Result) -> Column:
     """The column of a result."""
-    return (result.point.direction, result.point.frame_size_bytes)
+    return (result.point.direction, frames(result.point))
 
 
 def columns_of(results: Sequence[Result]) -> list[Column]:
@@ -42,7 +42,7 @@ def columns_of(results: Sequence[Result]) -> list[Column]:
 
 def column_title(column: Column, glyphs: Glyphs) -> str:
     """``→ 64 B``."""
-    return f"{glyphs.arrow(column[0])} {frame_size(column[1])}"
+    return f"{glyphs.arrow(column[0])} {column[1]}"
 
 
 def row_name_width(results: Sequence[Result]) -> int:

@@ -14,6 +14,7 @@ from planebench.model.records import ScenarioName, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import page_data
+from planebench.report.anatomy_data import NOTE, anatomy_table
 from planebench.report.calibration_data import calibration_page
 from planebench.report.chain_figures import chain_figures
 from planebench.report.chains_data import chain_tables
@@ -27,6 +28,7 @@ from planebench.report.palette import GRID, INK, MUTED, switch_colours
 from planebench.report.remarks import band_words, deviations, headline, load_sentences, policy_sentences, v2v_sentence
 from planebench.report.searches_data import burst_table, search_table
 from planebench.report.summary_data import summary
+from planebench.report.traffic_data import traffic_table
 from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
 from planebench.report.wording import ARROW_WORDS, ARROWS, MEANINGS, NOTHING, PATHS, VERDICT_WORDS, printable
 from planebench.stats.chains import Chains
@@ -44,6 +46,7 @@ _GROUPS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("latency",), "Latency", "Dot: median. Thick line: to p99. Thin line: to p99.9. Figures: median / p99 in µs."),
     (("load",), "Latency against load", "Line: p50. Dashed: p99. Ring: the knee. Grey: latency floor of the tester."),
     (("percentiles",), "Latency distribution", "Every probe that came back, by percentile. Low and flat is good."),
+    (("anatomy",), "Where the time goes", f"Mean latency of the probes, part by part along the path. {NOTE}"),
     (("tradeoff",), "Throughput against mean latency", "Low and to the right is good."),
 )
 
@@ -130,6 +133,8 @@ def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], figures: 
                 page_data.latency_table(members, run.header.calibration),
                 page_data.jitter_table(members),
                 page_data.ledger_table(members),
+                anatomy_table(members),
+                traffic_table(members),
             ]
         ),
     }

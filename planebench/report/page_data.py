@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planebench.model.header import Calibration
+from planebench.model.records import Point
 from planebench.model.results import JitterSummary, LatencySummary, Result
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
 from planebench.report.remarks import unexplained_words
@@ -22,6 +23,7 @@ from planebench.report.wording import (
     throughput,
     us,
 )
+from planebench.stats.ceiling import latency_floor
 from planebench.stats.ranking import counts
 
 JITTERS = (("IPDV (RFC 3393)", "ipdv"), ("PDV (delay - minimum)", "pdv"), ("burst means (ic16)", "burst_jitter"))
@@ -45,13 +47,13 @@ def latency_table(results: Sequence[Result], calibration: Calibration | None = N
     """A row a latency, in us, with its probes; beside it the latency floor of the tester where it is known."""
     pairs = [(r, s) for r in results for s in r.latency]
     points = [r.point for r, _ in pairs]
-    floors = {p.frame_size_bytes: _floor(calibration, p.frame_size_bytes) for p in points}
+    floors = {p: _floor(calibration, p) for p in points}
     with_floor = any(floor != NOTHING for floor in floors.values())
     names = ("Mpps", "achieved", "mean", "sd", "p50", "p90", "p99", "p99.9", "max")
     probes = ("sent", "stamped", "received")
     rows = []
     for r, s in pairs:
-        floor = (floors[r.point.frame_size_bytes],) if with_floor else ()
+        floor = (floors[r.point],) if with_floor else ()
         rows.append(
             Row((*point_cells(r.point, points), *_latency(s), *floor, *_probes(s), verdict_cell(s.verdict)), _out(s))
         )
@@ -178,8 +180,8 @@ def _out(summary: LatencySummary) -> bool:
     return not latency_counts(summary)
 
 
-def _floor(calibration: Calibration | None, frame_size_bytes: int) -> str:
-    floor = calibration.floor(frame_size_bytes) if calibration else None
+def _floor(calibration: Calibration | None, point: Point) -> str:
+    floor = latency_floor(calibration, point)
     return NOTHING if floor is None else us(floor.p50_ns / 1e3)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from planebench.model.records import Point, Verdict
-from planebench.report.wording import ARROWS, frame_size
+from planebench.report.wording import ARROWS, frames
 
 Kind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
 """How a column is drawn. Cells of ``verdict`` are (kind, reasons), cells of ``two`` are (figure, small print)."""
@@ -56,7 +56,7 @@ def point_heads(points: Sequence[Point]) -> tuple[Head, ...]:
 def point_cells(point: Point, points: Sequence[Point]) -> tuple[Any, ...]:
     """The cells under :func:`point_heads` of the same points."""
     chain = (point.chain_label,) if _named(points) else (point.chain_length,) if _chains(points) else ()
-    return (point.switch, *chain, f"{ARROWS[point.direction]} {point.direction}", frame_size(point.frame_size_bytes))
+    return (point.switch, *chain, f"{ARROWS[point.direction]} {point.direction}", frames(point))
 
 
 def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:

@@ -18,6 +18,9 @@ SWITCH_COLOURS = (
     "#96704e",  # brown
 )
 
+PART_COLOURS = {"tester": "#7b8794", "switch hops": "#2878d0", "VNFs": "#d9731a"}
+"""Parts of a latency, by whose they are."""
+
 INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
 """Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Result
 from planebench.report.derived import level_with_first
-from planebench.report.wording import ARROWS, PATHS, cycles, estimate, frame_size, percent, throughput
+from planebench.report.wording import ARROWS, PATHS, cycles, estimate, frames, percent, throughput
 from planebench.stats.ranking import Ranking, rank, same_cell
 
 Record = dict[str, Any]
@@ -39,7 +39,7 @@ def _summary_line(
     point, first = ranking.point, ranking.first
     chain = f"{point.chain_label} " if point.chain else f"N = {point.chain_length} " if point.chain_length else ""
     return {
-        "cell": f"{chain}{ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}",
+        "cell": f"{chain}{ARROWS[point.direction]} {frames(point)}",
         "switch": first.point.switch,
         "colour": colours[first.point.switch],
         "figure": throughput(first),

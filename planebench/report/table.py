@@ -14,6 +14,7 @@ from rich.text import Text
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.report.anatomy_data import anatomy_sentences
 from planebench.report.cells import Notes, latency_tables, throughput_tables
 from planebench.report.chain_cells import chain_blocks
 from planebench.report.derived import Derived, derive
@@ -22,12 +23,15 @@ from planebench.report.limit_cells import band_tables, limit_tables
 from planebench.report.remarks import headline, load_sentences, policy_sentences, v2v_sentence
 from planebench.report.search_cells import search_tables
 from planebench.report.table_end import against_table, cut, endnotes, legend
+from planebench.report.traffic_data import traffic_sentences
 from planebench.report.wording import PATHS
 
 MAX_WIDTH = 140
 """Wider terminals get no wider table: the eye loses the row."""
 MAX_SENTENCES = 6
 """On latency and load, of a scenario."""
+MAX_LINES = 24
+"""Of a block; a run with more has them in the page."""
 
 
 def print_table(run: Run, console: Console | None = None) -> None:
@@ -83,10 +87,19 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     yield from latency_tables(results, notes, width)
     for sentence in cut(policy_sentences(results), MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
+    yield from _block("Where the time goes", anatomy_sentences(results), glyphs)
+    yield from _block("What was sent", traffic_sentences(results), glyphs)
     for sentence in cut(load_sentences(results), MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     if sentence := v2v_sentence(derived.run.header.settings, results):
         yield Text(glyphs.text(sentence))
+
+
+def _block(title: str, lines: Sequence[str], glyphs: Glyphs) -> Iterator[RenderableType]:
+    """A title and its lines; nothing without lines."""
+    if lines:
+        yield Text("\n" + glyphs.text(title), style="bold")
+        yield from (Padding(Text(glyphs.text(line)), (0, 0, 0, 2)) for line in cut(lines, MAX_LINES))
 
 
 def _who_leads(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:

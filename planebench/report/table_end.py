@@ -78,7 +78,9 @@ def endnotes(derived: Derived) -> Iterator[Block]:
     found = deviations(derived.results)
     if found:
         yield "Deviations from the standard:", found
-    floors = floor_sentence(derived.run.header.calibration, (r.point.frame_size_bytes for r in derived.results))
+    floors = floor_sentence(
+        derived.run.header.calibration, (r.point.frame_size_bytes for r in derived.results if not r.point.traffic)
+    )
     if floors:
         yield floors[0].upper() + floors[1:], []
     open_ = unexplained_sentences(derived.results)

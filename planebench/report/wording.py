@@ -136,9 +136,19 @@ def frame_size(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
+def frames(point: Point) -> str:
+    """What is sent at a point, one text for one kind of frames: ``64 B``, ``imix 362 B`` (its mean)."""
+    return frames_words(point.traffic, point.frame_size_bytes)
+
+
+def frames_words(traffic: str, size_bytes: int) -> str:
+    """As :func:`frames`; ``traffic`` is empty for plain frames."""
+    return f"{printable(traffic)} {frame_size(size_bytes)}" if traffic else frame_size(size_bytes)
+
+
 def point_words(point: Point) -> str:
     """Everything but the switch: ``p2p → 64 B``, ``loopback-2 ⇄ 1024 B``."""
-    return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}"
+    return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frames(point)}"
 
 
 def mark(kind: VerdictKind) -> str:

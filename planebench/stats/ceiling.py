@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from planebench.model.header import Calibration, End
+from planebench.model.header import Calibration, End, LatencyFloor
 from planebench.model.records import Point
 
 CEILING_SHARE = 0.10
@@ -22,12 +22,18 @@ def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float |
     """The most the tester could do between the ends of this point if the switch were free; None if unknown.
 
     In loopback the VNFs may share the tester's core: the ceiling is then above what the tester can really do. With a
-    CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them.
+    CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them. Nor of a
+    traffic profile: only plain frames are calibrated, and other frames cost the tester other cycles.
     """
-    if calibration is None or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
+    if calibration is None or point.traffic or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
         return None
     sender, receiver = _ENDS.get((point.scenario, point.direction), ("wire", "wire"))
     return calibration.ceiling_pps(point.frame_size_bytes, sender, receiver)
+
+
+def latency_floor(calibration: Calibration | None, point: Point) -> LatencyFloor | None:
+    """The least that latency can be at this point; None where that was not measured, as with a traffic profile."""
+    return None if calibration is None or point.traffic else calibration.floor(point.frame_size_bytes)
 
 
 def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> str | None:

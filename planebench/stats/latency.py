@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from planebench.model.records import LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.results import LatencySummary, LoadFinding
+from planebench.stats.anatomy import summarise_anatomy
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
 from planebench.stats.histogram import Counts, decode, merge, percentile_ns, summarise
 from planebench.stats.intervals import relative_spread
@@ -65,6 +66,7 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
         ipdv=merged_jitter(r.ipdv for r in records),
         pdv=pdv(counts),
         burst_jitter=merged_jitter(r.burst_jitter for r in records),
+        anatomy=summarise_anatomy(choice.trials),
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,7 +59,16 @@ def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
         left, right = (table.get(fact.key) for table in tables)
         if left != right and not (fact.newer and any(fact.key not in table for table in tables)):
             found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
-    return tuple(found)
+    return (*found, *_unlike_traffic(a, b))
+
+
+def _unlike_traffic(a: RunHeader, b: RunHeader) -> Iterator[str]:
+    """Profiles of one name that are not the same."""
+    others = {profile.name: profile for profile in b.traffic}
+    for profile in a.traffic:
+        other = others.get(profile.name, profile)
+        if other.settings != profile.settings:
+            yield f"traffic {profile.name}: {profile.settings} against {other.settings}"
 
 
 def _words(value: str | int | float | bool | None) -> str:

@@ -14,6 +14,7 @@ from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import finding, latency_groups, summarise_latency
 from planebench.stats.ledger import ledger, merge
 from planebench.stats.searches import run_searches
+from planebench.stats.traffic import mean_forwarded_bytes, sent_traffic
 from planebench.stats.two_bands import two_bands
 
 __all__ = ["derive_results", "latency_groups", "run_band"]
@@ -39,10 +40,11 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     return tuple(_derive(run, point, by_point[point], band) for point in points)
 
 
-def point_order(point: Point) -> tuple[int, int, str, int, int, str, str]:
+def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, str]:
     """Sort key of a point without its switch."""
     scenario, direction = SCENARIO_ORDER.index(point.scenario), DIRECTION_ORDER.index(point.direction)
-    return (scenario, point.chain_length, point.chain, direction, point.frame_size_bytes, point.wire, point.hosting)
+    size = (point.frame_size_bytes, point.traffic)
+    return (scenario, point.chain_length, point.chain, direction, *size, point.wire, point.hosting)
 
 
 def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Result:
@@ -79,6 +81,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         searches=searches,
         load_finding=finding(groups, latency),
         ledger=_ledger(choice.trials),
+        mean_frame_bytes=mean_forwarded_bytes(choice.trials),
+        sent=sent_traffic(choice.trials),
     )
 
 

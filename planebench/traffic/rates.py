@@ -18,8 +18,11 @@ V2V_LATENCY_PPS = 1_000_000
 """v2v latency is taken at this fixed rate instead of at shares of R+ (METHODOLOGY section 2)."""
 
 
-def line_rate_pps(frame_size_bytes: int, line_rate_bps: int = 10_000_000_000) -> float:
-    """Frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, layer-1 overhead counted."""
+def line_rate_pps(frame_size_bytes: float, line_rate_bps: int = 10_000_000_000) -> float:
+    """Frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, layer-1 overhead counted.
+
+    Of a mix the mean frame size, not rounded.
+    """
     return line_rate_bps / ((frame_size_bytes + L1_OVERHEAD_BYTES) * 8)
 
 

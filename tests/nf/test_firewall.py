@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from nf.firewall_frames import frame, rule
 from nf.firewall_model import Firewall, checksum
-from nf_rig import Answer, Call, FrameIn, FrameOut, Record, RefusedError, Replace, Result, nf_run
+from nf_rig import Answer, Call, FrameIn, FrameOut, Record, Replace, Result, nf_run
 
 pytestmark = pytest.mark.dataplane
 

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What generators really sent of a traffic profile, as a record; and whether it is what the plan wanted. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from planebench.model.records import TrafficSent
+from planebench.traffic.profile import TrafficProfile
+
+TOLERANCE = 0.01
+"""The mix that was sent may differ from the one intended by this share."""
+FRAMES_MIN = 10_000
+"""With fewer frames of a mix, or fewer of each of what varies than FRAMES_EACH, chance differs by as much."""
+FRAMES_EACH = 100
+
+Generator = Mapping[str, Any]
+
+
+def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | None:
+    """Added up over the queues of a sending end; None where no generator had a profile.
+
+    Flows and addresses of several queues may be the same ones: the largest number of one of them is kept.
+    """
+    reports: list[Mapping[str, Any]] = [g["profile"] for g in generators if g.get("profile")]
+    if not reports:
+        return None
+    sizes: Counter[int] = Counter()
+    for report in reports:
+        sizes.update({int(size): int(count) for size, count in report.get("sizes", ())})
+    pcaps: list[Mapping[str, Any]] = [report["pcap"] for report in reports if report.get("pcap")]
+    skipped: Counter[str] = Counter()
+    for pcap in pcaps[:1]:
+        skipped.update({str(reason): int(count) for reason, count in (pcap.get("skipped") or {}).items()})
+    return TrafficSent(
+        name=name,
+        packets=sum(int(generator["offered_packets"]) for generator in generators),
+        bytes=sum(int(report.get("bytes", 0)) for report in reports),
+        sizes=tuple(sorted(sizes.items())),
+        flows_sent=_most(reports, "flows_sent"),
+        dst_macs=_macs([report.get("dst_macs") or () for report in reports]),
+        dst_ips_sent=_most(reports, "dst_ips_sent"),
+        pcap_frames=_most(pcaps, "frames_in_file"),
+        pcap_loops=_most(pcaps, "loops"),
+        pcap_enlarged=_most(pcaps, "enlarged") or 0,
+        pcap_skipped={reason: count for reason, count in skipped.items() if count},
+    )
+
+
+def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[str]:
+    """A sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
+
+    Nothing is said where too few frames were sent to tell, or of a capture, whose frames the generator chooses.
+    """
+    if profile.pcap is not None:
+        return
+    yield from _mix(profile, sent)
+    wanted = len(profile.dst_macs) or profile.dst_mac_count
+    if wanted and sent.packets >= FRAMES_EACH * wanted:
+        even = sent.packets / wanted
+        off = max((abs(count - even) / even for count in sent.dst_macs), default=1.0)
+        if len(sent.dst_macs) != wanted or off > TOLERANCE:
+            yield f"suspect: {sent.name}: frames were not spread evenly over {wanted} destination MACs"
+    flows = profile.flows
+    if flows is not None and flows.draw != "zipf" and sent.flows_sent is not None:
+        expected = _distinct(flows.count, sent.packets, flows.draw == "round_robin")
+        if sent.packets >= FRAMES_MIN and abs(sent.flows_sent - expected) > TOLERANCE * expected:
+            yield f"suspect: {sent.name}: {sent.flows_sent} flows were sent, not about {expected:.0f}"
+
+
+def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[str]:
+    """The shares of the frame sizes, and their mean."""
+    mean, intended = sent.mean_frame_bytes, profile.mean_frame_bytes
+    if not profile.sizes or mean is None or intended is None or sent.packets < FRAMES_MIN:
+        return
+    weights: Counter[int] = Counter()
+    for size, weight in profile.sizes:
+        weights[size] += weight
+    counts = dict(sent.sizes)
+    off = max(abs(counts.get(size, 0) / sent.packets - w / weights.total()) for size, w in weights.items())
+    if abs(mean - intended) > TOLERANCE * intended:
+        yield f"suspect: {sent.name}: the mean frame sent had {mean:.1f} B, not {intended:.1f} B as in the profile"
+    elif off > TOLERANCE or set(counts) - set(weights):
+        yield f"suspect: {sent.name}: the mix of frame sizes that was sent is not that of the profile"
+
+
+def _distinct(population: int, draws: int, in_turn: bool) -> float:
+    """How many different ones come of so many draws: all in turn, or with replacement."""
+    if in_turn:
+        return float(min(population, draws))
+    return float(population * (1 - (1 - 1 / population) ** draws))
+
+
+def _most(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
+    return max((int(report[key]) for report in reports if report.get(key) is not None), default=None)
+
+
+def _macs(counts: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Frames by address, added up over the queues."""
+    longest = max(map(len, counts), default=0)
+    return tuple(sum(int(c[i]) for c in counts if i < len(c)) for i in range(longest))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the time goes, for page, chart and terminal: parts of the latency by chain, load and switch (ic16 Fig. 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planebench.model.records import PartKind
+from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
+from planebench.report.chart_data import TIP_MARK, Row
+from planebench.report.page_table import Head, PageTable, heads, point_cells, point_heads
+from planebench.report.page_table import Row as TableRow
+from planebench.report.wording import NOTHING, count, latency_counts, load_words, percent, point_words, printable, us
+
+PAPER = "ic16 (Fig. 8) gives the hypervisor a share of up to 80 %; that is the paper's figure, of its own hosts."
+NOTE = (
+    "Tester: generator and monitor. Switch: all hops; waiting in rings, and for the next task's poll, is in them. "
+    f"The parts of each probe add up to its latency. {PAPER}"
+)
+KINDS: dict[PartKind, str] = {"tester": "tester", "switch": "switch hops", "vnf": "VNFs"}
+
+Found = tuple[Result, LatencySummary, AnatomySummary]
+
+
+def found_anatomies(results: Sequence[Result]) -> list[Found]:
+    """Every direction of every load that was taken apart."""
+    return [(r, s, a) for r in results for s in r.latency for a in s.anatomy]
+
+
+def anatomy_table(results: Sequence[Result]) -> PageTable:
+    """A row a direction and load: the mean, the shares of switch, VNFs and tester, and every part of it."""
+    found = found_anatomies(results)
+    points = [r.point for r, _, _ in found]
+    rows = tuple(
+        TableRow(
+            (*point_cells(r.point, points), load_words(s.load), a.direction, *_cells(a)),
+            not latency_counts(s) or not a.parts,
+        )
+        for r, s, a in found
+    )
+    columns = (Head("load"), Head("way"), *heads(("probes", "mean µs", "switch", "VNFs", "tester")))
+    return PageTable(
+        "Where the time goes",
+        (*point_heads(points), *columns, Head("parts, mean / p50 / p99 in µs", "text"), Head("not joined", "text")),
+        rows,
+        NOTE,
+    )
+
+
+def anatomy_rows(results: Sequence[Result]) -> list[Row]:
+    """A row a part of the chart: from where to where of the mean latency it is, in us."""
+    rows: list[Row] = []
+    for result, summary, anatomy in found_anatomies(results):
+        start = 0.0
+        for part in anatomy.parts:
+            rows.append(_row(result, summary, anatomy, part, start))
+            start += part.mean
+    return rows
+
+
+def anatomy_sentences(results: Sequence[Result]) -> list[str]:
+    """One line a direction and load for the terminal."""
+    lines = [
+        f"{r.point.switch} {point_words(r.point)}, {load_words(s.load)}, {a.direction}: {_line(a)}"
+        for r, s, a in found_anatomies(results)
+    ]
+    return [*lines, PAPER] if lines else []
+
+
+def _line(anatomy: AnatomySummary) -> str:
+    if not anatomy.parts:
+        return f"no anatomy: {anatomy.problem}"
+    shares = ", ".join(f"{KINDS[kind]} {percent(anatomy.share(kind))}" for kind in _kinds(anatomy))
+    return f"{us(anatomy.mean)} µs: {shares}"
+
+
+def _kinds(anatomy: AnatomySummary) -> Iterator[PartKind]:
+    """Those that the path has: without VNFs there is no share of theirs."""
+    present = {part.kind for part in anatomy.parts}
+    order: tuple[PartKind, ...] = ("switch", "vnf", "tester")
+    return (kind for kind in order if kind in present)
+
+
+def _cells(anatomy: AnatomySummary) -> tuple[str, ...]:
+    if not anatomy.parts:
+        return (NOTHING,) * 5 + (anatomy.problem, missing_words(anatomy))
+    vnfs = percent(anatomy.share("vnf")) if any(part.kind == "vnf" for part in anatomy.parts) else NOTHING
+    return (
+        count(anatomy.probes),
+        us(anatomy.mean),
+        percent(anatomy.share("switch")),
+        vnfs,
+        percent(anatomy.share("tester")),
+        "; ".join(f"{part.name} {us(part.mean)} / {us(part.p50)} / {us(part.p99)}" for part in anatomy.parts),
+        missing_words(anatomy),
+    )
+
+
+def missing_words(anatomy: AnatomySummary) -> str:
+    """Probes without a stamp everywhere, by reason, and trials that did not add up."""
+    words = [f"{count(number)} {why}" for why, number in anatomy.not_joined.items()]
+    if anatomy.left_out:
+        words.append(f"{anatomy.left_out} trials left out, whose parts did not add up")
+    return "; ".join(words) or "0"
+
+
+def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part: PartSummary, start: float) -> Row:
+    switch = printable(result.point.switch)
+    several = len(summary.anatomy) > 1
+    return {
+        "bar": f"{switch} {anatomy.direction}" if several else switch,
+        "load": load_words(summary.load),
+        "kind": KINDS[part.kind],
+        "start": start,
+        "end": start + part.mean,
+        "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)}, {anatomy.direction}, {part.name}: mean "
+        f"{us(part.mean)} µs ({percent(part.share)}), p50 {us(part.p50)}, p99 {us(part.p99)} µs",
+    }

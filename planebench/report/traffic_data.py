@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was really sent of traffic profiles, for page and terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planebench.model.records import TrafficSent
+from planebench.model.results import Result
+from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads
+from planebench.report.wording import NOTHING, count, percent, point_words, printable
+
+MAX_SIZES = 12
+"""Sizes of a mix that are listed; a capture may have hundreds."""
+
+
+def traffic_table(results: Sequence[Result]) -> PageTable:
+    """A row a direction of each point with a traffic profile, of the saturating trials that count."""
+    pairs = [(result, sent) for result in results for sent in result.sent]
+    points = [result.point for result, _ in pairs]
+    rows = tuple(
+        Row(
+            (
+                *point_cells(result.point, points),
+                sent.name,
+                count(sent.packets),
+                NOTHING if sent.mean_frame_bytes is None else f"{sent.mean_frame_bytes:.2f}",
+                sizes_words(sent),
+                number_words(sent.flows_sent),
+                number_words(len(sent.dst_macs) or None),
+                number_words(sent.dst_ips_sent),
+                pcap_words(sent),
+            )
+        )
+        for result, sent in pairs
+    )
+    columns = (Head("way"), *heads(("frames", "mean B")), Head("sizes", "text"))
+    more = (*heads(("flows", "MACs", "IPs")), Head("capture", "text"))
+    return PageTable(
+        "What was sent",
+        (*point_heads(points), *columns, *more),
+        rows,
+        "Counted by the generators as their ports took the frames. Flows, MACs, IPs: different ones.",
+    )
+
+
+def traffic_sentences(results: Sequence[Result]) -> list[str]:
+    """One line a direction for the terminal: ``planed p2p → imix 362 B, n0->n1: ...``."""
+    return [
+        f"{result.point.switch} {point_words(result.point)}, {sent.name}: {'; '.join(_words(sent))}"
+        for result in results
+        for sent in result.sent
+    ]
+
+
+def sizes_words(sent: TrafficSent) -> str:
+    """``64 B 58 %, 594 B 33 %, 1518 B 8.3 %``; the most frequent ones where there are many."""
+    shown = sorted(sent.sizes, key=lambda pair: -pair[1])[:MAX_SIZES]
+    words = [f"{size} B {percent(number / sent.packets)}" for size, number in sorted(shown) if sent.packets]
+    left = len(sent.sizes) - len(shown)
+    return ", ".join((*words, *((f"{left} more sizes",) if left else ()))) or NOTHING
+
+
+def number_words(number: int | None) -> str:
+    """A count, or that there is none."""
+    return NOTHING if number is None else count(number)
+
+
+def pcap_words(sent: TrafficSent) -> str:
+    """What became of the frames of a capture."""
+    if sent.pcap_frames is None:
+        return NOTHING
+    skipped = [f"{count(n)} skipped: {printable(why)}" for why, n in sent.pcap_skipped.items()]
+    loops = f", {sent.pcap_loops} times" if sent.pcap_loops else ""
+    return "; ".join((f"{count(sent.pcap_frames)} frames{loops}", f"{count(sent.pcap_enlarged)} enlarged", *skipped))
+
+
+def _words(sent: TrafficSent) -> Iterator[str]:
+    mean = sent.mean_frame_bytes
+    yield f"{count(sent.packets)} frames" + ("" if mean is None else f", mean {mean:.2f} B")
+    for number, what in (
+        (sent.flows_sent, "flows"),
+        (len(sent.dst_macs) or None, "destination MACs"),
+        (sent.dst_ips_sent, "destination IPs"),
+    ):
+        if number is not None:
+            yield f"{count(number)} {what}"
+    if sent.pcap_frames is not None:
+        yield pcap_words(sent)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many frames a capture file has, how long they are and how long they took: what a plan must know before a run.
+
+Only the headers of records are read: classic pcap, microseconds and nanoseconds, either byte order. What the frames
+hold is the generator's affair, which skips and counts what it cannot send.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.model.errors import UsageError
+
+FRAMES_MAX = 4_000_000
+"""planed keeps no more in memory."""
+FCS_BYTES, FRAME_MIN_BYTES, RECORD_MAX_BYTES = 4, 64, 1 << 18
+
+_FRACTIONS = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}
+_ETHERNET = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFacts:
+    """Frame sizes with FCS, as they were on the wire; ``duration_s`` from the first frame to the last."""
+
+    frames: int
+    mean_frame_bytes: float
+    max_frame_bytes: int
+    duration_s: float
+
+
+def capture_facts(path: Path) -> CaptureFacts:
+    """Facts of a pcap file. UsageError, naming the file, for one that cannot be read or is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    order, fraction = _format(data, path)
+    record = struct.Struct(f"{order}IIII")
+    offset, sizes, largest, frames = 24, 0, 0, 0
+    first = last = 0.0
+    while offset + record.size <= len(data):
+        seconds, part, captured, length = record.unpack_from(data, offset)
+        if captured > RECORD_MAX_BYTES or offset + record.size + captured > len(data):
+            raise UsageError(f"{path}: frame {frames + 1} is cut off or damaged; mend the file with editcap")
+        last = seconds + part / fraction
+        first = last if frames == 0 else first
+        size = max(FRAME_MIN_BYTES, length + FCS_BYTES)
+        sizes, largest, frames = sizes + size, max(largest, size), frames + 1
+        offset += record.size + captured
+    if not 1 <= frames <= FRAMES_MAX:
+        raise UsageError(f"{path} has {frames} frames. Valid: 1 to {FRAMES_MAX}; cut it with editcap")
+    return CaptureFacts(frames, sizes / frames, largest, max(0.0, last - first))
+
+
+def _format(data: bytes, path: Path) -> tuple[str, float]:
+    """Byte order and fractions of a second, by the magic number."""
+    for order in "<>":
+        magic = struct.unpack_from(f"{order}I", data)[0] if len(data) >= 24 else 0
+        if magic in _FRACTIONS:
+            if struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF != _ETHERNET:
+                raise UsageError(f"{path}: its frames are not Ethernet; capture on an Ethernet interface")
+            return order, _FRACTIONS[magic]
+    raise UsageError(f"{path} is no pcap file; a pcapng is made one by: editcap -F pcap IN OUT")

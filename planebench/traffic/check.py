@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a profile cannot be combined with, said before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planebench.model.errors import UsageError
+from planebench.scenarios.registry import FRAME_SIZE_JUMBO_BYTES
+from planebench.traffic.profile import TrafficProfile
+
+
+def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
+    """UsageError where the headers of a profile do not fit its own sizes, or those of the points it is combined with.
+
+    A capture's short frames are made longer and counted, its long ones skipped and counted.
+    """
+    if profile.pcap is not None:
+        return
+    sizes = [size for size, _ in profile.sizes] or list(frame_sizes_bytes)
+    least = profile.smallest_frame_bytes
+    short = [size for size in sizes if size < least]
+    if short:
+        where = "sizes" if profile.sizes else "--frame-size"
+        raise UsageError(
+            f"traffic {profile.name or 'plain'}: frames of {short[0]} B are too short for {profile.headers} and the 18 "
+            f"bytes of the tester: the smallest is {least}. Give {least} or more as {where}"
+        )
+
+
+def check_methods(profile: TrafficProfile, searches: Sequence[str], loads: Sequence[float], rate_set: bool) -> None:
+    """UsageError where times of a capture leave no load to set: for searches, latency at loads, a highest rate."""
+    if not profile.recorded:
+        return
+    asked = "a search" if searches else "latency at loads" if loads else "a highest rate" if rate_set else ""
+    if asked:
+        raise UsageError(
+            f"traffic {profile.name}: its frames come at recorded times, so there is no load to set for {asked}; "
+            "leave out scale, rate and timing, or give --loads none and no --search and --max-rate"
+        )
+
+
+def largest_frame_bytes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> int:
+    """The largest frame that ports must take; of a capture at most a jumbo, beyond it the generator skips."""
+    sizes = [size for given in frame_sizes_bytes or (0,) for size in profile.sizes_at(given)]
+    return min(max(sizes), FRAME_SIZE_JUMBO_BYTES)

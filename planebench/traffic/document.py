@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A profile as planed's generators take it: the ``profile`` object of traffic.start, and the files it points to."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from planebench.traffic.profile import TrafficProfile
+from planebench.traffic.routes import draw_addresses, routes_file_of, write_addresses
+
+Document = dict[str, Any]
+
+
+def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat_out: bool) -> Document | None:
+    """The object for planed; None for plain frames. A list of addresses is written to ``workdir`` once.
+
+    Flat out there are no times between frames, and no arrival process. Raises UsageError for a bad file of routes.
+    """
+    if profile.plain:
+        return None
+    document: Document = {"seed": profile.seed}
+    if profile.pcap is not None:
+        pcap = profile.pcap
+        document["pcap"] = {"path": pcap.path, "timing": pcap.timing}
+        if pcap.timing == "recorded":
+            document["pcap"]["time_scale"] = pcap.time_scale
+    else:
+        document |= _headers(profile)
+    if profile.sizes:
+        document["sizes"] = [list(pair) for pair in profile.sizes]
+    if profile.dst_ips is not None:
+        document["dst_ips_file"] = str(_addresses(profile, workdir, chain))
+    if profile.arrival is not None and not flat_out:
+        document["arrival"] = _arrival(profile)
+    return document
+
+
+def _headers(profile: TrafficProfile) -> Document:
+    document: Document = {"ip": profile.ip, "transport": profile.transport}
+    if profile.vlan is not None:
+        document["vlan"] = profile.vlan
+    if profile.flows is not None:
+        flows = profile.flows
+        document["flows"] = {"count": flows.count, "draw": flows.draw}
+        if flows.draw == "zipf":
+            document["flows"]["exponent"] = flows.exponent
+    if profile.dst_macs:
+        document["dst_macs"] = list(profile.dst_macs)
+    if profile.dst_mac_count is not None:
+        document["dst_mac_count"] = profile.dst_mac_count
+    return document
+
+
+def _arrival(profile: TrafficProfile) -> Document:
+    assert profile.arrival is not None
+    document: Document = {"process": profile.arrival.process}
+    if profile.arrival.process == "on_off":
+        document |= {"on_ns": profile.arrival.on_ns, "off_ns": profile.arrival.off_ns}
+    return document
+
+
+def _addresses(profile: TrafficProfile, workdir: Path, chain: str) -> Path:
+    """The file of addresses: the user's own, or one drawn from routes, made when it is first wanted."""
+    wanted = profile.dst_ips
+    assert wanted is not None
+    if wanted.fib is None:
+        return Path(wanted.path)
+    routes = Path(wanted.path) if wanted.path else routes_file_of(chain)
+    key = hashlib.sha256(f"{routes} {profile.ip} {wanted.fib} {profile.seed}".encode()).hexdigest()[:12]
+    path = workdir / f"ips-{key}.txt"
+    if not path.exists():
+        write_addresses(path, draw_addresses(routes, profile.ip, wanted.fib, profile.seed))
+    return path

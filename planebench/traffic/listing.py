@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench list traffic``: the profiles there are, their mean frame, and what varies in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from planebench.model.header import TrafficInfo
+from planebench.traffic.profile import PLAIN, PLAIN_NAME, TrafficProfile
+from planebench.traffic.registry import list_profiles, sample
+
+
+def traffic_rows() -> list[dict[str, Any]]:
+    """One row a profile that comes with planebench."""
+    profiles = {PLAIN_NAME: PLAIN} | {name: sample(name) for name in list_profiles()}
+    return [
+        {"traffic": name, "mean frame": mean_words(name, it), "varies": ", ".join(varies(it)), "what": it.summary}
+        for name, it in profiles.items()
+    ]
+
+
+def traffic_infos(profiles: Iterable[TrafficProfile]) -> tuple[TrafficInfo, ...]:
+    """The profiles of a plan for the header of its run; settings that are as in plain frames are left out."""
+    usual = asdict(PLAIN)
+    return tuple(
+        TrafficInfo(
+            it.name,
+            it.summary,
+            it.mean_frame_bytes,
+            {
+                key: json.dumps(value)
+                for key, value in asdict(it).items()
+                if key not in ("name", "summary") and value != usual[key]
+            },
+        )
+        for it in profiles
+        if not it.plain
+    )
+
+
+def mean_words(name: str, profile: TrafficProfile) -> str:
+    """``361.8 B``; what stands in its place where frames have the size of the point, or of a file."""
+    if name == "pcap":
+        return "of the file"
+    mean = profile.mean_frame_bytes
+    return "each frame size" if mean is None else f"{mean:.1f} B"
+
+
+def varies(profile: TrafficProfile) -> list[str]:
+    """What differs from frame to frame, and from plain frames."""
+    words = ["frame size"] if profile.sizes else []
+    if profile.flows is not None:
+        words.append(f"{profile.flows.count} flows ({profile.flows.draw.replace('_', ' ')})")
+    macs = len(profile.dst_macs) or profile.dst_mac_count
+    if macs:
+        words.append(f"{macs} destination MACs")
+    if profile.dst_ips is not None:
+        number = f"{profile.dst_ips.fib} " if profile.dst_ips.fib else ""
+        words.append(f"{number}destination IPs")
+    if profile.headers != PLAIN.headers:
+        words.append(profile.headers)
+    if profile.arrival is not None:
+        words.append(f"arrival: {profile.arrival.process.replace('_', ' ')}")
+    return words

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The frozen records of a traffic profile: what frames a generator makes, and when. Validated in schema.py.
+
+Limits are those of planed's generator (docs/design/planed-protocol.md, ``profile`` of traffic.start).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Draw = Literal["round_robin", "uniform", "zipf"]
+Process = Literal["constant", "poisson", "on_off"]
+Transport = Literal["udp", "tcp"]
+Timing = Literal["rate", "recorded"]
+
+FLOWS_MAX = 16_777_216
+ADDRESSES_MAX = 16_777_216
+MACS_MAX = 4096
+SIZES_MAX = 256
+WEIGHT_MAX = 1_000_000
+FIB_ADDRESSES = 65536
+
+ETHERNET_BYTES, VLAN_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES, TCP_BYTES, FCS_BYTES = 14, 4, 20, 40, 8, 20, 4
+TESTER_BYTES = 18
+"""Stream, sequence number and time stamp, behind the headers of every frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Flows differ in source address and source port. ``exponent`` is that of Zipf's law."""
+
+    count: int
+    draw: Draw = "round_robin"
+    exponent: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    """Destination addresses, drawn uniformly.
+
+    With ``fib``: so many, drawn from the routes in ``path``, or of the chain's first l3fwd where that is empty.
+    Without: those in the file ``path``, one a line.
+    """
+
+    path: str = ""
+    fib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """When frames are due at a given rate. ``on_off``: bursts of ``on_ns`` with ``off_ns`` between."""
+
+    process: Process
+    on_ns: int = 0
+    off_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pcap:
+    """A capture to replay: at the rate of the trial, or at recorded times divided by ``time_scale``.
+
+    The figures are those of the whole file, before the generator skips what it cannot send.
+    """
+
+    path: str
+    timing: Timing
+    time_scale: float
+    frames: int
+    mean_frame_bytes: float
+    max_frame_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficProfile:
+    """What is sent in place of equal frames. ``name`` is what results are called by; empty for plain frames."""
+
+    name: str
+    summary: str
+    sizes: tuple[tuple[int, int], ...] = ()
+    """(frame size in bytes, weight), exact over each round of the sum of the weights; empty: the size of the point."""
+    ip: Literal[4, 6] = 4
+    transport: Transport = "udp"
+    vlan: int | None = None
+    flows: Flows | None = None
+    dst_macs: tuple[str, ...] = ()
+    dst_mac_count: int | None = None
+    dst_ips: Destinations | None = None
+    arrival: Arrival | None = None
+    pcap: Pcap | None = None
+    seed: int = 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is no profile at all: equal frames of the size of the point."""
+        return not self.name
+
+    @property
+    def mean_frame_bytes(self) -> float | None:
+        """Of a mix of its own; None where frames have the size of the point."""
+        if self.pcap is not None:
+            return self.pcap.mean_frame_bytes
+        weights = sum(weight for _, weight in self.sizes)
+        return sum(size * weight for size, weight in self.sizes) / weights if weights else None
+
+    @property
+    def smallest_frame_bytes(self) -> int:
+        """The least that holds its headers and what the tester writes behind them: 64 for IPv4 and UDP."""
+        ip = IPV4_BYTES if self.ip == 4 else IPV6_BYTES
+        transport = UDP_BYTES if self.transport == "udp" else TCP_BYTES
+        vlan = 0 if self.vlan is None else VLAN_BYTES
+        return ETHERNET_BYTES + vlan + ip + transport + TESTER_BYTES + FCS_BYTES
+
+    @property
+    def headers(self) -> str:
+        """``VLAN/IPv6/UDP``."""
+        return "/".join((*(("VLAN",) if self.vlan is not None else ()), f"IPv{self.ip}", self.transport.upper()))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether its times are those of a file: then no load can be set."""
+        return self.pcap is not None and self.pcap.timing == "recorded"
+
+    def sizes_at(self, frame_size_bytes: int) -> tuple[int, ...]:
+        """Every frame size that is sent at a point of this size; of a capture only the largest is known."""
+        if self.pcap is not None:
+            return (self.pcap.max_frame_bytes,)
+        return tuple(size for size, _ in self.sizes) or (frame_size_bytes,)
+
+
+PLAIN = TrafficProfile("", "frames of one size, of one flow (no profile)")
+PLAIN_NAME = "plain"
+"""What users call it."""

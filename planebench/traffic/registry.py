@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Traffic as a user names it: ``imix``, ``macs:count=63``, ``my-profile.yaml``, ``pcap:path=x.pcap:scale=2``.
+
+Profiles that come with planebench are YAML files in ``profiles/``; a new one is a new file there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.spec import LABEL_PATTERN
+from planebench.traffic.profile import PLAIN, PLAIN_NAME, TrafficProfile
+from planebench.traffic.schema import profile_from_document
+
+_PROFILES = files("planebench.traffic") / "profiles"
+
+OPTIONS: dict[str, str] = {
+    "ip": "ip",
+    "transport": "transport",
+    "vlan": "vlan",
+    "flows": "flows.count",
+    "draw": "flows.draw",
+    "exponent": "flows.exponent",
+    "macs": "dst_macs.count",
+    "ips": "dst_ips.file",
+    "fib": "dst_ips.fib",
+    "routes": "dst_ips.routes",
+    "process": "arrival.process",
+    "on_ns": "arrival.on_ns",
+    "off_ns": "arrival.off_ns",
+    "path": "pcap.path",
+    "timing": "pcap.timing",
+    "scale": "pcap.time_scale",
+    "rate": "pcap.rate_pps",
+    "seed": "seed",
+}
+"""Option of a profile -> the key of its YAML that it replaces. ``count`` beside them: of what the profile varies."""
+_COUNTED = ("fib", "macs", "flows")
+_FILES = frozenset({"ips", "routes", "path"})
+_FACTORS = {"": 1, "k": 10**3, "M": 10**6}
+
+
+def list_profiles() -> tuple[str, ...]:
+    """Names of the profiles that come with planebench, sorted."""
+    return tuple(sorted(Path(entry.name).stem for entry in _PROFILES.iterdir() if entry.name.endswith(".yaml")))
+
+
+def parse_traffic(text: str) -> TrafficProfile:
+    """One profile from what a user wrote. UsageError: no such profile, file, key or value."""
+    name, *parts = text.split(":")
+    options = _options(text, parts)
+    if name == PLAIN_NAME:
+        if options:
+            raise UsageError(f'traffic "{text}": {PLAIN_NAME} has no options; leave them out')
+        return PLAIN
+    if macs := re.fullmatch(r"macs-([0-9]+)", name):
+        options = {"count": macs[1]} | options
+    document, source = _document("macs" if macs else name)
+    label = options.pop("name", None)
+    given = {_option(option, document, text): value for option, value in options.items()}
+    document = _changed(document, given)
+    if label is None:
+        base = name if macs else document.get("name") or Path(name).stem
+        label = _label(str(base), parts)
+    elif not re.fullmatch(LABEL_PATTERN, label) or label == PLAIN_NAME:
+        raise UsageError(f'traffic "{text}": name "{label}" is not valid. Valid: letters, digits, ".", "_", "-"')
+    return profile_from_document(document, label, source if not options else f'traffic "{text}"')
+
+
+def parse_all(texts: Iterable[str]) -> tuple[TrafficProfile, ...]:
+    """Several profiles; one that is named twice counts once. UsageError for two of one name that are not the same."""
+    found: dict[str, TrafficProfile] = {}
+    for text in texts:
+        profile = parse_traffic(text)
+        if found.setdefault(profile.name, profile) != profile:
+            raise UsageError(f'two traffic profiles are called "{profile.name}"; give one another: {text}:name=OTHER')
+    return tuple(found.values())
+
+
+def sample(name: str) -> TrafficProfile:
+    """A profile of planebench for a list of them: one that needs a file is without it."""
+    document, source = _document(name)
+    return profile_from_document({k: v for k, v in document.items() if k != "pcap"}, name, source)
+
+
+def _options(text: str, parts: Iterable[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f'traffic "{text}": option "{part}" is not key=value, as in macs:count=63')
+        if key in options:
+            raise UsageError(f'traffic "{text}": option {key} is given twice; give it once')
+        options[key] = value
+    return options
+
+
+def _document(name: str) -> tuple[dict[str, Any], str]:
+    """The YAML of a profile by name or path, and what to call it in messages."""
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        return _parse(_read(Path(name).expanduser()), name), name
+    if name not in list_profiles():
+        names = (PLAIN_NAME, *list_profiles())
+        raise UsageError(f"{unknown('traffic', name, names)}; or the path of a profile of your own, as {name}.yaml")
+    return _parse((_PROFILES / f"{name}.yaml").read_text(encoding="utf-8"), name), f"traffic {name}"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"traffic profile {path} cannot be read: {reason}; give a readable YAML file") from None
+
+
+def _parse(text: str, source: str) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(document, dict):
+        raise UsageError(f"{source}: a traffic profile is a mapping of keys, as sizes, flows, dst_macs")
+    return document
+
+
+def _option(option: str, document: dict[str, Any], text: str) -> str:
+    """The option itself, ``count`` as what it counts in this profile."""
+    if option == "count":
+        for counted in _COUNTED:
+            section, _, key = OPTIONS[counted].partition(".")
+            if key in (document.get(section) or {}):
+                return counted
+        raise UsageError(f'traffic "{text}": there is nothing to count. Valid: {", ".join(OPTIONS)}')
+    if option not in OPTIONS:
+        raise UsageError(f'traffic "{text}": {unknown("option", option, ("name", "count", *OPTIONS))}')
+    return option
+
+
+def _changed(document: dict[str, Any], options: dict[str, str]) -> dict[str, Any]:
+    """The document with options in place of its keys; sections are copied, not changed."""
+    changed = dict(document)
+    for option, value in options.items():
+        section, _, key = OPTIONS[option].partition(".")
+        if key:
+            old = changed.get(section)
+            changed[section] = {**(old if isinstance(old, dict) else {}), key: _value(value)}
+        else:
+            changed[section] = _value(value)
+    return changed
+
+
+def _value(text: str) -> Any:
+    """``64``, ``1M`` and ``2.5`` as numbers; everything else as it is."""
+    number = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kM]?)", text)
+    if number is None:
+        return text
+    value = float(number[1]) * _FACTORS[number[2]]
+    return int(value) if value.is_integer() else value
+
+
+def _label(base: str, parts: Iterable[str]) -> str:
+    """The name with its options, of files only the last part: unlike profiles get unlike names."""
+    words = [base]
+    for part in parts:
+        key, _, value = part.partition("=")
+        words.append(f"{key}={Path(value).name if key in _FILES else value}")
+    return ":".join(words)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Destination addresses for a router under test: drawn from the prefixes of its own table.
+
+Prefixes are drawn uniformly, seeded, and in each one random host address. Only those drawn are parsed: a table of a
+million routes takes a second or two. What an address is routed by may be a more specific route of the same table.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from planebench.model.errors import UsageError
+from planebench.model.spec import parse_switch
+
+DEFAULT_PREFIXES: dict[int, tuple[str, ...]] = {4: ("198.18.0.0/16", "198.19.0.0/16"), 6: ("2001:2::/48",)}
+"""Where a chain names no table: the networks for benchmarking (RFC 2544 appendix C, RFC 5180), as in l3fwd's own."""
+
+TRIES = 64
+"""A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""
+
+Ip = Literal[4, 6]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def routes_file_of(chain: str) -> Path | None:
+    """The routes file of the first l3fwd of a chain as a user writes it; None for its default table, or without one."""
+    for text in filter(None, chain.split(",")):
+        function = parse_switch(text.strip())
+        if function.adapter == "l3fwd":
+            options = function.options
+            path = options.get("routes") or options.get("routes_file") or _setting(options.get("settings"))
+            return Path(path).expanduser().absolute() if path else None
+    return None
+
+
+def draw_addresses(routes: Path | None, ip: Ip, count: int, seed: int) -> list[str]:
+    """``count`` addresses in the prefixes of a file of routes (None: the default ones). UsageError names the file."""
+    candidates = DEFAULT_PREFIXES[ip] if routes is None else _prefixes(routes, ip)
+    rng = random.Random(seed)
+    drawn = rng.sample(candidates, count) if count <= len(candidates) else rng.choices(candidates, k=count)
+    where = "the default table" if routes is None else str(routes)
+    return [_address(text, ip, rng, candidates, where) for text in drawn]
+
+
+def write_addresses(path: Path, addresses: Sequence[str]) -> None:
+    """One a line, as planed reads them."""
+    path.write_text("\n".join(addresses) + "\n", encoding="ascii")
+
+
+def _setting(path: str | None) -> str | None:
+    """``routes_file`` of a file of settings; what else is wrong with it is planed's to say."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    value = found.get("routes_file") if isinstance(found, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _prefixes(routes: Path, ip: Ip) -> list[str]:
+    """Every prefix of this family that is not for dropping, as text, unchecked."""
+    try:
+        text = routes.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"routes {routes} cannot be read: {reason}; give a text file, one prefix a line") from None
+    found = list(_from_json(text, routes) if text.lstrip()[:1] in ("{", "[") else _from_lines(text))
+    of_family = [prefix for prefix in found if (":" in prefix) == (ip == 6)]
+    if not of_family:
+        raise UsageError(f"routes {routes} has no IPv{ip} prefix to draw addresses from; add one, or set ip")
+    return of_family
+
+
+def _from_lines(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if words and "drop" not in words[1:]:
+            yield words[0]
+
+
+def _from_json(text: str, routes: Path) -> Iterator[str]:
+    try:
+        document: Any = json.loads(text)
+        entries = document["routes"] if isinstance(document, dict) else document
+        yield from (str(entry["prefix"]) for entry in entries if not entry.get("drop"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError(f'routes {routes} is no JSON of routes: [{{"prefix": "10.0.0.0/8"}}, ...]') from None
+
+
+def _address(text: str, ip: Ip, rng: random.Random, candidates: Sequence[str], where: str) -> str:
+    """A host address in this prefix, or in another one where it has none that a router forwards."""
+    for _ in range(TRIES):
+        try:
+            network: Network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise UsageError(f'{where}: "{text}" is no prefix; write it as 10.1.0.0/16') from None
+        for _ in range(TRIES):
+            address = network[rng.randrange(network.num_addresses)]
+            if _forwarded(address):
+                return str(address)
+        text = rng.choice(candidates)
+    raise UsageError(f"{where}: no IPv{ip} prefix with addresses that a router forwards was found; give another table")
+
+
+def _forwarded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Not what RFC 1812 section 5.3.7 and RFC 4291 keep off the wire."""
+    if isinstance(address, ipaddress.IPv4Address):
+        first = int(address) >> 24
+        return first not in (0, 127) and first < 224
+    return not (address.is_multicast or address.is_link_local or address.is_loopback or address.is_unspecified)

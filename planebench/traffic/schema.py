@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The border: a traffic profile as parsed YAML is checked here, whole, and becomes a frozen record. Keys are closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.spec import LABEL_PATTERN
+from planebench.scenarios import parse_frame_size
+from planebench.traffic import profile as records
+from planebench.traffic.capture import capture_facts
+
+Weight = Annotated[int, Field(ge=1, le=records.WEIGHT_MAX)]
+Count = Annotated[int, Field(ge=1, le=records.ADDRESSES_MAX)]
+Nanoseconds = Annotated[int, Field(ge=1, le=10_000_000_000)]
+Size = Annotated[int, BeforeValidator(lambda value: parse_frame_size(value if isinstance(value, int) else str(value)))]
+Sizes = Annotated[
+    tuple[tuple[Size, Weight], ...],
+    BeforeValidator(lambda value: list(value.items()) if isinstance(value, dict) else value),
+    Field(min_length=1, max_length=records.SIZES_MAX),
+]
+Mac = Annotated[str, Field(pattern=r"^[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}$")]
+"""A unicast address: the lowest bit of its first byte is 0."""
+File = Annotated[str, Field(min_length=1)]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FlowsModel(_Closed):
+    """``flows:`` of a profile."""
+
+    count: Annotated[int, Field(ge=1, le=records.FLOWS_MAX)]
+    draw: records.Draw = "round_robin"
+    exponent: Annotated[float, Field(ge=0.1, le=4, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> FlowsModel:
+        if self.exponent is not None and self.draw != "zipf":
+            raise ValueError(f"exponent is for draw zipf, not for {self.draw}; leave it out")
+        return self
+
+    def record(self) -> records.Flows:
+        """The frozen record."""
+        return records.Flows(self.count, self.draw, 1.0 if self.exponent is None else self.exponent)
+
+
+class MacsModel(_Closed):
+    """``dst_macs:`` of a profile: so many, or these."""
+
+    count: Annotated[int, Field(ge=1, le=records.MACS_MAX)] | None = None
+    list: Annotated[tuple[Mac, ...], Field(min_length=1, max_length=records.MACS_MAX)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> MacsModel:
+        if (self.count is None) == (self.list is None):
+            raise ValueError("give either count or list")
+        return self
+
+
+class DestinationsModel(_Closed):
+    """``dst_ips:`` of a profile: a file of addresses, or so many drawn from a table of routes."""
+
+    file: File | None = None
+    fib: Count | None = None
+    routes: File | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> DestinationsModel:
+        if (self.file is None) == (self.fib is None):
+            raise ValueError("give either file (addresses, one a line) or fib (how many to draw from routes)")
+        if self.routes is not None and self.fib is None:
+            raise ValueError("routes needs fib: how many addresses to draw from them")
+        return self
+
+    def record(self) -> records.Destinations:
+        """The frozen record, with an absolute path to a file that is there."""
+        path = self.file or self.routes
+        return records.Destinations(str(existing(path)) if path else "", self.fib)
+
+
+class ArrivalModel(_Closed):
+    """``arrival:`` of a profile."""
+
+    process: records.Process
+    on_ns: Nanoseconds | None = None
+    off_ns: Nanoseconds | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> ArrivalModel:
+        if (self.process == "on_off") != (self.on_ns is not None and self.off_ns is not None):
+            raise ValueError("process on_off needs on_ns and off_ns, and only it has them")
+        if self.process != "on_off" and (self.on_ns or self.off_ns):
+            raise ValueError(f"on_ns and off_ns are for process on_off, not for {self.process}")
+        return self
+
+    def record(self) -> records.Arrival:
+        """The frozen record."""
+        return records.Arrival(self.process, self.on_ns or 0, self.off_ns or 0)
+
+
+class PcapModel(_Closed):
+    """``pcap:`` of a profile. ``time_scale`` or ``rate_pps``: at recorded times, so much faster, or of this mean."""
+
+    path: File
+    timing: records.Timing | None = None
+    time_scale: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = None
+    rate_pps: Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> PcapModel:
+        if self.time_scale is not None and self.rate_pps is not None:
+            raise ValueError("time_scale and rate_pps say the same in two ways; give one of them")
+        if self.timing == "rate" and (self.time_scale is not None or self.rate_pps is not None):
+            raise ValueError("time_scale and rate_pps scale recorded times; leave out timing rate")
+        return self
+
+    def record(self) -> records.Pcap:
+        """The frozen record. Reads the whole file once. UsageError for one that is no capture."""
+        path = existing(self.path)
+        facts = capture_facts(path)
+        scale, timing = self.time_scale or 1.0, self.timing or "rate"
+        if self.time_scale is not None or self.rate_pps is not None:
+            timing = "recorded"
+        if timing == "recorded" and facts.duration_s <= 0:
+            raise UsageError(f"{path}: its frames have no times to replay at; leave out timing, scale and rate")
+        if self.rate_pps is not None:
+            scale = self.rate_pps * facts.duration_s / facts.frames
+        return records.Pcap(str(path), timing, scale, facts.frames, facts.mean_frame_bytes, facts.max_frame_bytes)
+
+
+class ProfileModel(_Closed):
+    """A profile file."""
+
+    name: Annotated[str, Field(pattern=f"^{LABEL_PATTERN}$")] | None = None
+    summary: str = ""
+    sizes: Sizes | None = None
+    ip: Literal[4, 6] = 4
+    transport: records.Transport = "udp"
+    vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
+    flows: FlowsModel | None = None
+    dst_macs: MacsModel | None = None
+    dst_ips: DestinationsModel | None = None
+    arrival: ArrivalModel | None = None
+    pcap: PcapModel | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+
+    @model_validator(mode="after")
+    def _fits(self) -> ProfileModel:
+        if self.pcap is None:
+            return self
+        own = ("sizes", "ip", "transport", "vlan", "flows", "dst_macs", "dst_ips")
+        taken = [key for key in own if key in self.model_fields_set]
+        if taken:
+            raise ValueError(f"{taken[0]} does not go with pcap, whose frames have their own; leave one of them out")
+        return self
+
+    def record(self, name: str) -> records.TrafficProfile:
+        """The frozen record under this name. UsageError for a file that is not there, or not what it should be."""
+        macs = self.dst_macs or MacsModel.model_construct()
+        made = records.TrafficProfile(
+            name=name,
+            summary=self.summary,
+            sizes=self.sizes or (),
+            ip=self.ip,
+            transport=self.transport,
+            vlan=self.vlan,
+            flows=self.flows.record() if self.flows else None,
+            dst_macs=tuple(mac.lower() for mac in macs.list or ()),
+            dst_mac_count=macs.count,
+            dst_ips=self.dst_ips.record() if self.dst_ips else None,
+            arrival=self.arrival.record() if self.arrival else None,
+            pcap=self.pcap.record() if self.pcap else None,
+            seed=self.seed,
+        )
+        if made.recorded and made.arrival is not None:
+            raise UsageError("arrival does not go with recorded times; leave one of them out")
+        return made
+
+
+def existing(path: str) -> Path:
+    """The absolute path of a file that is there. UsageError otherwise."""
+    found = Path(path).expanduser().absolute()
+    if not found.is_file():
+        raise UsageError(f"there is no file {found}")
+    return found
+
+
+def profile_from_document(document: object, name: str, source: str) -> records.TrafficProfile:
+    """A profile from parsed YAML. UsageError: ``source``, the key, its value, and what is valid."""
+    if not isinstance(document, dict):
+        raise UsageError(f"{source}: a traffic profile is a mapping of keys: {', '.join(ProfileModel.model_fields)}")
+    try:
+        return ProfileModel.model_validate(document).record(name)
+    except ValidationError as error:
+        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+        raise _usage_error(details[0], source) from None
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+
+
+_SECTIONS: dict[str, type[_Closed]] = {
+    "flows": FlowsModel,
+    "dst_macs": MacsModel,
+    "dst_ips": DestinationsModel,
+    "arrival": ArrivalModel,
+    "pcap": PcapModel,
+}
+
+
+def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
+    """One sentence for the first thing that pydantic found."""
+    location = [str(part) for part in detail["loc"]]
+    path = ".".join(location)
+    if detail["type"] == "extra_forbidden":
+        return UsageError(f"{source}: {unknown('key', path, valid_keys(location[:-1]))}")
+    if detail["type"] == "missing":
+        return UsageError(f"{source}: key {path} is missing; add it")
+    where = f"{path}: " if path else ""
+    if detail["type"] == "value_error":
+        return UsageError(f"{source}: {where}{detail['msg'].removeprefix('Value error, ')}")
+    return UsageError(f'{source}: {where}"{_short(detail["input"])}" is not valid: {detail["msg"]}')
+
+
+def valid_keys(location: list[str]) -> list[str]:
+    """Full paths of the keys of a section; of the profile itself for an empty location."""
+    model = _SECTIONS.get(location[0], ProfileModel) if location else ProfileModel
+    return ["".join(f"{part}." for part in location) + key for key in model.model_fields]
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
