@@ -79,11 +79,15 @@ static inline struct rte_ipv6_hdr *ipv6(uint8_t *ip)
 	return (struct rte_ipv6_hdr *)ip;
 }
 
-static inline void add4(struct lookups *to, unsigned frame, unsigned l3, uint8_t *ip)
+static inline void add4(const struct route_table *table, struct lookups *to, unsigned frame, unsigned l3,
+                        uint8_t *ip)
 {
+	uint32_t address = rte_be_to_cpu_32(ipv4(ip)->dst_addr);
+
+	route_table_prefetch4(table, address);
 	to->frame[to->n] = (uint8_t)frame;
 	to->l3[to->n] = (uint8_t)l3;
-	to->to.v4[to->n++] = rte_be_to_cpu_32(ipv4(ip)->dst_addr);
+	to->to.v4[to->n++] = address;
 }
 
 static inline void add6(struct lookups *to, unsigned frame, unsigned l3, uint8_t *ip)
@@ -283,13 +287,13 @@ static inline void sort_out(struct l3fwd *l, unsigned in, const struct vnf_frame
 	struct packet p;
 
 	if (likely(is_plain4(l, in, frame))) {
-		add4(v4, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
+		add4(&l->table, v4, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
 	} else if (is_plain6(l, in, frame)) {
 		add6(v6, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
 	} else {
 		verdicts[i] = classify(l, in, frame, &p);
 		if (verdicts[i] == FINE && p.version == 4)
-			add4(v4, i, p.l3, frame->data + p.l3);
+			add4(&l->table, v4, i, p.l3, frame->data + p.l3);
 		else if (verdicts[i] == FINE)
 			add6(v6, i, p.l3, frame->data + p.l3);
 	}

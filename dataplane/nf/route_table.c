@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <rte_byteorder.h>
 #include <rte_errno.h>
-#include <rte_malloc.h>
 #include <rte_vect.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@ enum {
 	GROUPS_SPARE = 2,   // DIR24_8 wants room for two before it takes one
 	GROUPS6_SPARE = 16, // a trie takes one for each byte of a prefix before it gives back what is uniform
 	HUGE_PAGE = 2 << 20,
+	FIRST_OFFSET = 64,     // of the first table in what rte_fib_get_dp() returns (DPDK 22.11)
 	SLACK_BYTES = 1 << 20, // heads of blocks, and what aligning them costs
 	NAME_MAX_BYTES = 20,   // of a table: that of its memory pool has "MP_" and must fit in 26
 };
@@ -163,6 +163,8 @@ static int build4(struct route_table *table, const struct shape *shape)
 	table->fib4 = rte_fib_create(name, table->memory.socket, &conf);
 	if (!table->fib4)
 		return -rte_errno;
+	table->first4 = (uintptr_t)rte_fib_get_dp(table->fib4) + FIRST_OFFSET;
+	table->first4_shift = shape->entry_shift;
 	for (size_t i = 0; i < shape->count && status == 0; i++)
 		status = rte_fib_add(table->fib4, address4(&shape->routes[i]), shape->routes[i].length,
 		                     (uint64_t)(shape->routes + i - table->list.routes) + 1);
@@ -228,17 +230,6 @@ static uint64_t default_of(const struct route_list *list, size_t from, size_t to
 
 // --- All of it -------------------------------------------------------------------------------------------
 
-// free_bytes: before the table was begun.
-static void say_no_room(const struct route_table *table, const char *who, size_t total_bytes,
-                        size_t free_bytes)
-{
-	size_t needed = route_table_bytes(&table->list) + SLACK_BYTES;
-	size_t least = total_bytes + (needed > free_bytes ? needed - free_bytes : 0);
-
-	LOG_ERROR("task %s: no room for %zu routes: raise memory.size_mb to at least %zu", who,
-	          table->list.count, ((least + least / 64) >> 20) + 1);
-}
-
 static int build(struct route_table *table)
 {
 	const struct route_list *list = &table->list;
@@ -256,21 +247,18 @@ static int build(struct route_table *table)
 
 int route_table_open(struct route_table *table, struct route_list *list, const char *who)
 {
-	struct rte_malloc_socket_stats memory = {0};
 	int status;
 
 	*table = (struct route_table){.list = *list, .count4 = count_version4(list)};
 	*list = (struct route_list){0};
 	table->default4 = default_of(&table->list, 0, table->count4);
 	table->default6 = default_of(&table->list, table->count4, table->list.count);
-	rte_malloc_get_socket_stats((int)rte_socket_id(), &memory);
 	status = build(table);
-	if (status == -ENOMEM || status == -ENOSPC)
-		say_no_room(table, who, memory.heap_totalsz_bytes, memory.heap_freesz_bytes);
-	else if (status)
-		LOG_ERROR("task %s: tables of %zu routes: %s", who, table->list.count, strerror(-status));
-	else
+	if (status == 0)
 		choose_lookup(table);
+	else
+		LOG_ERROR("task %s: no room for %zu routes: %s; they take %zu MB", who, table->list.count,
+		          strerror(-status), (route_table_bytes(&table->list) >> 20) + 1);
 	return status;
 }
 
