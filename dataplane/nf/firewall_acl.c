@@ -220,9 +220,10 @@ int firewall_acl_build(struct firewall_acl *acl, const struct rule_list *list, c
 		status = class_build(acl, list, (enum firewall_class)i);
 	if (status == 0)
 		return 0;
-	LOG_ERROR("task %s: no room for the tries of %u rules, %zu MB are free in one piece: %s; raise "
-	          "memory.size_mb, or use fewer rules or ones that overlap less",
-	          task, list->count, memory_free() >> 20, strerror(-status));
+	LOG_ERROR("task %s: no room for the tries of %u rules in %zu MB of free memory; raise "
+	          "memory.size_mb, or "
+	          "use fewer rules or ones that overlap less",
+	          task, list->count, memory_free() >> 20);
 	firewall_acl_free(acl);
 	return status;
 }
