@@ -46,7 +46,6 @@ static const struct field generator_fields[] = {
         {.key = "task", FIELD(FIELD_NAME, struct generator_request, task), .required = true},
         {.key = "frame_size_bytes",
          FIELD(FIELD_UINT, struct generator_request, load.frame_size_bytes),
-         .required = true,
          .min = 64,
          .max = 9018},
         {.key = "rate_pps",
@@ -61,6 +60,7 @@ static const struct field generator_fields[] = {
         {.key = "probe_rate_pps",
          FIELD(FIELD_REAL, struct generator_request, load.probe_rate_pps),
          .max = 1e7},
+        {.key = "profile", .type = FIELD_ANY},
         {0},
 };
 
@@ -69,30 +69,46 @@ static bool is_generator(const struct task *task)
 	return task && task->ops == &generator_ops;
 }
 
+// Sizes may be the profile's, times those of a capture.
+static int check_load(const json_t *object, const struct generator_load *load, const char *where, char *error)
+{
+	const json_t *profile = json_object_get(object, "profile"), *pcap = json_object_get(profile, "pcap");
+	const char *timing = json_string_value(json_object_get(pcap, "timing"));
+	int loads = (load->rate_pps > 0) + (load->line_share > 0) + load->flat_out;
+	bool recorded = timing && strcmp(timing, "recorded") == 0;
+
+	if (load->frame_size_bytes == 0 && !pcap && !json_object_get(profile, "sizes")) {
+		snprintf(error, CONFIG_ERROR_MAX, "%s: key \"frame_size_bytes\" is missing", where);
+		return -EINVAL;
+	}
+	if (loads == 1 || (loads == 0 && recorded))
+		return 0;
+	snprintf(error, CONFIG_ERROR_MAX, "%s: give exactly one of rate_pps, line_share and flat_out: true",
+	         where);
+	return -EINVAL;
+}
+
 static int decode_generator(const struct planed *planed, const json_t *object, unsigned i,
                             struct generator_request *out, char *error)
 {
+	struct task *task;
 	char where[32];
-	int loads;
 
 	snprintf(where, sizeof(where), "generators[%u]", i);
 	if (schema_decode(object, generator_fields, out, where, error))
 		return -EINVAL;
-	if (!is_generator(planed_find_task(planed, out->task))) {
+	task = planed_find_task(planed, out->task);
+	if (!is_generator(task)) {
 		snprintf(error, CONFIG_ERROR_MAX, "%s.task: there is no generator \"%.31s\"", where,
 		         out->task);
 		return -EINVAL;
 	}
-	loads = (out->load.rate_pps > 0) + (out->load.line_share > 0) + out->load.flat_out;
-	if (loads != 1) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "%s: give exactly one of rate_pps, line_share and flat_out: true", where);
+	if (check_load(object, &out->load, where, error) != 0)
 		return -EINVAL;
-	}
-	return 0;
+	return generator_prepare(task, json_object_get(object, "profile"), &out->load, where, error);
 }
 
-void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
+static void clear_tasks(struct planed *planed)
 {
 	for (unsigned i = 0; i < planed->task_count; i++) {
 		struct task *task = planed->tasks[i];
@@ -101,9 +117,19 @@ void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
 		if (task->ops->clear)
 			task->ops->clear(task);
 	}
+}
+
+static void clear_others(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
+{
 	for (unsigned i = 0; i < planed->worker_count; i++)
 		worker_clear(planed->workers[i], from_tsc, until_tsc);
 	report_clear_ports(planed);
+}
+
+void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
+{
+	clear_tasks(planed);
+	clear_others(planed, from_tsc, until_tsc);
 }
 
 // Logs of stamps for all tasks that can, or for none.
@@ -167,9 +193,10 @@ json_t *traffic_start(struct planed *planed, const json_t *params, char error[st
 		if (decode_generator(planed, json_array_get(array, i), i, &generators[i], error))
 			return NULL;
 	planed_park(planed);
+	clear_tasks(planed); // before the time is set: the tables of a profile are large
 	start_tsc = rte_rdtsc() + rte_get_tsc_hz() / US_PER_S * START_DELAY_US;
 	duration_tsc = (uint64_t)((unsigned __int128)request.duration_ns * rte_get_tsc_hz() / NS_PER_S);
-	traffic_clear(planed, start_tsc, start_tsc + duration_tsc);
+	clear_others(planed, start_tsc, start_tsc + duration_tsc);
 	rc = start_all(planed, &request, generators, (unsigned)json_array_size(array), start_tsc, error);
 	planed_run(planed);
 	return rc ? NULL : json_pack("{s:I}", "start_tsc", (json_int_t)start_tsc);

@@ -80,3 +80,21 @@ unsigned frame_room_prepare(struct frame_room *room, struct frame *frames, unsig
 	}
 	return n;
 }
+
+unsigned frame_room_prepare_mixed(struct frame_room *room, struct frame *frames, unsigned n,
+                                  const uint16_t *lengths, uint32_t store, uint32_t longest, uint8_t **data)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct scatter *at = &frames[i].at;
+		uint32_t needed = RTE_MAX((uint32_t)lengths[i], store);
+		uint32_t whole = RTE_MIN(frames[i].length, at->piece->length - at->offset);
+
+		if (unlikely(whole < needed))
+			return i;
+		data[i] = at->piece->data + at->offset;
+		frames[i].length = lengths[i];
+		if (longest > FRAME_STORE_BYTES && unlikely(!is_filled(room, data[i])))
+			fill(room, data[i], RTE_MIN(whole, longest));
+	}
+	return n;
+}

@@ -23,3 +23,8 @@ void frame_room_forget(struct frame_room *room);
 // data[]. Returns how many: it ends before a buffer without room for one, or of several pieces.
 unsigned frame_room_prepare(struct frame_room *room, struct frame *frames, unsigned n, uint32_t length,
                             uint8_t **data);
+
+// The same with a length for each frame, heads of store bytes, and the pattern in each buffer as far as it
+// goes, or as a frame of longest bytes needs it.
+unsigned frame_room_prepare_mixed(struct frame_room *room, struct frame *frames, unsigned n,
+                                  const uint16_t *lengths, uint32_t store, uint32_t longest, uint8_t **data);

@@ -15,8 +15,6 @@
 
 enum { BURST_DEFAULT = 32 };
 
-static const char *const state_names[] = {"idle", "running", "done"};
-
 static bool mac_is_zero(const uint8_t mac[6])
 {
 	return !(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]);
@@ -61,6 +59,7 @@ static int generator_create(const struct config_task *config, struct port *const
 	g->probe_index = PROBE_NONE;
 	g->write = frame_run_current()->write;
 	g->way = choose(ports[0]);
+	g->send = g->way->send;
 	flow_set(&g->flow, config);
 	rc = g->way->open(g);
 	if (rc != 0) {
@@ -76,6 +75,9 @@ static void generator_destroy(struct task *task)
 	struct generator *g = (struct generator *)task;
 
 	g->way->close(g);
+	if (g->next != g->kept)
+		profile_free(g->next);
+	profile_free(g->kept);
 	free(g);
 }
 
@@ -87,10 +89,33 @@ static void generator_end(struct generator *g)
 	atomic_store_explicit(&g->state, STATE_DONE, memory_order_release);
 }
 
+// A frame that came later than its period counts as one of the next: the periods are those in which the port
+// took something.
+static void period_count(struct generator *g, uint64_t now_tsc)
+{
+	uint64_t period_tsc = g->pacer.period_tsc;
+
+	if (now_tsc < g->burst_end_tsc)
+		return;
+	g->profile->ledger.bursts++;
+	g->burst_end_tsc = now_tsc + period_tsc - (now_tsc - g->pacer.start_tsc) % period_tsc;
+}
+
+static void profile_sent(struct generator *g, uint16_t sent, uint64_t now_tsc)
+{
+	if (sent == 0)
+		return;
+	profile_count(g->profile, g->offered, sent);
+	if (g->pacer.period_tsc)
+		period_count(g, now_tsc);
+}
+
 static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
 {
-	uint16_t sent = g->way->send(g, slots, now_tsc);
+	uint16_t sent = g->send(g, slots, now_tsc);
 
+	if (unlikely(g->profile))
+		profile_sent(g, sent, now_tsc);
 	g->offered += sent;
 	g->ring_full += slots - sent; // no mbuf, too: then all of them are in the port's ring
 	g->task.counters.tx_packets += sent;
@@ -117,6 +142,9 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 
 static void counters_reset(struct generator *g)
 {
+	if (g->profile)
+		profile_clear(g->profile);
+	g->burst_end_tsc = 0;
 	g->offered = g->attempted = g->refused = g->ring_full = g->no_mbuf = g->probes = 0;
 	memset(&g->pacer, 0, sizeof(g->pacer));
 	g->pacer.flat_out = true; // nothing intended
@@ -139,35 +167,48 @@ static int refuse(const struct task *task, const char *why)
 	return -EINVAL;
 }
 
+// The longest frame that the buffers hold, in memory.
+static uint32_t room(const struct task *task)
+{
+	return rte_pktmbuf_data_room_size(task->ports[0]->rx_pool) - RTE_PKTMBUF_HEADROOM;
+}
+
 // Frame size against what exists and what the buffers hold.
 static int size_check(const struct task *task, uint16_t frame_size_bytes)
 {
-	unsigned bytes = rte_pktmbuf_data_room_size(task->ports[0]->rx_pool);
-	unsigned room = bytes - RTE_PKTMBUF_HEADROOM + FRAME_FCS_BYTES;
+	unsigned most = RTE_MIN(room(task) + FRAME_FCS_BYTES, (unsigned)FRAME_SIZE_MAX);
 
-	if (frame_size_bytes >= FRAME_SIZE_MIN && frame_size_bytes <= RTE_MIN(room, (unsigned)FRAME_SIZE_MAX))
+	if (frame_size_bytes >= FRAME_SIZE_MIN && frame_size_bytes <= most)
 		return 0;
 	LOG_ERROR("task %s: frame_size_bytes %u is not in %u..%u (a buffer of memory.mbuf_data_bytes %u "
 	          "holds %u)",
-	          task->name, frame_size_bytes, FRAME_SIZE_MIN, RTE_MIN(room, (unsigned)FRAME_SIZE_MAX),
-	          bytes, room);
+	          task->name, frame_size_bytes, FRAME_SIZE_MIN, most,
+	          rte_pktmbuf_data_room_size(task->ports[0]->rx_pool), room(task) + FRAME_FCS_BYTES);
 	return -EINVAL;
 }
 
-// Slots per second, 0 for flat out, negative when the load does not say exactly one.
-static double load_rate_pps(const struct task *task, const struct generator_load *load)
+static bool is_recorded(const struct profile *profile)
 {
-	double line_pps = (double)task->ports[0]->config.line_rate_bps /
-	                  ((load->frame_size_bytes + FRAME_L1_OVERHEAD_BYTES) * 8.0);
+	return profile && profile->arrival.process == PACER_RECORDED;
+}
 
-	if ((load->rate_pps != 0) + (load->line_share != 0) + load->flat_out != 1)
+// Slots per second, 0 for flat out and for recorded times, negative when the load does not say exactly one.
+static double load_rate_pps(const struct task *task, const struct generator_load *load,
+                            const struct profile *profile)
+{
+	double mean_bytes = profile ? profile->mean_frame_bytes : load->frame_size_bytes;
+	double line_pps =
+	        (double)task->ports[0]->config.line_rate_bps / ((mean_bytes + FRAME_L1_OVERHEAD_BYTES) * 8.0);
+
+	if ((load->rate_pps != 0) + (load->line_share != 0) + load->flat_out != !is_recorded(profile))
 		return -1;
 	return load->line_share != 0 ? load->line_share * line_pps : load->rate_pps;
 }
 
-static int load_check(const struct task *task, const struct generator_load *load)
+static int load_check(const struct task *task, const struct generator_load *load,
+                      const struct profile *profile)
 {
-	double rate_pps = load_rate_pps(task, load);
+	double rate_pps = load_rate_pps(task, load, profile);
 
 	if (!isfinite(rate_pps) || rate_pps < 0 || rate_pps >= (double)rte_get_tsc_hz())
 		return refuse(
@@ -179,7 +220,7 @@ static int load_check(const struct task *task, const struct generator_load *load
 		return refuse(task, "probe_rate_pps must be 0 (no probes) or above, and below tsc_hz");
 	if (load->duration_ns == 0)
 		return refuse(task, "duration_ns must be above 0");
-	return size_check(task, load->frame_size_bytes);
+	return profile ? 0 : size_check(task, load->frame_size_bytes);
 }
 
 // Interval in ticks; a rate so low that it does not fit means no probes in any trial's time.
@@ -190,24 +231,80 @@ static uint64_t interval_tsc(double rate_pps)
 	return ticks < 0x1p62 ? (uint64_t)ticks : UINT64_C(1) << 62;
 }
 
-int generator_start(struct task *task, const struct generator_load *load)
+static int pace(struct generator *g, const struct generator_load *load)
 {
-	struct generator *g = (struct generator *)task;
 	struct pacer_load pace = {
 	        .start_tsc = load->start_tsc, .duration_ns = load->duration_ns, .burst = g->burst};
 
-	if (load_check(task, load) != 0)
+	if (g->profile)
+		pace.arrival = g->profile->arrival;
+	pace.rate_pps = load_rate_pps(&g->task, load, g->profile);
+	return pacer_start(&g->pacer, &pace, rte_get_tsc_hz()) == 0
+	               ? 0
+	               : refuse(&g->task, "the rate cannot be paced, or not in bursts that short");
+}
+
+// The next load's frames: the prepared profile, or the plain ones.
+static void frames_set(struct generator *g, const struct generator_load *load)
+{
+	if (g->next && g->next != g->kept) {
+		profile_free(g->kept);
+		g->kept = g->next;
+	}
+	g->profile = g->next;
+	g->next = NULL;
+	g->send = g->profile ? g->way->send_profile : g->way->send;
+	g->flow.epoch = load->epoch;
+	g->flow.frame_size_bytes =
+	        g->profile ? (uint16_t)lround(g->profile->mean_frame_bytes) : load->frame_size_bytes;
+	frame_template_init(&g->template, &g->flow);
+	if (g->profile)
+		profile_begin(g->profile, &g->flow);
+}
+
+int generator_prepare(struct task *task, const json_t *profile, const struct generator_load *load,
+                      const char *where, char *error)
+{
+	struct generator *g = (struct generator *)task;
+	struct frame_flow flow = g->flow;
+	char place[64];
+
+	if (g->next != g->kept)
+		profile_free(g->next);
+	g->next = NULL;
+	if (!profile)
+		return 0;
+	flow.frame_size_bytes = load->frame_size_bytes;
+	snprintf(place, sizeof(place), "%.40s.profile", where);
+	g->next = g->kept && profile_is(g->kept, profile, flow.frame_size_bytes)
+	                  ? g->kept
+	                  : profile_make(profile, &flow, room(task), place, error);
+	if (g->next && g->next->arrival.process != PACER_CONSTANT && load->flat_out)
+		snprintf(error, CONFIG_ERROR_MAX, "%s: flat_out leaves no room for arrivals; give a rate",
+		         place);
+	else if (g->next && is_recorded(g->next) && (load->rate_pps != 0 || load->line_share != 0))
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "%s.pcap.timing: recorded times are the rate; take out rate_pps or line_share",
+		         place);
+	else if (g->next)
+		return 0;
+	return -EINVAL;
+}
+
+int generator_start(struct task *task, const struct generator_load *load)
+{
+	struct generator *g = (struct generator *)task;
+
+	if (load_check(task, load, g->next) != 0)
 		return -EINVAL;
 	g->way->end(g);
 	g->probe_index = PROBE_NONE;
+	frames_set(g, load);
 	counters_reset(g);
-	pace.rate_pps = load_rate_pps(task, load);
-	if (pacer_start(&g->pacer, &pace, rte_get_tsc_hz()) != 0)
-		return refuse(task, "the rate cannot be paced");
-	g->flow.epoch = load->epoch;
-	g->flow.frame_size_bytes = load->frame_size_bytes;
-	frame_template_init(&g->template, &g->flow);
-	g->way->begin(g);
+	if (pace(g, load) != 0)
+		return -EINVAL;
+	if (g->way->begin(g) != 0)
+		return -ENOMEM;
 	g->next_sequence = 0;
 	g->probe_interval_tsc = interval_tsc(load->probe_rate_pps);
 	g->probe_due_tsc = load->start_tsc;
@@ -234,25 +331,6 @@ bool generator_running(const struct task *task)
 	const struct generator *g = (const struct generator *)task;
 
 	return atomic_load_explicit(&g->state, memory_order_acquire) == STATE_RUNNING;
-}
-
-static void generator_report(const struct task *task, json_t *object)
-{
-	const struct generator *g = (const struct generator *)task;
-	const struct pacer *p = &g->pacer;
-	json_t *intended = p->flat_out ? json_null() : json_integer((json_int_t)p->intended);
-
-	json_object_set_new(object, "generator",
-	                    json_pack("{si ss si si so sI sI sI sI sI sI sI sI sI}", "stream", g->flow.stream,
-	                              "state", state_names[g->state], "epoch", g->flow.epoch,
-	                              "frame_size_bytes", g->flow.frame_size_bytes, "intended_packets",
-	                              intended, "offered_packets", (json_int_t)g->offered,
-	                              "unsent_late_packets", (json_int_t)p->late, "unsent_ring_full_packets",
-	                              (json_int_t)(p->flat_out ? 0 : g->ring_full), "attempted_packets",
-	                              (json_int_t)g->attempted, "refused_packets", (json_int_t)g->refused,
-	                              "no_mbuf", (json_int_t)g->no_mbuf, "probes_sent", (json_int_t)g->probes,
-	                              "probes_stamped", (json_int_t)g->probes, // by software: each
-	                              "duration_ns", (json_int_t)g->duration_ns));
 }
 
 const struct task_ops generator_ops = {

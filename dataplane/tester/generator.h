@@ -11,6 +11,7 @@
 // goes first next time.
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,12 +21,19 @@ struct generator_load {
 	uint16_t epoch;
 	uint64_t start_tsc;
 	uint64_t duration_ns;
-	uint16_t frame_size_bytes; // with FCS
-	double rate_pps;           // exactly one of rate_pps, line_share and flat_out is set
-	double line_share;         // of the port's line rate, counted on layer 1
+	uint16_t frame_size_bytes; // with FCS; 0 where the profile has sizes
+	double rate_pps;           // exactly one of rate_pps, line_share and flat_out is set, none with
+	                           // recorded times
+	double line_share;         // of the port's line rate, counted on layer 1, of frames of the mean size
 	bool flat_out;
 	double probe_rate_pps; // 0 = no probes
 };
+
+// Make ready the profile of the next generator_start(), or none: NULL. One that is the same as the last, with
+// files that nobody touched, is not read again. The worker may run. Returns 0, or -EINVAL with a sentence in
+// error (CONFIG_ERROR_MAX); where names the load.
+int generator_prepare(struct task *task, const json_t *profile, const struct generator_load *load,
+                      const char *where, char *error);
 
 // Begin to send at start_tsc. Counters start at 0. Returns 0, or -EINVAL after logging what does not fit.
 int generator_start(struct task *task, const struct generator_load *load);

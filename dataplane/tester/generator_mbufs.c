@@ -11,7 +11,8 @@
 #include "log.h"
 
 struct mbufs {
-	struct rte_mempool *pool;
+	struct rte_mempool *pool;     // of the next frames
+	struct rte_mempool *pools[2]; // heads of FRAME_STORE_BYTES; longer ones, which write over the pattern
 	uint16_t held_count;
 	struct rte_mbuf *held[CONFIG_BURST_MAX]; // numbers g->next_sequence and on
 	uint8_t *data[CONFIG_BURST_MAX];         // of held[]
@@ -22,7 +23,7 @@ static int mbufs_open(struct generator *g)
 	struct mbufs *own = calloc(1, sizeof(*own));
 
 	if (own)
-		own->pool = frame_pool_create(g->task.ports[0]);
+		own->pool = own->pools[0] = frame_pool_create(g->task.ports[0]);
 	if (!own || !own->pool) {
 		LOG_ERROR("task %s: no memory for its packet pool: %s; raise memory.size_mb", g->task.name,
 		          rte_strerror(rte_errno));
@@ -33,9 +34,21 @@ static int mbufs_open(struct generator *g)
 	return 0;
 }
 
-static void mbufs_begin(struct generator *g)
+// The pattern is in the pool's mbufs. Frames of the load before may still be under way in theirs.
+static int mbufs_begin(struct generator *g)
 {
-	// The pattern is in the pool's mbufs.
+	unsigned which = g->profile && g->profile->store > FRAME_STORE_BYTES;
+	struct mbufs *own = g->own;
+
+	if (!own->pools[which])
+		own->pools[which] = frame_pool_create(g->task.ports[0]);
+	if (!own->pools[which]) {
+		LOG_ERROR("task %s: no memory for a second packet pool: %s; raise memory.size_mb",
+		          g->task.name, rte_strerror(rte_errno));
+		return -ENOMEM;
+	}
+	own->pool = own->pools[which];
+	return 0;
 }
 
 static void mbufs_end(struct generator *g)
@@ -52,9 +65,13 @@ static void mbufs_close(struct generator *g)
 	struct mbufs *own = g->own;
 
 	mbufs_end(g);
-	if (!rte_mempool_full(own->pool))
-		port_reclaim(g->task.ports[0]);
-	frame_pool_retire(own->pool);
+	for (unsigned i = 0; i < RTE_DIM(own->pools); i++) {
+		if (!own->pools[i])
+			continue;
+		if (!rte_mempool_full(own->pools[i]))
+			port_reclaim(g->task.ports[0]);
+		frame_pool_retire(own->pools[i]);
+	}
 	free(own);
 }
 
@@ -115,10 +132,49 @@ static uint16_t mbufs_send(struct generator *g, uint16_t slots, uint64_t now_tsc
 	return sent;
 }
 
+// --- Of a profile ----------------------------------------------------------------------------------------
+
+static inline uint16_t held_fill_profile(struct generator *g, struct mbufs *own, uint16_t n)
+{
+	uint16_t first = own->held_count, want = n - first;
+
+	if (n <= first)
+		return n;
+	if (unlikely(rte_pktmbuf_alloc_bulk(own->pool, &own->held[first], want) != 0))
+		want = alloc_rest(g, own, want);
+	profile_draw(g->profile, g->offered + first, want);
+	for (uint16_t i = first; i < first + want; i++) {
+		struct rte_mbuf *m = own->held[i];
+
+		m->data_len = profile_drawn(g->profile, g->offered + i)->length;
+		m->pkt_len = m->data_len;
+		own->data[i] = rte_pktmbuf_mtod(m, uint8_t *);
+	}
+	profile_write(g->profile, &own->data[first], g->offered + first, want);
+	own->held_count += want;
+	return own->held_count;
+}
+
+static uint16_t mbufs_send_profile(struct generator *g, uint16_t slots, uint64_t now_tsc)
+{
+	struct mbufs *own = g->own;
+	uint16_t n = held_fill_profile(g, own, slots), sent;
+
+	if (unlikely(n == 0))
+		return 0;
+	probe_choose(g, n, now_tsc);
+	profile_probe_stamp(g, own->data, n);
+	sent = port_send(g->task.ports[0], g->task.queue, own->held, n);
+	held_advance(own, sent);
+	frames_sent(g, n, sent);
+	return sent;
+}
+
 const struct generator_way generator_way_mbufs = {
         .open = mbufs_open,
         .close = mbufs_close,
         .begin = mbufs_begin,
         .end = mbufs_end,
         .send = mbufs_send,
+        .send_profile = mbufs_send_profile,
 };

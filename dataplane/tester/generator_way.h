@@ -13,6 +13,7 @@
 #include "frame_run.h"
 #include "pacer.h"
 #include "port.h"
+#include "profile.h"
 #include "stamps.h"
 #include "task.h"
 
@@ -23,16 +24,19 @@ enum generator_state { STATE_IDLE, STATE_RUNNING, STATE_DONE };
 struct generator;
 
 struct generator_way {
-	// Control thread. open: 0, or -errno after logging one line. begin: a new load, the template is made.
-	// end: no more frames; what is held goes back.
+	// Control thread. open, begin: 0, or -errno after logging one line. begin: a new load, the template
+	// or the profile is there. end: no more frames; what is held goes back.
 	int (*open)(struct generator *g);
 	void (*close)(struct generator *g);
-	void (*begin)(struct generator *g);
+	int (*begin)(struct generator *g);
 	void (*end)(struct generator *g); // the worker too
 
 	// Worker: send up to n frames, 1 .. burst; returns how many, and moves next_sequence on. Counts
 	// attempted, refused, probes and no_mbuf.
 	uint16_t (*send)(struct generator *g, uint16_t n, uint64_t now_tsc);
+
+	// The same of frames of g->profile.
+	uint16_t (*send_profile)(struct generator *g, uint16_t n, uint64_t now_tsc);
 };
 
 extern const struct generator_way generator_way_mbufs, generator_way_room, generator_way_copy;
@@ -46,7 +50,8 @@ struct generator {
 	int16_t probe_index;    // of the frames that are next: which becomes a probe, or PROBE_NONE
 	uint32_t next_sequence; // of the first frame that no port has taken
 	const struct generator_way *way;
-	void *own; // the way's
+	uint16_t (*send)(struct generator *g, uint16_t n, uint64_t now_tsc); // of the way, for this load
+	void *own;                                                           // the way's
 	void (*write)(const struct frame_template *t, uint8_t *const *data, unsigned n, uint32_t sequence);
 	struct pacer pacer;
 	uint64_t probe_interval_tsc; // 0 = no probes
@@ -54,12 +59,18 @@ struct generator {
 	uint64_t probe_tsc; // in the one that was stamped last
 	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
 	struct frame_template template;
+	struct profile *profile; // of this load, or NULL
+	uint64_t burst_end_tsc;  // on and off: of the period that is counted
 
 	// Control thread.
+	struct profile *kept, *next; // the one made last; that of the next load, which may be the same
 	struct frame_flow flow;
 	uint64_t duration_ns;
 	uint64_t last_poll_tsc;
 };
+
+// struct task_ops.report
+void generator_report(const struct task *task, json_t *object);
 
 // Choose which of the n frames that are next becomes a probe, if one is due: its place in the burst rotates,
 // since the first frame of every burst would not be a fair sample. Due times that went by unused are not
@@ -111,4 +122,16 @@ static inline void frames_sent(struct generator *g, uint16_t n, uint16_t sent)
 	} else {
 		g->probe_index -= (int16_t)sent;
 	}
+}
+
+// --- Of a profile: frame k is number k, from 0 at the start and beyond 2^32. -----------------------------
+
+// As probe_stamp().
+static inline void profile_probe_stamp(struct generator *g, uint8_t *const *data, uint16_t n)
+{
+	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
+		return;
+	g->probe_tsc = rte_rdtsc();
+	profile_write_probe(g->profile, data[g->probe_index], g->offered + (uint64_t)g->probe_index,
+	                    g->probe_tsc);
 }

@@ -324,7 +324,8 @@ static void monitor_clear(struct task *task)
 		struct stream *s = &m->streams[i];
 
 		s->forwarded_bytes = s->corrupt = s->probes = 0;
-		memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
+		if (s->sequence.unique)
+			memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
 		sequence_reset(&s->sequence, 0);
 		histogram_reset(s->latency);
 		jitter_reset(&s->jitter);

@@ -13,6 +13,8 @@ void profile_clear(struct profile *p)
 {
 	uint64_t *flows = p->ledger.flows, *places = p->ledger.places;
 
+	if (p->ledger.packets == 0)
+		return;
 	memset(p->draws, 0, sizeof(p->draws));
 	memset(flows, 0, words(p->flow_count) * sizeof(*flows));
 	memset(places, 0, words(p->place_count) * sizeof(*places));
