@@ -100,7 +100,7 @@ def start_runner(
 ) -> Runner:
     """Bring a switch up on a topology. Raises StartError with its last log lines; then nothing is left running.
 
-    ``directions`` are those that will be measured: frames must come through in each of them.
+    ``directions`` are those that will be measured: in one at least, frames must come through.
     """
     if isinstance(adapter, SelfMeasured):
         return adapter.runner(label, seed, past)

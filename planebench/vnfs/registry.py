@@ -19,9 +19,10 @@ _SETTINGS = VnfOption(SETTINGS_OPTION, "", "file", "JSON, the whole settings obj
 
 @dataclass(frozen=True, slots=True)
 class VnfKind:
-    """``name`` in a chain, ``kind`` of its task in planed. ``memory_bytes``: of its settings, at most.
+    """``name`` in a chain, ``kind`` of its task in planed. A kind without options has no settings.
 
-    A kind without options has no settings.
+    ``memory_bytes``: what it needs of memory.size_mb by its settings, at most. Functions whose tables are in memory of
+    their own need nothing there.
     """
 
     name: str
@@ -47,7 +48,6 @@ _KINDS = (
             VnfOption("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
             VnfOption("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
         ),
-        memory.l3fwd,
     ),
     VnfKind(
         "firewall",
@@ -57,6 +57,7 @@ _KINDS = (
             VnfOption("rules", "rules_file", "file", "rules, one a line or JSON", "10 rules"),
             VnfOption("default", "default", "text", "what no rule matches", "drop", ("drop", "permit")),
             VnfOption("not_ip", "not_ip", "text", "ARP and the like", "drop", ("drop", "permit")),
+            VnfOption("fragments", "fragments", "text", "fragments but the first", "match", ("match", "drop")),
         ),
         memory.firewall,
     ),
@@ -72,10 +73,11 @@ _KINDS = (
             VnfOption("sessions_max", "sessions_max", "whole", "sessions at most", "65536"),
             VnfOption("sessions_per_host", "sessions_per_host", "whole", "sessions of an inside host at most", "none"),
             VnfOption("udp_s", "udp_s", "whole", "seconds until an idle UDP session ends", "300"),
+            VnfOption("tcp_established_s", "tcp_established_s", "whole", "the same of a TCP connection", "7440"),
+            VnfOption("tcp_transitory_s", "tcp_transitory_s", "whole", "of one that opens or closes", "240"),
             VnfOption("icmp_s", "icmp_s", "whole", "seconds until an idle ICMP session ends", "60"),
             VnfOption("hairpin", "hairpin", "flag", "inside to inside by an outside address", "true"),
         ),
-        memory.nat44,
     ),
     VnfKind(
         "load_balancer",
@@ -89,7 +91,6 @@ _KINDS = (
             ),
             VnfOption("other", "other", "text", "traffic to no service", "forward", ("forward", "drop")),
         ),
-        memory.load_balancer,
     ),
     VnfKind(
         "rate_limiter",
@@ -108,9 +109,16 @@ _KINDS = (
                 "all",
                 ("all", "direction", "source", "destination"),
             ),
+            VnfOption(
+                "directions",
+                "directions",
+                "text",
+                "what is limited",
+                "both",
+                ("both", "from_clients", "from_servers"),
+            ),
             VnfOption("buckets_max", "buckets_max", "whole", "buckets at most"),
         ),
-        memory.rate_limiter,
     ),
     VnfKind(
         "monitor",
@@ -120,7 +128,6 @@ _KINDS = (
             VnfOption("flows_max", "flows_max", "whole", "flows at most", "65536"),
             VnfOption("idle_timeout_s", "idle_timeout_s", "whole", "seconds until an idle flow may be replaced", "60"),
         ),
-        memory.monitor,
     ),
 )
 
