@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """l3fwd in the micro-benchmark of network functions: the ten default routes, and tables as large as the Internet's.
 
-The large tables are random, of the lengths that the Internet's have: 60 % of a million IPv4 prefixes are /24, 1 % longer,
-the others /8 to /23; of 200,000 IPv6 prefixes half are /48. Every frame goes to an address of its own, below a prefix
-drawn from the table: 2^19 of them, so that no cache holds what was looked up before.
+The large tables are random, of the lengths that the Internet's have: 60 % of a million IPv4 prefixes are /24, 1 % are
+longer, the others /8 to /23; of 200,000 IPv6 prefixes half are /48. Every frame goes to an address of its own, below
+a prefix drawn from the table: 2^19 of them, so that no cache holds what was looked up before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from nf_case import Case, FrameIn
 FRAMES = 1 << 19
 ROUTES = 1_000_000
 ROUTES_IPV6 = 200_000
-_LENGTHS = {**dict.fromkeys(range(8, 16), 0.001), 16: 0.015, 17: 0.01, 18: 0.015, 19: 0.025, 20: 0.045, 21: 0.055, 22: 0.12, 23: 0.097}
+_LENGTHS = {
+    **dict.fromkeys(range(8, 16), 0.001),
+    16: 0.015,
+    17: 0.01,
+    18: 0.015,
+    19: 0.025,
+    20: 0.045,
+    21: 0.055,
+    22: 0.12,
+    23: 0.097,
+}
 _LENGTHS |= {24: 0.60, **dict.fromkeys(range(25, 33), 0.01 / 8)}
 _LENGTHS_IPV6 = {29: 0.03, 32: 0.15, 36: 0.05, 40: 0.10, 44: 0.10, 46: 0.04, 47: 0.03, 48: 0.49, 56: 0.005, 64: 0.005}
 
@@ -46,7 +56,9 @@ def _internet(folder: Path, rng: np.random.Generator) -> Case:
     file = folder / "internet.txt"
     file.write_text("".join(f"{ipaddress.IPv4Address(int(a))}/{n}\n" for a, n in zip(addresses, lengths, strict=True)))
     to = rng.integers(0, len(keys), FRAMES)
-    below = rng.integers(0, 1 << 32, FRAMES, dtype=np.uint64) & ((np.uint64(1) << (np.uint64(32) - lengths[to])) - np.uint64(1))
+    below = rng.integers(0, 1 << 32, FRAMES, dtype=np.uint64) & (
+        (np.uint64(1) << (np.uint64(32) - lengths[to])) - np.uint64(1)
+    )
     frames = _frames(rng.integers(1 << 24, 100 << 24, FRAMES, dtype=np.uint64), addresses[to] | below)
     return Case(f"l3fwd, {len(keys)} routes", _task(file), frames, 15e6, size_mb=768)
 

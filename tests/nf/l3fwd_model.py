@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A router written from its RFCs, to compare l3fwd with: frames as bytes, addresses and prefixes as ``ipaddress`` has them.
+"""A router written from its RFCs, to compare l3fwd with. Addresses and prefixes are those of ``ipaddress``.
 
 Longest-prefix match is a dictionary for each length, longest first. Checksums are computed from nothing.
 """
@@ -256,7 +256,9 @@ class Router:
         return (route.mac or peer) + own + frame[12 : packet.at] + bytes(header) + frame[packet.at + len(header) :]
 
 
-def resolve(routes: list[dict[str, object]], hops: list[dict[str, object]], mac_of: Callable[[str], bytes]) -> list[Route]:
+def resolve(
+    routes: list[dict[str, object]], hops: list[dict[str, object]], mac_of: Callable[[str], bytes]
+) -> list[Route]:
     """Routes as a document says them; those that name nothing take the next hops in turn."""
     made, turn = [], 0
     for route in routes:
