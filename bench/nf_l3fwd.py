@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """l3fwd in the micro-benchmark of network functions: the ten default routes, and tables as large as the Internet's.
 
-The large tables are random, of the lengths that the Internet's have: 60 % of a million IPv4 prefixes are /24, 1 % longer,
-the others /8 to /23; of 200,000 IPv6 prefixes half are /48. Every frame goes to an address of its own, below a prefix
-drawn from the table: 2^19 of them, so that no cache holds what was looked up before.
+The large tables are random, of the lengths that the Internet's have: 60 % of a million IPv4 prefixes are /24, 1 % are
+longer, the others /8 to /23; of 200,000 IPv6 prefixes half are /48. Every frame goes to an address of its own, below
+a prefix drawn from the table: 2^19 of them, so that no cache holds what was looked up before.
 """
 
 from __future__ import annotations

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""l3fwd's settings and route files: what is refused with which words, and that it changes nothing; large tables."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nf_rig import Answer, Call, FrameIn, FrameOut, nf_run
+from planed_rig import Planed, document, planed_binary, ring, task
+
+from planebench.host.process import Supervisor
+from planebench.planed import RpcError
+
+pytestmark = pytest.mark.dataplane
+
+MILLION = 1_000_000
+
+
+def check(folder: Path, ports: tuple[str, ...] = ("a", "b"), **settings: Any) -> str:
+    """What ``planed --check`` says of an l3fwd with these settings; nothing if it is fine."""
+    names = dict.fromkeys(ports)
+    config = folder / "config.json"
+    l3fwd = task("r", "l3fwd", *ports, settings=settings)
+    config.write_text(json.dumps(document("t", [ring(name) for name in names], [l3fwd])))
+    done = subprocess.run([planed_binary(), "--check", config], capture_output=True, text=True, timeout=60)
+    assert done.returncode == (2 if done.stderr else 0)
+    return done.stderr
+
+
+HOP = {"mac": "02:00:00:00:00:01"}
+ROUTE = {"prefix": "10.0.0.0/8"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"mask": 1},
+            'task r: settings: unknown key "mask"; valid keys: routes routes_file next_hops own_mac_only mtu',
+        ),
+        ({"mtu": 67}, "task r: settings.mtu: 67 is not valid: expected a whole number from 68 to 65535"),
+        ({"own_mac_only": 1}, "task r: settings.own_mac_only: 1 is not valid: expected true or false"),
+        ({"routes": []}, "task r: settings.routes: no route; a router without routes forwards nothing"),
+        ({"routes": {}}, "task r: settings.routes: expected an array of objects"),
+        ({"routes": [ROUTE, ROUTE]}, "task r: settings.routes[1]: 10.0.0.0/8 is there already, in routes[0]; keep one"),
+        ({"routes": [ROUTE | {"port": 2}]}, "settings.routes[0]: there is no port 2: the task has ports 0 to 1"),
+        ({"routes": [ROUTE | {"via": 0}]}, 'settings.routes[0]: there is no next hop 0: "next_hops" has 0, from 0'),
+        ({"routes": [ROUTE], "routes_file": "x"}, 'there are "routes" and a "routes_file"; leave one of them out'),
+        ({"routes_file": "/nowhere/r.txt"}, "/nowhere/r.txt: No such file or directory; name a file of routes"),
+        ({"routes_file": 5}, "task r: settings.routes_file: 5 is not valid: expected a string"),
+        ({"next_hops": []}, "settings.next_hops: expected an array of objects"),
+        ({"next_hops": [HOP, {"mac": "x"}]}, "settings.next_hops[1].mac: expected a MAC address like"),
+        ({"next_hops": [{"port": 2}]}, "settings.next_hops[0]: there is no port 2: the task has ports 0 to 1"),
+        ({"next_hops": [{"mac": "01:00:00:00:00:01"}]}, "the MAC of a next hop is not zero, and not of a group"),
+        ({"next_hops": [{"prefix": "::/0"}]}, 'settings.next_hops[0]: unknown key "prefix"; valid keys: port mac'),
+    ],
+)
+def test_bad_settings_are_named(tmp_path: Path, settings: dict[str, Any], words: str) -> None:
+    assert words in check(tmp_path, **settings)
+
+
+def test_ports_of_a_router_differ(tmp_path: Path) -> None:
+    assert "task r: port a is named twice; a router has it once" in check(tmp_path, ("a", "b", "a"))
+    assert "kind l3fwd takes 2 to 8 ports, not 1" in check(tmp_path, ("a",))
+    assert "kind l3fwd takes 2 to 8 ports, not 9" in check(tmp_path, tuple("abcdefghi"))
+    assert check(tmp_path, tuple("abcdefgh"), routes=[ROUTE | {"port": 7}]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("10.0.0.0/8\n# x\n10.0.0.0/33\n", ':3: "10.0.0.0/33": the length of an IPv4 prefix is 0 to 32'),
+        ("10.0.0.0/8\n\n10.0.0.0/8 port 1\n", ":3: 10.0.0.0/8 is there already, in line 1; keep one of them"),
+        ("10.0.0.0/8 via 1\n", ':1: "10.0.0.0/8 via 1": there is no next hop 1: "next_hops" has 1, from 0'),
+        ("# nothing\n", "no route; a router without routes forwards nothing"),
+        ('{"routes":\n[{"prefix": "::/0"}', ":2: no JSON: ']' expected near end of file"),
+        (
+            '[{"prefix": "::/0"}, {"prefix": "::1/0"}]',
+            ': routes[1].prefix: "::1/0": bits are set behind its length; write ::/0',
+        ),
+    ],
+)
+def test_bad_files_are_named_with_their_line(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "routes"
+    file.write_text(text)
+    said = check(tmp_path, routes_file=str(file), next_hops=[HOP])
+    assert words in said
+    assert "/routes:" in said
+
+
+@pytest.fixture
+def planed() -> Iterator[Planed]:
+    """A planed without ports."""
+    with Supervisor(Path("/tmp")) as supervisor:
+        yield Planed(supervisor, "l3fwd")
+
+
+def test_a_bad_file_changes_nothing(planed: Planed, tmp_path: Path) -> None:
+    """Applied whole or not at all, and what was in force goes on; a better file replaces it."""
+    file = tmp_path / "routes.txt"
+    file.write_text("10.0.0.0/8 port 1\n")
+    ports = (ring("a"), ring("b"))
+    router = task("r", "l3fwd", "a", "b", settings={"routes_file": str(file)})
+    planed.apply(ports, [router])
+    file.write_text("10.0.0.0/8 port 1\n172.16.0.0/12\n172.16.0.0/11\n")
+    with pytest.raises(RpcError, match=r"routes\.txt:3: .*bits are set behind its length; write 172\.0\.0\.0/11"):
+        planed.apply(ports, [router])
+    assert planed.call("l3fwd.routes", {"task": "r"}) == {
+        "routes": [{"prefix": "10.0.0.0/8", "packets": 0, "port": 1}],
+        "next": None,
+    }
+    file.write_text("10.0.0.0/8 port 1\n172.16.0.0/12 drop\n")
+    planed.apply(ports, [router])
+    found = planed.call("l3fwd.lookup", {"task": "r", "address": "172.31.0.1"})
+    assert found == {"route": {"prefix": "172.16.0.0/12", "packets": 0, "drop": True}}
+    with pytest.raises(RpcError, match=r"params\.address: expected an IPv4 or IPv6 address"):
+        planed.call("l3fwd.lookup", {"task": "r", "address": "10.0.0.0/8"})
+
+
+def test_default_routes_take_the_testers_frames(tmp_path: Path) -> None:
+    """Ten, and the eight streams of the tester (198.18.STREAM.1 to 198.19.STREAM.1) are forwarded."""
+    head = bytes.fromhex("020000000100020000000000 0800 4500002e00000000 4011")
+    frames = []
+    for stream in range(8):
+        addresses = bytes([198, 18, stream, 1, 198, 19, stream, 1])
+        words = sum(int.from_bytes((head[14:] + bytes(2) + addresses)[i : i + 2]) for i in range(0, 20, 2))
+        checksum = 0xFFFF - ((words & 0xFFFF) + (words >> 16))
+        frames.append(FrameIn(head + checksum.to_bytes(2) + addresses + bytes.fromhex("00010002001a0000") + bytes(18)))
+    results, report = nf_run({"kind": "l3fwd"}, [*frames, Call("routes", {})], tmp_path)
+    assert [r.port for r in results if isinstance(r, FrameOut)] == [1] * 8
+    hits = {route["prefix"]: route["packets"] for route in report["l3fwd"]["top"]}
+    assert len(hits) == 10
+    assert {k: v for k, v in hits.items() if v} == {"198.19.0.0/16": 4} | {f"198.19.{i}.0/24": 1 for i in range(4)}
+
+
+def test_a_million_prefixes(tmp_path: Path) -> None:
+    """One prefix a line, with no more memory than any other task; lookups in it by an LPM of Python's."""
+    rng = np.random.default_rng(7)
+    lengths = rng.choice(np.repeat(np.arange(8, 33), [2] * 16 + [60] + [1] * 8), MILLION * 5 // 4)
+    networks = rng.integers(0, 1 << 32, len(lengths)) >> (32 - lengths) << (32 - lengths)
+    prefixes = set(itertools.islice(dict.fromkeys(zip(networks.tolist(), lengths.tolist(), strict=True)), MILLION))
+    file = tmp_path / "million.txt"
+    file.write_text("".join(f"{a >> 24}.{a >> 16 & 255}.{a >> 8 & 255}.{a & 255}/{n}\n" for a, n in prefixes))
+    addresses = rng.integers(0, 1 << 32, 2000).tolist()
+    calls = [Call("lookup", {"address": str(ipaddress.IPv4Address(address))}) for address in addresses]
+    results, report = nf_run({"kind": "l3fwd", "settings": {"routes_file": str(file)}}, calls, tmp_path, size_mb=64)
+    assert report["l3fwd"]["routes"] == MILLION
+    for address, answer in zip(addresses, results, strict=True):
+        assert isinstance(answer, Answer)
+        route = answer.value["route"]
+        masks = ((address >> (32 - length) << (32 - length), length) for length in range(32, -1, -1))
+        longest = next((prefix for prefix in masks if prefix in prefixes), None)
+        assert (route and route["prefix"]) == (longest and f"{ipaddress.IPv4Address(longest[0])}/{longest[1]}")
