@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Real fuzzing: every harness under libFuzzer with AddressSanitizer and UBSan, from the inputs that tests/fuzz keeps.
 #
-#     scripts/fuzz.sh [--keep] [SECONDS [HARNESS...]]      60 seconds each of vring, config and rpc
+#     scripts/fuzz.sh [--keep] [SECONDS [HARNESS...]]      60 seconds each of vring, config, rpc, packet, rule_file
 #
 # One line a harness. What it found out stays in build-fuzz/corpus and is where the next run goes on; what ended the
 # program is in build-fuzz/findings. --keep puts a minimal set of what it found out into tests/fuzz, unless it ended.
@@ -13,7 +13,7 @@ keep=false
 if [ "${1:-}" = --keep ]; then keep=true && shift; fi
 seconds=${1:-60}
 harnesses=("${@:2}")
-[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring config rpc)
+[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring config rpc packet rule_file)
 build=build-fuzz
 
 scripts/setup.sh clang
