@@ -70,7 +70,7 @@ static void json_becomes_the_same_rules(void **state)
 static const struct {
 	const char *text, *error;
 } refused[] = {
-        {"permit", "f:1: \"permit\": \"\" is no protocol; say ip, tcp, udp,"},
+        {"permit", "f:1: \"permit\": \"(nothing)\" is no protocol; say ip, tcp, udp,"},
         {"allow ip from any to any", "\"allow\" is no action; say permit or drop"},
         {"Permit ip from any to any", "\"Permit\" is no action"},
         {"\n\npermit upd from any to any", "f:3: \"permit upd from any to any\": \"upd\" is no protocol"},
@@ -78,8 +78,8 @@ static const struct {
         {"permit -1 from any to any", "\"-1\" is no protocol"},
         {"permit 6x from any to any", "\"6x\" is no protocol"},
         {"permit ip to any", "expected \"from\", not \"to\"; a rule is: permit|drop PROTOCOL"},
-        {"permit ip from any", "expected \"to\", not \"\""},
-        {"permit ip from any to", "\"\" is no address"},
+        {"permit ip from any", "expected \"to\", not \"(nothing)\""},
+        {"permit ip from any to", "\"(nothing)\" is no address"},
         {"permit ip from 10.0.0 to any", "\"10.0.0\" is no address; say any"},
         {"permit ip from 10.0.0.256 to any", "\"10.0.0.256\" is no address"},
         {"permit ip from 10.0.0.0/33 to any", "\"10.0.0.0/33\": the prefix is no number from 0 to 32"},
