@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The firewall in the micro-benchmark of network functions: its default ten rules, and seeded sets that mix prefixes
-and port ranges. Packets are spread over all rules and the default, so that no branch and no cache line is always the same.
+and port ranges. Packets are spread over all rules and the default, so that no branch and no cache line is always the
+same.
 """
 
 from __future__ import annotations
