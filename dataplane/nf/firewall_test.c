@@ -34,7 +34,7 @@ static void packet_make(uint8_t *data, bool permitted)
 	data[12] = 8;
 	memcpy(ip, header, sizeof(header));
 	if (!permitted)
-		ip->dst_addr = RTE_BE32(RTE_IPV4(240, 0, 0, 1));
+		ip->dst_addr = RTE_BE32(UINT32_C(0xf0000001));
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
 }
 
