@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The firewall in the micro-benchmark of network functions: its default ten rules, and seeded sets that mix prefixes and
-port ranges. Packets are spread over all rules and the default, so that no branch and no cache line is always the same.
+"""The firewall in the micro-benchmark of network functions: its default ten rules, and seeded sets that mix prefixes
+and port ranges. Packets are spread over all rules and the default, so that no branch and no cache line is always the
+same.
 """
 
 from __future__ import annotations
@@ -104,6 +105,14 @@ def _tester(rng: random.Random) -> FrameIn:
     return _frame(0xC6120001 | stream << 8, 0xC6130001 | stream << 8, 49152 + stream, 28770)
 
 
+def _tester6(rng: random.Random) -> FrameIn:
+    """The same over IPv6, in its benchmark net (RFC 5180): the shortest that there is."""
+    stream = rng.randrange(8)
+    ends = (0x20010002 << 96 | stream << 8 | host for host in (1, 2))
+    ip = struct.pack(">IHBB", 6 << 28, 8, _UDP, 64) + b"".join(end.to_bytes(16, "big") for end in ends)
+    return FrameIn(bytes(12) + b"\x86\xdd" + ip + struct.pack(">HHHH", 49152 + stream, 28770, 8, 0))
+
+
 def cases(folder: Path) -> list[Case]:
     """The cases; files that they need go to ``folder``."""
     rng = random.Random(17)
@@ -113,6 +122,7 @@ def cases(folder: Path) -> list[Case]:
     return [
         Case("firewall, default rules, the tester's frames", default, tester, 12e6),
         Case("firewall, default rules, half dropped", default, mixed, 12e6, may_drop=True),
+        Case("firewall, default rules, IPv6", default, [_tester6(rng) for _ in range(_FRAMES)]),
         _case(folder, 10, 12e6),
         _case(folder, 1000, 6e6),
         _case(folder, 10000, None, size_mb=512),

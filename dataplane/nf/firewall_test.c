@@ -34,7 +34,7 @@ static void packet_make(uint8_t *data, bool permitted)
 	data[12] = 8;
 	memcpy(ip, header, sizeof(header));
 	if (!permitted)
-		ip->dst_addr = RTE_BE32(RTE_IPV4(240, 0, 0, 1));
+		ip->dst_addr = RTE_BE32(UINT32_C(0xf0000001));
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
 }
 
@@ -108,13 +108,13 @@ static void nothing_is_read_behind_a_frame(void **state)
 	fw->vnf.task.ops->destroy(&fw->vnf.task);
 }
 
-// Rules that share no address and no port, as many as there may be: they do not fit in what is left here.
+// Rules that share next to no address and no port: they do not fit in what is left here.
 static void rules_without_room_are_refused(void **state)
 {
 	json_t *rules = json_array();
 	uint64_t seed = 1;
 
-	for (unsigned i = 0; i < RULE_LIST_MAX; i++) {
+	for (unsigned i = 0; i < RULE_LIST_MAX / 2; i++) {
 		unsigned a, b;
 
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;

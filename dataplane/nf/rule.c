@@ -206,10 +206,10 @@ static int words_split(char *text, struct words *words, char *error)
 	return 0;
 }
 
-// The next word, or "" at the end: that is never valid.
+// The next word, or what is never valid at the end.
 static const char *words_next(struct words *words)
 {
-	return words->next < words->count ? words->at[words->next++] : "";
+	return words->next < words->count ? words->at[words->next++] : "(nothing)";
 }
 
 static bool words_take(struct words *words, const char *wanted)

@@ -7,10 +7,14 @@
 #include "rule_file.h"
 #include "unit.h"
 
-static void parse(struct rule_list *list, const char *text)
+// JSON is written with ' in place of its own quotes.
+static void parse(struct rule_list *list, const char *given)
 {
-	char error[RULE_ERROR_MAX] = "";
+	char error[RULE_ERROR_MAX] = "", text[1024];
 
+	snprintf(text, sizeof(text), "%s", given);
+	for (char *c = text; *c; c++)
+		*c = *c == '\'' ? '"' : *c;
 	if (rule_list_parse(list, text, strlen(text), "f", error) != 0)
 		fail_msg("%s: %s", text, error);
 }
@@ -45,17 +49,18 @@ static void a_text_file_becomes_rules(void **state)
 
 static void json_becomes_the_same_rules(void **state)
 {
-	static const char *const texts[] = {
-	        "[{\"action\": \"drop\", \"protocol\": \"tcp\", \"from\": \"10.0.0.0/8\", \"to_port\": 80},"
-	        " \"permit udp from any port 1-2 to 2001:db8::1\","
-	        " {\"action\": \"permit\", \"protocol\": 47, \"name\": \"tunnel\"}]",
-	        " \n{\"rules\": [\"drop tcp from 10.0.0.0/8 to any port 80\","
-	        " {\"action\": \"permit\", \"protocol\": \"udp\", \"from_port\": \"1-2\", \"to\": "
-	        "\"2001:db8::1\"},"
-	        " \"permit gre from any to any name=tunnel\"]}",
-	        "drop tcp from 10.0.0.0/8 to any port 80-80\npermit 17 from any port 1-2 to 2001:db8::1/128\n"
-	        "permit gre from any to any name=tunnel",
-	};
+	static const char array[] =
+	        "[{'action': 'drop', 'protocol': 'tcp', 'from': '10.0.0.0/8', 'to_port': 80},"
+	        " 'permit udp from any port 1-2 to 2001:db8::1',"
+	        " {'action': 'permit', 'protocol': 47, 'name': 'tunnel'}]";
+	static const char object[] =
+	        " \n{'rules': ['drop tcp from 10.0.0.0/8 to any port 80',"
+	        " {'action': 'permit', 'protocol': 'udp', 'from_port': '1-2', 'to': '2001:db8::1'},"
+	        " 'permit gre from any to any name=tunnel']}";
+	static const char lines[] = "drop tcp from 10.0.0.0/8 to any port 80-80\n"
+	                            "permit 17 from any port 1-2 to 2001:db8::1/128\n"
+	                            "permit gre from any to any name=tunnel";
+	const char *const texts[] = {array, object, lines};
 	struct rule_list lists[3];
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -70,7 +75,7 @@ static void json_becomes_the_same_rules(void **state)
 static const struct {
 	const char *text, *error;
 } refused[] = {
-        {"permit", "f:1: \"permit\": \"\" is no protocol; say ip, tcp, udp,"},
+        {"permit", "f:1: \"permit\": \"(nothing)\" is no protocol; say ip, tcp, udp,"},
         {"allow ip from any to any", "\"allow\" is no action; say permit or drop"},
         {"Permit ip from any to any", "\"Permit\" is no action"},
         {"\n\npermit upd from any to any", "f:3: \"permit upd from any to any\": \"upd\" is no protocol"},
@@ -78,8 +83,8 @@ static const struct {
         {"permit -1 from any to any", "\"-1\" is no protocol"},
         {"permit 6x from any to any", "\"6x\" is no protocol"},
         {"permit ip to any", "expected \"from\", not \"to\"; a rule is: permit|drop PROTOCOL"},
-        {"permit ip from any", "expected \"to\", not \"\""},
-        {"permit ip from any to", "\"\" is no address"},
+        {"permit ip from any", "expected \"to\", not \"(nothing)\""},
+        {"permit ip from any to", "\"(nothing)\" is no address"},
         {"permit ip from 10.0.0 to any", "\"10.0.0\" is no address; say any"},
         {"permit ip from 10.0.0.256 to any", "\"10.0.0.256\" is no address"},
         {"permit ip from 10.0.0.0/33 to any", "\"10.0.0.0/33\": the prefix is no number from 0 to 32"},

@@ -53,6 +53,12 @@ def rule(rng: random.Random) -> Rule:
     )
 
 
+def narrow_rule(rng: random.Random) -> Rule:
+    """IPv4, as one of many that seldom overlap."""
+    source, target = (ipaddress.IPv4Network((rng.getrandbits(32), prefix), strict=False) for prefix in (24, 28))
+    return Rule(rng.random() < 0.5, rng.choice((6, 17)), End(source), End(target, _ports(rng)))
+
+
 def _edge(rng: random.Random, low: int, high: int, most: int) -> int:
     choice = rng.randrange(6)
     value = (low, high, low - 1, high + 1, rng.randint(low, high), rng.randint(low, high))[choice]
