@@ -82,7 +82,23 @@ class World:
     outside_ports: Sequence[int]
 
 
-_FLAGS = (SYN, SYN, SYN, SYN | ACK, ACK, ACK, ACK, ACK, FIN | ACK, FIN | ACK, RST, RST | ACK, SYN | RST, SYN | FIN, 0)
+_FLAGS = (
+    SYN,
+    SYN,
+    SYN | ACK,
+    ACK,
+    ACK,
+    ACK,
+    ACK,
+    FIN | ACK,
+    FIN | ACK,
+    FIN | ACK,
+    RST,
+    RST | ACK,
+    SYN | RST,
+    SYN | FIN,
+    0,
+)
 
 
 class Frames:
