@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from nf.nat44_frames import echo, frame, tcp, udp
-from nf.nat44_model import ACK, SYN, Packet, parse, segment_residue, word
+from nf.nat44_packet import ACK, SYN, Packet, parse, segment_residue, word
 from nf_rig import Answer, Call, FrameIn, FrameOut, Record, Replace, Tick, nf_bench, nf_run, program
 
 pytestmark = pytest.mark.dataplane

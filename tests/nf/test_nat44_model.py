@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from nf.nat44_frames import Frames, World
-from nf.nat44_model import TCP, UDP, Endpoint, Nat, Rules
+from nf.nat44_model import Nat, Rules
+from nf.nat44_packet import TCP, UDP, Endpoint
 from nf_rig import FrameIn, FrameOut, Record, Tick, nf_bench, nf_run
 
 pytestmark = pytest.mark.dataplane
