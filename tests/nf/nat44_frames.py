@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nf.nat44_model import ACK, FIN, ICMP, RST, SYN, TCP, UDP, Endpoint, residue
+from nf.nat44_packet import ACK, FIN, ICMP, RST, SYN, TCP, UDP, Endpoint, residue
 
 _ETHER = bytes.fromhex("0200000001000200000000aa")
 
@@ -82,7 +82,23 @@ class World:
     outside_ports: Sequence[int]
 
 
-_FLAGS = (SYN, SYN, SYN, SYN | ACK, ACK, ACK, ACK, ACK, FIN | ACK, FIN | ACK, RST, RST | ACK, SYN | RST, SYN | FIN, 0)
+_FLAGS = (
+    SYN,
+    SYN,
+    SYN | ACK,
+    ACK,
+    ACK,
+    ACK,
+    ACK,
+    FIN | ACK,
+    FIN | ACK,
+    FIN | ACK,
+    RST,
+    RST | ACK,
+    SYN | RST,
+    SYN | FIN,
+    0,
+)
 
 
 class Frames:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from nf.nat44_frames import Frames, World
-from nf.nat44_model import TCP, UDP, Endpoint, Nat, Rules
+from nf.nat44_model import Nat, Rules
+from nf.nat44_packet import TCP, UDP, Endpoint
 from nf_rig import FrameIn, FrameOut, Record, Tick, nf_bench, nf_run
 
 pytestmark = pytest.mark.dataplane
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.dataplane
 PEERS = ("02:00:00:00:aa:00", "02:00:00:00:aa:01")
 OUTSIDE = (bytes((203, 0, 113, 1)), bytes((203, 0, 113, 2)))
 STATIC = bytes((203, 0, 113, 9))
-HOSTS = tuple(bytes((10, 0, 0, n)) for n in range(1, 15)) + (bytes((172, 16, 0, 1)),)
+HOSTS = (*(bytes((10, 0, 0, n)) for n in range(1, 15)), bytes((172, 16, 0, 1)))
 REMOTES: tuple[Endpoint, ...] = tuple((bytes((192, 0, 2, n)), port) for n in (1, 2) for port in (53, 80))
 SERVER: Endpoint = (HOSTS[0], 80)
 
@@ -65,14 +66,17 @@ def _nat(rules: Rules, hz: int) -> Nat:
     return Nat(replace(rules, **times), forwards)
 
 
-def _records(frames: Frames, count: int, hz: int, seed: int) -> Iterator[Record]:
-    """Bursts at times that are whole and half seconds, and a cycle beside; ticks enough after each long pause."""
-    rng = random.Random(seed)
+def _records(frames: Frames, count: int, hz: int, quiet: int) -> Iterator[Record]:
+    """Bursts at times that are whole and half seconds, and a cycle beside; ticks enough after each long pause.
+
+    ``quiet`` is the share of bursts, of ``quiet`` and 12, that follow at once.
+    """
+    rng = random.Random(45)
     halves, now, port, left = 2, hz, 0, 0
     for _ in range(count):
         if left == 0:
             port, left = int(rng.random() < 0.45), rng.choice((1, 3, 8, 31, 40))
-            step = rng.choice((0,) * 25 + (1,) * 9 + (2, 4, 10))
+            step = rng.choice((0,) * quiet + (1,) * 9 + (2, 4, 10))
             halves += step
             now = max(now, halves * hz // 2 + rng.choice((-1, 0, 0, 1)))
             yield from [Tick(now)] * (8 if step >= 4 else step)
@@ -92,11 +96,26 @@ RULES = Rules(
     icmp=2,
     second=1,
 )
+
+
+def _world(rules: Rules) -> World:
+    """More endpoints than ports, or than places in the table."""
+    host_ports = (*range(rules.ports[0] - 3, rules.ports[0] + 14), 53, 80, 0)
+    return World(HOSTS, host_ports, REMOTES, (*OUTSIDE, STATIC), (*rules.ports[:24], 80))
+
+
+TALKERS = World(HOSTS[:2], range(1024, 1027), REMOTES[:2], OUTSIDE, range(1024, 1028))
+"""So few that TCP connections go through all their states."""
+
+_FEW = replace(RULES, ports=range(1001, 2100), sessions_max=100)
+_LIMITED = replace(RULES, per_host=8, loose=False)
+_PLAIN = replace(RULES, outside=OUTSIDE[:1], hairpin=False, ports=range(5000, 5100))
 CASES = {
-    "no_port": (RULES, 50_000),
-    "table_full": (replace(RULES, ports=range(1001, 2100), sessions_max=100), 25_000),
-    "host_full": (replace(RULES, per_host=8, loose=False), 25_000),
-    "hairpin": (replace(RULES, outside=OUTSIDE[:1], hairpin=False, ports=range(5000, 5100)), 20_000),
+    "no_port": (RULES, _world(RULES), 40_000, 25),
+    "table_full": (_FEW, _world(_FEW), 20_000, 25),
+    "host_full": (_LIMITED, _world(_LIMITED), 20_000, 25),
+    "hairpin": (_PLAIN, _world(_PLAIN), 15_000, 25),
+    "no_session": (RULES, TALKERS, 25_000, 1),
 }
 """By the drop reason that each is to bring about."""
 
@@ -131,11 +150,9 @@ def _judge(nat: Nat, records: list[Record], results: list[FrameOut], names: list
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_frame_is_right(name: str, tmp_path: Path) -> None:
-    rules, count = CASES[name]
+    rules, world, count, quiet = CASES[name]
     hz = _tsc_hz(tmp_path)
-    host_ports = (*range(rules.ports[0] - 3, rules.ports[0] + 14), 53, 80, 0)
-    world = World(HOSTS, host_ports, REMOTES, (*OUTSIDE, STATIC), (*rules.ports[:24], 80))
-    records = list(_records(Frames(world, 44), count, hz, 45))
+    records = list(_records(Frames(world, 44), count, hz, quiet))
     records += [Tick(records[-1].now_tsc + hz)] * 16  # type: ignore[union-attr]
     task = {"kind": "nat44", "settings": _settings(rules), "peer_macs": list(PEERS)}
     results, report = nf_run(task, records, tmp_path)
