@@ -239,7 +239,7 @@ def test_a_backend_that_goes_takes_little_else_with_it(tmp_path: Path) -> None:
 
 
 def test_a_new_task_takes_over_connections(tmp_path: Path) -> None:
-    first = {**SETTINGS, "services": [{"address": "10.1.0.1", "backends": backends(6)}]}
+    first = {**SETTINGS, "connections": 900, "services": [{"address": "10.1.0.1", "backends": backends(6)}]}
     flows = [flow(f"10.0.{i >> 8}.{i & 255}", "10.1.0.1", UDP, 1024, i % 2) for i in range(800)]
     more: list[dict[str, Any]] = [
         {"address": "10.1.0.1", "protocol": "udp", "port": 1, "backends": backends(3)},
