@@ -194,7 +194,7 @@ static json_t *services_default(void)
 int lb_settings_decode(const struct config_task *config, struct lb_settings *settings, char *error)
 {
 	const json_t *given = json_object_get(config->settings, "services");
-	char where[64];
+	char where[64], text[CONFIG_ERROR_MAX];
 	json_t *services;
 	int status;
 
@@ -210,8 +210,10 @@ int lb_settings_decode(const struct config_task *config, struct lb_settings *set
 		return REFUSE("%s.table_size: %u is no prime; try 65537 or 655373", where,
 		              settings->table_size);
 	services = given ? json_incref((json_t *)(uintptr_t)given) : services_default();
-	status = services_decode(services, settings, error);
+	status = services_decode(services, settings, text);
 	json_decref(services);
+	if (status != 0)
+		snprintf(error, CONFIG_ERROR_MAX, "task %s: %.200s", config->name, text);
 	return status;
 }
 

@@ -238,6 +238,8 @@ def random_frame(rng: random.Random, flows: list[Flow]) -> bytes:
 
 def _random_ipv4(rng: random.Random, of: Flow) -> bytes:
     body = segment(rng, of, bytes(rng.choice((0, 6, 18, 300))))
+    if rng.random() < 0.02:
+        body = body[: rng.randrange(24)]
     if rng.random() < 0.7:
         return ethernet(0x0800, ipv4(of, body), padding=rng.choice((0, 0, 6)))
     options = b"\x01" * rng.choice((0, 4, 40))
@@ -247,6 +249,8 @@ def _random_ipv4(rng: random.Random, of: Flow) -> bytes:
 
 def _random_ipv6(rng: random.Random, of: Flow) -> bytes:
     body = segment(rng, of, bytes(rng.choice((0, 6, 18, 300))))
+    if rng.random() < 0.02:
+        body = body[: rng.randrange(24)]
     if rng.random() < 0.6:
         return ethernet(0x86DD, ipv6(of, body))
     extensions = rng.choice(

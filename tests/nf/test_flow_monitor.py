@@ -119,6 +119,18 @@ def test_a_flow_is_over_at_the_tick_of_its_timeout(tmp_path: Path) -> None:
     assert report["flow_monitor"]["tracked"]["packets"] == 1
 
 
+def test_room_is_made_at_the_tick_of_the_timeout(tmp_path: Path) -> None:
+    second = hz(tmp_path)
+    first, next_ = (
+        ethernet(0x0800, ipv4(flow(source, "10.0.0.2"), segment(random.Random(1), flow("::", "::"), b"")))
+        for source in ("10.0.0.1", "10.0.0.3")
+    )
+    records = [FrameIn(first, 0, 5), FrameIn(next_, 0, 5 + second - 1), FrameIn(next_, 0, 5 + second)]
+    _, report = nf_run(task(idle_timeout_s=1, flows_max=1), records, tmp_path)
+    counted = report["flow_monitor"]
+    assert [counted[name]["packets"] for name in ("tracked", "expired", "untracked")] == [1, 1, 1]
+
+
 def test_pages_list_every_flow_once(tmp_path: Path) -> None:
     rng = random.Random(3)
     flows = [flow("10.0.0.1", "10.0.0.2", UDP, port) for port in range(1, 101)]
