@@ -13,7 +13,7 @@ from typing import Any
 
 import dpkt
 import pytest
-from planed_rig import Document, Planed, ethdev, ring, stream, task, until
+from planed_rig import Document, Planed, ethdev, ring, stream, task, until, vhost, virtio
 
 from planebench.planed import RpcError
 
@@ -302,6 +302,33 @@ def test_a_monitor_finds_all_of_it(planed: Planed, profile: Document) -> None:
     assert [monitor["monitor"][key] for key in odd] == [0, 0, 0]
     if "bursts" in sent["profile"]:
         assert 1 <= sent["profile"]["bursts"] <= 100
+
+
+@pytest.mark.parametrize("backend", ["vring", "dpdk"])
+@pytest.mark.parametrize("sender", ["vhost", "virtio"])
+def test_every_way_to_a_port(planed: Planed, other: Planed, sender: str, backend: str) -> None:
+    """By a copy into a guest's buffers, in buffers that are lent, and in mbufs: flat out too, so that rings refuse."""
+    wire = planed.workdir / f"{sender}-{backend}.sock"
+    ends = (vhost("n0", wire), virtio("v0", wire) | {"backend": backend})
+    here, there = [task("gen", "generator", "n0")], [task("mon", "monitor", "v0")]
+    if sender == "virtio":
+        here, there = [task("mon", "monitor", "n0")], [task("gen", "generator", "v0")]
+    planed.apply([ends[0]], here)
+    other.apply([ends[1]], there)
+    planed.links_up()
+    other.links_up()
+    gen, mon = (planed, other) if sender == "vhost" else (other, planed)
+    profile = {"sizes": [[100, 3], [101, 3], [1518, 1]], "ip": 6, "transport": "tcp", "vlan": 5, "seed": 1} | MANY
+    for epoch, load in enumerate([{"rate_pps": PPS}, {"flat_out": True}, {"rate_pps": PPS}]):
+        mon.start_traffic(epoch=epoch)
+        whole = {"task": "gen", "probe_rate_pps": 1_000} | ({"frame_size_bytes": 300} if epoch == 2 else {})
+        sent = gen.send(whole | load | ({"profile": profile} if epoch < 2 else {}), epoch=epoch)["gen"]["generator"]
+        monitor = mon.settled()["mon"]
+        came = stream(monitor)
+        assert monitor["monitor"]["corrupt_packets"] == monitor["monitor"]["foreign_packets"] == 0
+        assert 0 < came["forwarded_packets"] == sent["offered_packets"]
+        assert came["forwarded_bytes"] == sent["offered_bytes"]
+        assert came.get("sizes") == (sent["profile"]["sizes"] if epoch < 2 else None)
 
 
 def test_a_plain_load_after_a_profile_is_plain(planed: Planed, tmp_path: Path) -> None:
