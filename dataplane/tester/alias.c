@@ -35,13 +35,9 @@ static void rows_fill(struct alias *table, double *parts, uint32_t n)
 {
 	uint32_t giving = 0, end = n;
 
-	while (end > 0 && parts[end - 1] < 1) {
+	while (end > giving + 1 && parts[end - 1] < 1) {
 		uint32_t small = --end;
 
-		if (giving >= small) {
-			row_set(&table[small], 1, small);
-			continue;
-		}
 		row_set(&table[small], parts[small], giving);
 		parts[giving] -= 1 - parts[small];
 		while (giving + 1 < end && parts[giving] < 1) {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 enum {
-	CAPTURE_FRAMES_MAX = 4 << 20, // 384 MB
+	CAPTURE_FRAMES_MAX = 4 << 20, // 400 MB of them
 	CAPTURE_HEAD_MAX = 82,        // Ethernet, two tags, IPv6, TCP
 };
 

@@ -148,6 +148,168 @@ static void cut_ends_at_what_was_handed_out(void **state)
 	assert_int_equal(pacer_poll(&p, START + us_tsc(50)), 0);
 }
 
+static struct pacer start_arrival(struct pacer_arrival arrival, double rate_pps, uint64_t duration_ns)
+{
+	struct pacer_load load = {.start_tsc = START,
+	                          .duration_ns = duration_ns,
+	                          .rate_pps = rate_pps,
+	                          .burst = 32,
+	                          .arrival = arrival};
+	struct pacer p;
+
+	assert_int_equal(pacer_start(&p, &load, HZ), 0);
+	return p;
+}
+
+static const struct pacer_arrival poisson = {.process = PACER_POISSON, .seed = 7},
+                                  on_off = {.process = PACER_ON_OFF, .on_ns = 30000, .off_ns = 70000};
+
+static void all_arrivals_conserve(void **state)
+{
+	static const uint64_t times[] = {0, 1000, 1000, 5000, 90000};
+	const struct pacer_arrival recorded = {.process = PACER_RECORDED,
+	                                       .times_ns = times,
+	                                       .time_count = 5,
+	                                       .period_ns = 112500,
+	                                       .time_scale = 0.5};
+	const struct pacer_arrival arrivals[] = {poisson, on_off, recorded};
+	static const double polls_us[] = {3, 20, 300, 70000};
+
+	for (size_t i = 0; i < 3; i++)
+		for (size_t k = 0; k < 4; k++) {
+			struct pacer p = start_arrival(arrivals[i], 1e6, SECOND_NS / 5);
+			uint64_t sent = run(&p, polls_us[k]);
+
+			assert_int_equal(p.intended, sent + p.late);
+			assert_true(p.intended == p.next && p.intended > 0);
+			assert_int_equal(k < 1 ? p.late : 0, 0);
+			assert_true(k < 2 || p.late > 0);
+			if (i == 1)
+				assert_in_range(p.intended, 200000, 200002); // its period is whole ticks
+			if (i == 2) // 200 ms are 888 rounds of 225 us, and all of the next one
+				assert_int_equal(p.intended, 889 * 5);
+		}
+}
+
+// The same slots, however often the pacer is asked; and as many as the rate says.
+static void poisson_is_exponential(void **state)
+{
+	struct pacer p = start_arrival(poisson, 1e5, 10 * SECOND_NS), q = p;
+	double mean_tsc = (double)HZ / 1e5, before = 0, sum = 0, squares = 0;
+	unsigned above = 0, n = 0;
+
+	for (; p.due_tsc < (double)p.duration_tsc; n++) {
+		double gap = (p.due_tsc - before) / mean_tsc;
+
+		before = p.due_tsc;
+		sum += gap;
+		squares += gap * gap;
+		above += gap > 1;
+		assert_int_equal(pacer_poll(&p, START + (uint64_t)p.due_tsc + 1) > 0, 1);
+	}
+	assert_int_equal(p.next, p.intended);
+	assert_true(fabs(n / 1e6 - 1) < 0.005);
+	assert_true(fabs(sum / n - 1) < 0.005);
+	assert_true(fabs(squares / n - 2) < 0.02); // the second moment
+	assert_true(fabs(above / (double)n - exp(-1)) < 0.005);
+	run(&q, 150);
+	assert_int_equal(q.intended, p.intended);
+}
+
+// All slots are in the first 30 of each 100 us, at 3.33 times the rate.
+static void on_off_is_quiet_while_off(void **state)
+{
+	struct pacer p = start_arrival(on_off, 1e6, SECOND_NS / 100);
+	uint64_t in_period = 0, all = 0;
+
+	for (unsigned us = 0; us < 10000; us++) {
+		uint16_t n = pacer_poll(&p, START + us_tsc(us + 0.5));
+
+		in_period = us % 100 == 0 ? 0 : in_period;
+		if (us % 100 > 30)
+			assert_int_equal(n, 0);
+		in_period += n;
+		all += n;
+		if (us % 100 == 30)
+			assert_in_range(in_period, 99, 101);
+	}
+	assert_int_equal(all, 10000);
+	assert_int_equal(p.late, 0);
+}
+
+static void recorded_times_are_kept(void **state)
+{
+	static const uint64_t times[] = {0, 10000, 15000, 15000, 40000};
+	const struct pacer_arrival arrival = {.process = PACER_RECORDED,
+	                                      .times_ns = times,
+	                                      .time_count = 5,
+	                                      .period_ns = 50000,
+	                                      .time_scale = 2};
+	struct pacer p = start_arrival(arrival, 0, 60000);
+
+	assert_int_equal(pacer_poll(&p, START), 1);
+	assert_int_equal(pacer_poll(&p, START + us_tsc(4.9)), 0);
+	assert_int_equal(pacer_poll(&p, START + us_tsc(5.1)), 1);
+	assert_int_equal(pacer_poll(&p, START + us_tsc(7.6)), 2);
+	assert_int_equal(pacer_poll(&p, START + us_tsc(20.1)), 1);
+	assert_int_equal(pacer_poll(&p, START + us_tsc(24.9)), 0);
+	assert_int_equal(pacer_poll(&p, START + us_tsc(25.1)), 1); // again
+	assert_int_equal(pacer_poll(&p, START + us_tsc(59)), 8);
+	assert_false(pacer_done(&p, START + us_tsc(59)));
+	assert_int_equal(pacer_poll(&p, START + us_tsc(61)), 0);
+	assert_true(pacer_done(&p, START + us_tsc(61)));
+	assert_int_equal(p.intended, 14);
+}
+
+static void a_stall_is_not_caught_up(void **state)
+{
+	struct pacer p = start_arrival(poisson, 1e6, SECOND_NS);
+	uint64_t now = START + us_tsc(100000), sent = 0;
+
+	for (unsigned i = 0; i < 1000; i++)
+		sent += pacer_poll(&p, now);
+	assert_true(sent > 20 && sent < 90); // 50 us of it
+	assert_true(p.late > 98000 && p.late < 102000);
+	assert_int_equal(p.next, sent + p.late);
+	pacer_cut(&p);
+	assert_true(pacer_done(&p, START + 2 * HZ));
+	assert_int_equal(p.intended, sent + p.late);
+}
+
+static void impossible_arrivals_are_refused(void **state)
+{
+	static const uint64_t times[] = {0, 1};
+	static const struct pacer_arrival arrivals[] = {
+	        {.process = PACER_ON_OFF, .on_ns = 0, .off_ns = 5},
+	        {.process = PACER_ON_OFF, .on_ns = 1000, .off_ns = 100000000}, // above tsc_hz while on
+	        {.process = PACER_RECORDED,
+	         .times_ns = times,
+	         .time_count = 0,
+	         .period_ns = 5,
+	         .time_scale = 1},
+	        {.process = PACER_RECORDED,
+	         .times_ns = times,
+	         .time_count = 2,
+	         .period_ns = 0,
+	         .time_scale = 1},
+	        {.process = PACER_RECORDED,
+	         .times_ns = times,
+	         .time_count = 2,
+	         .period_ns = 2,
+	         .time_scale = 0},
+	};
+	struct pacer p;
+
+	for (size_t i = 0; i < sizeof(arrivals) / sizeof(arrivals[0]); i++) {
+		const struct pacer_load load = {
+		        .duration_ns = 1000, .rate_pps = 1e6, .burst = 1, .arrival = arrivals[i]};
+
+		assert_true(pacer_start(&p, &load, HZ) < 0);
+	}
+	assert_true(pacer_start(&p, &(struct pacer_load){.duration_ns = 1000, .burst = 1, .arrival = poisson},
+	                        HZ) < 0); // without a rate
+}
+
 static void impossible_loads_are_refused(void **state)
 {
 	static const struct pacer_load loads[] = {
@@ -177,6 +339,12 @@ int main(void)
 	        cmocka_unit_test(flat_out_is_a_burst_each_time),
 	        cmocka_unit_test(cut_ends_at_what_was_handed_out),
 	        cmocka_unit_test(impossible_loads_are_refused),
+	        cmocka_unit_test(all_arrivals_conserve),
+	        cmocka_unit_test(poisson_is_exponential),
+	        cmocka_unit_test(on_off_is_quiet_while_off),
+	        cmocka_unit_test(recorded_times_are_kept),
+	        cmocka_unit_test(a_stall_is_not_caught_up),
+	        cmocka_unit_test(impossible_arrivals_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("pacer", tests, NULL, NULL);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From the object "profile" to what a worker needs: sizes and their round, addresses, tables, and the files.
-#include <errno.h>
 #include <rte_ether.h>
 #include <rte_ip.h>
 #include <rte_tcp.h>
@@ -9,48 +8,20 @@
 #include <string.h>
 
 #include "alias.h"
-#include "draw.h"
-#include "frame_load.h"
 #include "input_file.h"
-#include "profile.h"
-#include "schema.h"
+#include "profile_making.h"
 
 enum {
-	ROUND_MAX = 1 << 24,
 	FILE_ADDRESSES = 0, // of files[]
 	FILE_CAPTURE,
-	KEY_FLOW = 1, // purposes of random numbers
-	KEY_PLACE,
-	KEY_ROUND,
-	KEY_ARRIVAL,
 	TTL = 64,
 	TCP_WINDOW = 65535,
 };
 
-// Addresses of the benchmarking network 2001:2::/48 (RFC 5180 s8); their lower 32 bits are the IPv4 ones.
+// Addresses of the benchmarking network 2001:2::/48 (RFC 5180 s8, erratum 1752); their lower 32 bits are the
+// IPv4 ones.
 static const uint8_t ipv6_src[12] = {0x20, 0x01, 0, 2, 0, 0, 0, 0},
                      ipv6_dst[12] = {0x20, 0x01, 0, 2, 0, 0, 0, 1};
-
-// What making needs and nobody else.
-struct making {
-	struct profile *p;
-	struct profile_request *r;
-	const struct frame_flow *flow;
-	uint32_t room;
-	const char *where;
-	char *error;
-};
-
-static int no_memory(const struct making *m, const char *what)
-{
-	snprintf(m->error, SCHEMA_ERROR_MAX, "%s: no memory for its %s", m->where, what);
-	return -ENOMEM;
-}
-
-static uint64_t key(const struct making *m, unsigned purpose)
-{
-	return draw_key(m->r->seed, purpose, m->flow->stream);
-}
 
 // --- Headers ---------------------------------------------------------------------------------------------
 
@@ -127,107 +98,6 @@ static void headers_write(const struct making *m)
 	p->stream = m->flow->stream;
 }
 
-// --- Sizes -----------------------------------------------------------------------------------------------
-
-static int size_check(const struct making *m, uint32_t size)
-{
-	uint32_t least = m->p->own + FRAME_OWN_BYTES + FRAME_FCS_BYTES;
-	uint32_t most = RTE_MIN(m->room + FRAME_FCS_BYTES, (uint32_t)FRAME_SIZE_MAX);
-
-	if (size >= least && size <= most)
-		return 0;
-	snprintf(m->error, SCHEMA_ERROR_MAX,
-	         "%s.sizes: a frame of %u bytes: IPv%u and %s%s take frames of at least %u, and the buffers "
-	         "of "
-	         "memory.mbuf_data_bytes hold at most %u",
-	         m->where, size, m->r->ip, m->r->transport ? "TCP" : "UDP",
-	         m->r->vlan ? " with a VLAN tag" : "", least, most);
-	return -EINVAL;
-}
-
-// Lengths in the headers, and what they and the pattern add to the sums.
-static struct profile_size size_make(const struct profile *p, uint16_t frame_size)
-{
-	uint16_t length = frame_size - FRAME_FCS_BYTES, head = p->own + FRAME_OWN_BYTES;
-	struct profile_size size = {
-	        .length = length,
-	        .ip_bytes_be = rte_cpu_to_be_16(length - (p->version == 6 ? p->l4 : p->l3)),
-	        .l4_bytes_be = rte_cpu_to_be_16(length - p->l4),
-	};
-
-	size.ip_sum = size.ip_bytes_be;
-	size.l4_sum = frame_fold64(frame_sum16(frame_pattern() + head, length - head) +
-	                           (p->protocol == IPPROTO_UDP ? 2u : 1u) * size.l4_bytes_be);
-	return size;
-}
-
-static uint32_t gcd(uint32_t a, uint32_t b)
-{
-	return b ? gcd(b, a % b) : a;
-}
-
-// Each size as often as its weight says, over the greatest common divisor of all, then shuffled (Fisher and
-// Yates): the proportions are exact over each round.
-static int round_make(const struct making *m, const struct profile_sizes *sizes)
-{
-	uint64_t length = 0, random = key(m, KEY_ROUND);
-	struct profile *p = m->p;
-	uint32_t divisor = 0;
-
-	for (unsigned i = 0; i < sizes->count; i++) {
-		divisor = gcd(divisor, sizes->of[i].weight);
-		length += sizes->of[i].weight;
-	}
-	length /= divisor;
-	if (length > ROUND_MAX) {
-		snprintf(m->error, SCHEMA_ERROR_MAX,
-		         "%s.sizes: the weights, without their common divisor, add up to %llu; at most %d",
-		         m->where, (unsigned long long)length, ROUND_MAX);
-		return -EINVAL;
-	}
-	p->round_length = (uint32_t)length;
-	p->round = malloc(length);
-	if (!p->round)
-		return no_memory(m, "sizes");
-	for (uint32_t i = 0, at = 0; i < sizes->count; at += sizes->of[i++].weight / divisor)
-		memset(p->round + at, (int)i, sizes->of[i].weight / divisor);
-	for (uint32_t i = p->round_length - 1; i > 0; i--) {
-		uint32_t other = draw_below(draw_hash(random, i), i + 1);
-		uint8_t size = p->round[i];
-
-		p->round[i] = p->round[other];
-		p->round[other] = size;
-	}
-	return 0;
-}
-
-static int sizes_make(struct making *m)
-{
-	struct profile_sizes *sizes = &m->r->sizes;
-	double sum = 0, weights = 0;
-	struct profile *p = m->p;
-
-	if (sizes->count == 0) {
-		sizes->count = 1;
-		sizes->of[0].frame_size_bytes = m->flow->frame_size_bytes;
-		sizes->of[0].weight = 1;
-	}
-	p->size_count = sizes->count;
-	p->sizes = calloc(sizes->count, sizeof(*p->sizes));
-	if (!p->sizes)
-		return no_memory(m, "sizes");
-	for (unsigned i = 0; i < sizes->count; i++) {
-		if (size_check(m, sizes->of[i].frame_size_bytes) != 0)
-			return -EINVAL;
-		p->sizes[i] = size_make(p, sizes->of[i].frame_size_bytes);
-		p->longest = RTE_MAX(p->longest, p->sizes[i].length);
-		sum += (double)sizes->of[i].weight * sizes->of[i].frame_size_bytes;
-		weights += sizes->of[i].weight;
-	}
-	p->mean_frame_bytes = sum / weights;
-	return round_make(m, sizes);
-}
-
 // --- Addresses and flows ---------------------------------------------------------------------------------
 
 static void mac_count_up(uint8_t *mac, uint32_t by)
@@ -248,7 +118,7 @@ static int macs_make(struct making *m)
 	p->mac_count = given->count ? given->count : RTE_MAX(m->r->mac_count, 1u);
 	p->macs = calloc(p->mac_count, sizeof(*p->macs));
 	if (!p->macs)
-		return no_memory(m, "MAC addresses");
+		return profile_no_memory(m, "MAC addresses");
 	for (uint32_t i = 0; i < p->mac_count; i++) {
 		memcpy(p->macs[i], given->count ? given->of[i] : m->flow->dst_mac, RTE_ETHER_ADDR_LEN);
 		if (!given->count)
@@ -264,7 +134,7 @@ static int address_make(struct making *m)
 	uint8_t *address = malloc(sizeof(ipv6_dst) + sizeof(low_be));
 
 	if (!address)
-		return no_memory(m, "address");
+		return profile_no_memory(m, "address");
 	memcpy(address, ipv6_dst, sizeof(ipv6_dst));
 	memcpy(address + (m->r->ip == 6 ? sizeof(ipv6_dst) : 0), &low_be, sizeof(low_be));
 	m->p->addresses = (uint8_t(*)[4])address;
@@ -291,11 +161,11 @@ static int flows_make(struct making *m)
 
 	p->flow_count = m->r->flows.count;
 	p->flow_draw = (enum profile_flow_draw)m->r->flows.draw;
-	p->flow_key = key(m, KEY_FLOW);
-	p->place_key = key(m, KEY_PLACE);
+	p->flow_key = profile_key(m, KEY_FLOW);
+	p->place_key = profile_key(m, KEY_PLACE);
 	if (p->flow_draw == PROFILE_ZIPF)
 		p->alias = alias_make_zipf(p->flow_count, m->r->flows.exponent);
-	return p->flow_draw == PROFILE_ZIPF && !p->alias ? no_memory(m, "flows") : 0;
+	return p->flow_draw == PROFILE_ZIPF && !p->alias ? profile_no_memory(m, "flows") : 0;
 }
 
 // --- Captures and arrivals -------------------------------------------------------------------------------
@@ -326,7 +196,7 @@ static int arrival_make(struct making *m)
 	*arrival = (struct pacer_arrival){.process = (enum pacer_process)m->r->arrival.process,
 	                                  .on_ns = m->r->arrival.on_ns,
 	                                  .off_ns = m->r->arrival.off_ns,
-	                                  .seed = key(m, KEY_ARRIVAL)};
+	                                  .seed = profile_key(m, KEY_ARRIVAL)};
 	if (!m->p->capture || m->r->pcap.timing != PROFILE_TIMING_RECORDED)
 		return 0;
 	arrival->process = PACER_RECORDED;
@@ -348,7 +218,7 @@ static int ledger_make(struct making *m)
 
 	p->ledger.flows = calloc(p->flow_count / 64 + 1, sizeof(uint64_t));
 	p->ledger.places = calloc(p->place_count / 64 + 1, sizeof(uint64_t));
-	return p->ledger.flows && p->ledger.places ? 0 : no_memory(m, "counts");
+	return p->ledger.flows && p->ledger.places ? 0 : profile_no_memory(m, "counts");
 }
 
 // --- All of it -------------------------------------------------------------------------------------------
@@ -363,7 +233,7 @@ static int make(struct making *m)
 	} else {
 		layout_set(m);
 		headers_write(m);
-		rc = sizes_make(m);
+		rc = profile_sizes_make(m);
 		rc = rc ? rc : addresses_make(m);
 		rc = rc ? rc : flows_make(m);
 	}
@@ -388,7 +258,8 @@ struct profile *profile_make(const json_t *source, const struct frame_flow *flow
 	m.p = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*m.p), 64));
 	if (m.p)
 		memset(m.p, 0, sizeof(*m.p));
-	rc = m.r && m.p ? profile_request_decode(source, m.r, where, error) : no_memory(&m, "settings");
+	rc = m.r && m.p ? profile_request_decode(source, m.r, where, error)
+	                : profile_no_memory(&m, "settings");
 	if (rc == 0)
 		rc = make(&m);
 	free(m.r);
