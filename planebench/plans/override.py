@@ -200,7 +200,7 @@ def _search(**changes: Any) -> Callable[[Plan], Plan]:
 
 OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "switch": _with_switches,
-    "scenario": lambda plan, text: replace(plan, scenarios=_each("scenario", text, parse_scenario)),
+    "scenario": lambda plan, text: _with_scenarios(plan, text),
     "frame_size": lambda plan, text: replace(plan, frame_sizes_bytes=_each("frame size", text, parse_frame_size)),
     "direction": lambda plan, text: replace(plan, directions=_each("direction", text, parse_direction)),
     "chain_length": lambda plan, text: _with_length(plan, text),

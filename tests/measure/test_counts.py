@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planebench.measure.counts import arrived, received_total, tester_counts
+from planebench.measure.counts import arrived, received_total, tester_counts, vnf_drops
 from planebench.model.records import Direction
 from planebench.scenarios import build, flows
 from planebench.stats.histogram import merge, summarise
@@ -216,3 +216,18 @@ def test_probes_that_all_got_lost_are_a_record_without_samples() -> None:
     assert (got.latency.probes_sent, got.latency.probes_stamped, got.latency.probes_received) == (4, 4, 0)
     assert values(got.latency.ipdv) == values(got.latency.burst_jitter) == {}
     assert summarise(merge([got.latency.histogram])) is None
+
+
+def test_every_reason_of_a_network_function_is_kept() -> None:
+    firewall = vnf("vnf0", v1=2) | {"kind": "firewall"}
+    firewall["drops"] |= {"rule": 7, "default": 0, "of_tomorrow": 3}
+    watcher = vnf("vnf1-q1", runts=4) | {"kind": "flow_monitor"}
+    seen = stats(generator("n0"), monitor("n1"), firewall, watcher)
+    assert tester_counts(seen, p2p()).tester_drops == {
+        "v1:tx_full": 2,
+        "vnf0:rule": 7,
+        "vnf0:of_tomorrow": 3,
+        "vnf1-q1:runt": 4,
+    }
+    assert vnf_drops(seen) == {"vnf0": {"rule": 7, "of_tomorrow": 3}, "vnf1-q1": {"runt": 4}}
+    assert vnf_drops(stats(generator("n0"), vnf("vnf0", v1=9))) == {}

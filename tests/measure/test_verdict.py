@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -287,3 +288,41 @@ def test_a_monitor_that_was_behind_limits_paced_trials_too() -> None:
     given = verdict(behind, flat_out=False)
     assert given.kind is VerdictKind.TESTER_LIMITED
     assert "the monitor was behind" in given.reasons[0]
+
+
+def lossy(lost: int = 500, name: str = "n0->n1", **changes: Any) -> DirectionCounts:
+    unrefused = {"attempted_packets": 1000, "refused_packets": 0}
+    return replace(counts(forwarded_packets=1000 - lost, **{**unrefused, **changes}), name=name)
+
+
+def test_what_functions_drop_is_no_sign_of_a_saturated_switch() -> None:
+    silent = {"switch": UNKNOWN}
+    assert verdict(lossy(), **silent).kind is VerdictKind.VALID
+    limited = verdict(lossy(), **silent, policy_packets=500)
+    assert (limited.kind, limited.reasons) == (
+        VerdictKind.TESTER_LIMITED,
+        ("the switch took every frame and lost none: it was not saturated",),
+    )
+    assert verdict(lossy(), **silent, policy_packets=400).kind is VerdictKind.VALID  # the rest is the switch's
+
+
+def test_what_functions_drop_is_no_load_that_was_not_carried() -> None:
+    assert verdict(lossy(), flat_out=False).reasons == ("n0->n1: the switch did not carry the load; queues were full",)
+    assert verdict(lossy(), flat_out=False, policy_packets=500) == Verdict(VerdictKind.VALID)
+
+
+def test_of_two_directions_each_has_its_share_by_what_it_lost() -> None:
+    both = lossy(0), lossy(500, "n1->n0")
+    assert verdict(*both, flat_out=False, policy_packets=500) == Verdict(VerdictKind.VALID)
+    assert len(verdict(*both, flat_out=False, policy_packets=100).reasons) == 1
+
+
+def test_a_chain_that_drops_everything_is_invalid_and_not_for_the_switch() -> None:
+    reasons = verdict(lossy(1000), policy_packets=1000).reasons
+    assert reasons == ("n0->n1: nothing came through the network functions",)
+    assert verdict(lossy(1000)).reasons == ("n0->n1: the switch forwarded nothing",)
+
+
+def test_more_policy_than_loss_hides_nothing_else() -> None:
+    assert verdict(lossy(0), flat_out=False, policy_packets=10**9) == Verdict(VerdictKind.VALID)
+    assert verdict(counts(forwarded_packets=1001), policy_packets=5).kind is VerdictKind.INVALID

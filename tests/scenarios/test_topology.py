@@ -92,3 +92,19 @@ def test_reversed_is_for_p2v_only() -> None:
     assert [name for name in SCENARIOS if "reversed" in valid_directions(name)] == ["p2v"]
     with pytest.raises(UsageError, match=r"reversed is not valid for p2p\. Valid: unidirectional, bidirectional"):
         flows(build("p2p"), "reversed")
+
+
+def test_a_chain_by_name() -> None:
+    topology = build("loopback", 2, chain="firewall:default=permit,l2fwd")
+    assert topology.vnfs[0].kind == "firewall" and topology.vnfs[0].settings == {"default": "permit"}
+    assert topology.vnfs[0].memory_bytes > 0
+    assert topology.vnfs[1] == Vnf("vnf1", ("v2", "v3"))
+    assert (topology.ports, topology.ends) == (build("loopback", 2).ports, ("n0", "n1"))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "length", "chain"), [("p2p", 0, "l2fwd"), ("loopback", 1, "l2fwd,l3fwd"), ("loopback", 1, "x")]
+)
+def test_a_chain_that_does_not_fit(scenario: ScenarioName, length: int, chain: str) -> None:
+    with pytest.raises(UsageError, match="chain"):
+        build(scenario, length, chain=chain)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planebench.model.records import DirectionCounts, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss
-from planebench.stats.ledger import describe, ledger, merge
+from planebench.stats.ledger import describe, is_policy, ledger, merge, policy_packets, policy_words
 
 
 def trial(
@@ -137,3 +137,27 @@ def test_the_sum_is_what_was_sent_whatever_the_keys(drops: dict[str, int], teste
 )
 def test_in_words(it: Ledger, words: str) -> None:
     assert describe(it).replace("\u202f", " ") == words
+
+
+def named(tester: dict[str, int], forwarded: int = 60) -> Trial:
+    point = make_point("planed", "loopback", chain="firewall:rules=/r,l3fwd", chain_length=2)
+    directions = (DirectionCounts("n0->n1", 100, 100, forwarded),)
+    return make_trial(point=point, directions=directions, tester_drops=tester)
+
+
+def test_what_a_function_drops_is_called_by_its_name_whatever_the_reason() -> None:
+    got = ledger(named({"vnf0:rule": 20, "vnf1-q1:no_route": 10, "v2:tx_full": 7, "vnf1:never_seen": 3}))
+    assert got.losses == (
+        Loss("VNF", "rule (vnf0 firewall)", 20),
+        Loss("VNF", "no_route (vnf1-q1 l3fwd)", 10),
+        Loss("VNF", "ring full (v2)", 7),
+        Loss("VNF", "never_seen (vnf1 l3fwd)", 3),
+    )
+    assert got.unexplained_packets == 0
+    assert [is_policy(loss) for loss in got.losses] == [True, True, False, True]
+
+
+def test_policy_is_what_functions_drop_of_their_own_accord() -> None:
+    it = named({"vnf0:rule": 20, "vnf1-q1:no_route": 10, "v2:tx_full": 7, "vnf1:tx_full": 1, "n1:rx_missed": 2})
+    assert (policy_packets(it), policy_words(it)) == (30, "rule (vnf0 firewall), no_route (vnf1-q1 l3fwd)")
+    assert (policy_packets(named({})), policy_words(named({"v2:tx_full": 7}))) == (0, "")

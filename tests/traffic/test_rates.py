@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.records import Load
-from planebench.traffic import latency_labels, latency_loads, line_rate_pps, rate_label, share_label
+from planebench.traffic import fixed_loads, latency_labels, latency_loads, line_rate_pps, rate_label, share_label
 
 
 @pytest.mark.parametrize(("size", "mpps"), [(64, 14.88), (1024, 1.197), (1518, 0.8127)])
@@ -46,3 +46,15 @@ def test_labels_are_known_before_r_plus() -> None:
     assert latency_labels("loopback", (0.1, 0.99)) == ("0.10", "0.99")
     assert latency_labels("v2v", (0.1, 0.99)) == ("1Mpps",)
     assert latency_labels("v2v", ()) == latency_labels("p2p", ()) == ()
+
+
+def test_fixed_rates_are_loads_beside_the_shares() -> None:
+    loads = latency_loads("loopback", (0.5,), 8e6, senders=2, rates_pps=(100.0, 1e5))
+    assert loads == (Load("0.50", 2e6), Load("100pps", 100.0), Load("100kpps", 1e5))
+    assert latency_labels("p2p", (), rates_pps=(1e5, 1e5)) == ("100kpps",)
+
+
+def test_fixed_rates_of_v2v_come_behind_its_own() -> None:
+    assert latency_labels("v2v", (0.1,), 1e6, (1e5, 1e6)) == ("1Mpps", "100kpps")
+    assert latency_labels("v2v", (), 1e6, (1e5,)) == ("100kpps",)
+    assert fixed_loads("p2p", (0.1,), 1e6) == ()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""When a topology is ready: frames cross; and what is said where a network function does not let them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from planebench.measure import live as live_module
+from planebench.measure.live import LiveTopology
+from planebench.model.errors import StartError
+from planebench.placement import Cpus, LinkSettings, place
+from planebench.scenarios import build
+
+
+class Ready(LiveTopology):
+    """A topology without processes: ``arrive`` says at which ports frames come out, ``drops`` what vnf0 dropped."""
+
+    def __init__(self, arrive: dict[str, int], drops: dict[str, int], *modes: set[str]) -> None:
+        topology = build("loopback", 2, chain="firewall,l3fwd")
+        placement: Any = place(Cpus((0, 1)), 2)
+        nothing: Any = SimpleNamespace(name="tester", log_tail=lambda: "a log line", alive=lambda: True)
+        super().__init__(topology, placement, LinkSettings(Path("/run")), nothing, nothing)
+        self.arrive, self.drops, self.sent = arrive, drops, 0
+        self._modes = tuple(map(frozenset, modes or ({"n0->n1", "n1->n0"},)))
+
+    def check(self) -> None:
+        pass
+
+    def send(self, *args: Any, **more: Any) -> dict[str, Any]:
+        self.sent += 1
+        seen = [
+            {"name": f"mon-{port}", "kind": "monitor", "drops": {}, "monitor": {"received_packets": count}}
+            for port, count in self.arrive.items()
+        ]
+        return {"tasks": [*seen, {"name": "vnf0", "kind": "firewall", "drops": {"tx_full": 9, **self.drops}}]}
+
+    def wait(self) -> None:
+        self._wait_until_forwarding()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "CONNECT_DEADLINE_S", 0.02)
+    monkeypatch.setattr(live_module, "DROPPING_S", 0.0)
+
+
+def test_ready_when_frames_cross_both_ways() -> None:
+    live = Ready({"n0": 3, "n1": 1}, {"rule": 5})
+    live.wait()
+    assert live.sent == 1
+
+
+def test_without_drops_the_switch_is_what_is_waited_for() -> None:
+    with pytest.raises(StartError, match=r"no frame came through n0->n1 within 0.02 s\ntester: a log line"):
+        Ready({"n0": 3, "n1": 0}, {"rule": 0}).wait()
+
+
+def test_a_function_that_drops_the_frames_is_named_with_its_reasons() -> None:
+    with pytest.raises(StartError) as caught:
+        Ready({"n0": 3, "n1": 0}, {"rule": 150, "default": 50}).wait()
+    assert str(caught.value) == (
+        "no frame came through n0->n1: vnf0 (firewall) dropped 200 frames: rule, default; "
+        "change its settings, or the traffic"
+    )
+
+
+def test_one_direction_is_enough_if_it_is_measured() -> None:
+    one_way = {"n0": 0, "n1": 5}
+    Ready(one_way, {"rule": 5}, {"n0->n1"}).wait()
+    Ready(one_way, {"rule": 5}, {"n0->n1", "n1->n0"}, {"n0->n1"}).wait()
+    with pytest.raises(StartError, match="n1->n0: vnf0"):
+        Ready(one_way, {"rule": 5}, {"n0->n1", "n1->n0"}).wait()
+    with pytest.raises(StartError, match="within"):
+        Ready(one_way, {}, {"n0->n1"}).wait()

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Chains in tables, pages, figures and exports: under their names, apart, and against their parts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_trial, store_run
+
+from planebench.model.records import Point, Trial
+from planebench.model.run import Run
+from planebench.report.export import to_csv, to_json
+from planebench.report.figures import make_figures, overview
+from planebench.report.html import to_html
+from planebench.report.images import chart_images
+from planebench.report.table import table_text
+from planebench.stats.compare import compare_runs, compare_switches
+from planebench.stats.results import derive_results
+from planebench.store.query import trials_relation
+
+A, B = "firewall:rules=/a/my.rules,l3fwd", "firewall:rules=/b/my.rules,l3fwd"
+CHAINS = {"firewall:rules=/a/my.rules": 9.0, "l3fwd": 12.0, "": 14.0, A: 6.0, B: 5.0, "monitor,l3fwd": 4.0}
+
+
+def chain(text: str, switch: str = "planed", **changes: Any) -> Point:
+    return make_point(switch, "loopback", chain=text, chain_length=text.count(",") + 1, **changes)
+
+
+def trials(switches: tuple[str, ...] = ("planed", "testpmd")) -> list[Trial]:
+    made: list[Trial] = []
+    for switch in switches:
+        for text, mpps in CHAINS.items():
+            for n in range(3):
+                share = 1 + n / 1000 - 0.2 * (switch == "testpmd")
+                point = chain(text, switch)
+                made.append(make_trial(len(made), point, mpps * share, repetition=n))
+                us = (20 + 15 * (point.chain_length - 1)) / share
+                samples = [(round(us * 1000), 50)]
+                made.append(make_latency_trial(len(made), point, "100kpps", 1e5, samples, repetition=n))
+    return made
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run(make_header(("planed", "testpmd")), tuple(trials()))
+
+
+def test_two_points_that_differ_in_the_chain_never_merge(run: Run) -> None:
+    results = derive_results(run)
+    assert len(results) == 2 * len(CHAINS)
+    rates = {(r.point.switch, r.point.chain): r.throughput_pps for r in results}
+    assert {chain: rates["planed", chain] for chain in CHAINS} == pytest.approx(
+        {chain: mpps * 1.001e6 for chain, mpps in CHAINS.items()}
+    )
+    lengths = [r.point.chain_length for r in results]
+    assert lengths == sorted(lengths)
+
+
+def test_switches_are_compared_chain_by_chain(run: Run) -> None:
+    found = [c for c in compare_switches(run) if c.metric == "throughput"]
+    assert len({c.point for c in found}) == len(found) == len(CHAINS)
+    assert all(c.ratio == pytest.approx(0.8, abs=0.01) for c in found)
+
+
+def test_runs_are_compared_chain_by_chain(run: Run) -> None:
+    only = Run(run.header, tuple(t for t in run.trials if t.point.chain != B))
+    assert {c.point for c in compare_runs(run, only)} == {c.point for c in compare_runs(only, only)}
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_the_table_names_chains_and_keeps_its_width(run: Run, width: int, unicode: bool) -> None:
+    text = table_text(run, width, unicode)
+    assert max(map(len, text.splitlines())) <= width
+    assert "chains  a chain of network functions against its parts alone" in text
+    for name in ("l2fwd", "l3fwd", "monitor,l3fwd", "firewall:rules=my.rules"):
+        assert re.search(rf"^[| ]*{re.escape(name)}[| ]+planed", text, re.M), name
+    assert unicode or text.isascii()
+
+
+def test_the_table_tells_the_claims() -> None:
+    small = Run(make_header(("planed",)), tuple(trials(("planed",))))
+    words = [line.split() for line in table_text(small, 140).splitlines() if "firewall:rules=my.rules,l3fwd" in line]
+    (latency, *_) = [line for line in words if "kpps" in line]
+    assert latency[-1] == "less" and "0.88" in latency
+    (throughput, *_) = [line for line in words if "firewall:rules=my.rules" in line[2:]]
+    assert throughput[-1] == "less" and "0.67" in throughput
+
+
+def test_the_page_has_a_section(run: Run) -> None:
+    page = to_html(run).decode()
+    assert '<section id="chains">' in page
+    assert "Latency of a chain against the sum of its parts alone" in page
+    assert "no trial of monitor alone counts there" in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert "parts-unidirectional-64-100kpps" in ids
+
+
+def test_a_run_without_chains_has_none() -> None:
+    plain = Run(make_header(), (make_trial(), make_trial(1, make_point("planed", "loopback"))))
+    assert 'id="chains"' not in to_html(plain).decode()
+    assert "against its parts" not in table_text(plain)
+
+
+def test_figures_have_safe_names_of_their_own(run: Run, tmp_path: Path) -> None:
+    keys = [figure.key for figure in make_figures(run)]
+    assert len(keys) == len(set(keys))
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+", key) for key in keys)
+    assert overview(run) is not None
+    small = Run(run.header, tuple(t for t in run.trials if t.point.chain in (A, "l3fwd", "firewall:rules=/a/my.rules")))
+    written = chart_images(small, tmp_path, ("svg",))
+    assert any(path.name == "parts-unidirectional-64-100kpps.svg" for path in written)
+    assert all(path.parent == tmp_path and path.stat().st_size for path in written)
+
+
+def test_exports_have_the_chain(run: Run) -> None:
+    document = json.loads(to_json(run))
+    assert {r["chain"] for r in document["results"]} == {text or "l2fwd" for text in CHAINS}
+    claims = document["chains"]
+    assert {c["point"]["chain"] for c in claims["latency"]} == {A, B, "monitor,l3fwd"}
+    (row, *_) = (r for r in csv.DictReader(io.StringIO(to_csv(run).decode())) if r["chain"] == A)
+    assert (row["chain_length"], row["latency_100kpps_p50_us"]) != ("", "")
+
+
+def test_queries_have_the_chain(run: Run, tmp_path: Path) -> None:
+    store_run(tmp_path, run)
+    (folder,) = tmp_path.iterdir()
+    found = trials_relation(folder).aggregate("chain, count(distinct trial_index) AS n").fetchall()
+    assert dict(found) == {text or "l2fwd": 12 for text in CHAINS}
+
+
+def test_policy_is_said_beside_the_result() -> None:
+    point = chain("firewall,l3fwd")
+    dropping = make_trial(0, point, 5.0, tester_drops={"vnf0:rule": 400_000, "v1:tx_full": 600_000})
+    text = table_text(Run(make_header(("planed",)), (dropping,)), 140)
+    assert "network functions dropped 6.7 % of the frames, not the switch: 400\u202f000 rule (vnf0 firewall)" in text
+    assert "ring full" not in text.partition("network functions dropped")[2].partition("\n")[0]
+    quiet = make_trial(0, point, 5.0, tester_drops={"v1:tx_full": 600_000})
+    assert "network functions dropped" not in table_text(Run(make_header(("planed",)), (quiet,)), 140)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Chains against their parts: which trials are set against which, and when nothing can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_trial
+
+from planebench.model.records import DirectionCounts, Point, Trial
+from planebench.model.run import Run
+from planebench.stats.chains import Chains, derive_chains, part_points, sum_effect, told_words
+from planebench.stats.results import derive_results
+
+
+def chain(text: str, length: int = 0, **changes: Any) -> Point:
+    return make_point("planed", "loopback", chain=text, chain_length=length or text.count(",") + 1, **changes)
+
+
+FIREWALL, L3FWD, BOTH = chain("firewall"), chain("l3fwd"), chain("firewall,l3fwd")
+
+
+def latency(point: Point, *means_us: float, load: str = "100kpps", pps: float = 1e5, **changes: Any) -> list[Trial]:
+    return [make_latency_trial(0, point, load, pps, [(round(us * 1000), 100)], **changes) for us in means_us]
+
+
+def derived(*trials: Sequence[Trial]) -> Chains:
+    numbered = tuple(replace(t, index=i) for i, t in enumerate(t for some in trials for t in some))
+    run = Run(make_header(("planed",)), numbered)
+    return derive_chains(run, derive_results(run))
+
+
+def test_the_parts_of_a_chain_keep_its_cell() -> None:
+    point = chain("firewall:rules=/r,l2fwd,firewall:rules=/r", direction="bidirectional", frame_size_bytes=256)
+    parts = part_points(point)
+    assert [(p.chain, p.chain_length) for p in parts] == [("firewall:rules=/r", 1), ("", 1), ("firewall:rules=/r", 1)]
+    assert {(p.direction, p.frame_size_bytes, p.switch) for p in parts} == {("bidirectional", 256, "planed")}
+    assert part_points(FIREWALL) == part_points(make_point()) == ()
+
+
+def test_latency_of_a_chain_against_the_sum_of_its_parts() -> None:
+    (found,) = derived(
+        latency(BOTH, 34.0, 34.2, 34.4), latency(FIREWALL, 25.0, 25.1, 25.2), latency(L3FWD, 20.9, 21.0, 21.1)
+    ).latency
+    assert (found.point, found.load, found.trials, found.note) == (BOTH, "100kpps", 3, "")
+    assert [part.name for part in found.parts] == ["firewall", "l3fwd"]
+    assert found.mean_us == pytest.approx(34.2, rel=1e-3) and found.sum_us == pytest.approx(46.1, rel=1e-3)
+    assert found.effect is not None and found.effect.ratio == pytest.approx(34.2 / 46.1, rel=1e-3)
+    assert found.effect.low is not None and found.effect.high is not None
+    assert found.effect.low <= found.effect.ratio <= found.effect.high < 1
+    assert told_words(found.effect) == "less"
+
+
+def test_a_function_that_is_in_the_chain_twice_counts_twice() -> None:
+    twice = make_point("planed", "loopback", chain_length=2)
+    (found,) = derived(latency(twice, 9.0, 9.1, 9.2), latency(chain("", 1), 5.0, 5.1, 5.2)).latency
+    assert found.sum_us == pytest.approx(10.2, rel=1e-3) and told_words(found.effect) == "less"
+
+
+@pytest.mark.parametrize(
+    ("chain_us", "firewall_us", "told"),
+    [
+        ((34.0, 34.2, 34.4), (25.0, 25.1, 25.2), "less"),
+        ((54.0, 54.2, 54.4), (25.0, 25.1, 25.2), "more"),
+        ((46.0, 46.1, 46.2), (25.0, 25.1, 25.2), "cannot be told"),  # the same
+        ((44.0, 45.9, 48.0), (25.0, 25.1, 25.2), "cannot be told"),  # noise
+        ((44.5, 44.7, 44.9), (25.0, 25.1, 26.9), "cannot be told"),  # apart, by less than the parts spread
+        ((34.0, 34.2), (25.0, 25.1, 25.2), "cannot be told"),  # too few
+    ],
+)
+def test_what_can_be_told(chain_us: Sequence[float], firewall_us: Sequence[float], told: str) -> None:
+    (found,) = derived(
+        latency(BOTH, *chain_us), latency(FIREWALL, *firewall_us), latency(L3FWD, 20.9, 21.0, 21.1)
+    ).latency
+    assert told_words(found.effect) == told
+    assert found.note == ("" if len(chain_us) > 2 else "2 trials a side, 3 are needed")
+
+
+def test_shares_of_r_plus_are_not_the_same_load() -> None:
+    trials = [latency(point, 9.0, 9.1, 9.2, load="0.50") for point in (BOTH, FIREWALL, L3FWD)]
+    assert derived(*trials).latency == ()
+
+
+@pytest.mark.parametrize(
+    ("firewall", "note"),
+    [
+        (latency(FIREWALL, 5.0, 5.1, 5.2, load="1Mpps", pps=1e6), "no trial of firewall alone counts there"),
+        (latency(FIREWALL, 5.0, 5.1, verdict="disturbed"), "no trial of firewall alone counts there"),
+        (
+            latency(FIREWALL, 5.0, directions=(DirectionCounts("n0->n1", 100_000, 100_000, 97_000),)),
+            "no trial of firewall alone counts there",
+        ),
+        (latency(FIREWALL, 5.0, 5.1, band="far"), "chain and parts were measured at other core distances"),
+        (latency(FIREWALL), "no trial of firewall alone counts there"),
+    ],
+    ids=["other-load", "disturbed", "not-carried", "other-band", "none"],
+)
+def test_what_is_missing_is_said(firewall: list[Trial], note: str) -> None:
+    found = derived(latency(BOTH, 9.0, 9.1, 9.2), firewall, latency(L3FWD, 5.0, 5.1, 5.2)).latency
+    assert [(it.mean_us, it.effect, it.sum_us, it.note) for it in found] == [(None, None, None, note)]
+
+
+def test_trials_of_one_band_are_taken() -> None:
+    near = [latency(point, 9.0, 9.1, 9.2) for point in (BOTH, FIREWALL, L3FWD)]
+    (found,) = derived(*near, latency(BOTH, 90.0, 91.0, band="far")).latency
+    assert (found.band, found.trials) == ("near", 3) and found.mean_us == pytest.approx(9.1, rel=1e-3)
+
+
+def test_cells_and_switches_do_not_mix() -> None:
+    other = [replace(p, frame_size_bytes=128) for p in (BOTH, FIREWALL)]
+    here = [latency(BOTH, 9.0, 9.1, 9.2), latency(replace(L3FWD, switch="testpmd"), 5.0, 5.1, 5.2)]
+    found = derived(*here, *(latency(point, 9.0, 9.1, 9.2) for point in other), latency(FIREWALL, 5.0, 5.1, 5.2))
+    assert {(it.point.frame_size_bytes, it.note) for it in found.latency} == {
+        (64, "no trial of l3fwd alone counts there"),
+        (128, "no trial of l3fwd alone counts there"),
+    }
+
+
+def test_four_trials_apart_need_no_wide_gap() -> None:
+    whole, parts = [9.0, 9.2, 9.4, 9.6], [[5.0, 5.1, 5.2, 5.3], [4.7, 4.8, 4.9, 5.0]]
+    assert sum_effect(whole, parts).distinguishable
+    assert not sum_effect(whole[1:], [part[1:] for part in parts]).distinguishable
+
+
+def test_the_same_trials_give_the_same_interval() -> None:
+    whole, parts = [9.0, 9.2, 9.4], [[5.0, 5.1, 5.3], [5.0, 5.2, 5.6]]
+    assert sum_effect(whole, parts) == sum_effect(whole, parts)
+
+
+def rates(point: Point, *mpps: float, **changes: Any) -> list[Trial]:
+    return [make_trial(0, point, rate, **changes) for rate in mpps]
+
+
+def test_throughput_of_a_chain_against_its_slowest_part() -> None:
+    found = derived(rates(BOTH, 6.0, 6.02, 6.04), rates(FIREWALL, 9.0, 9.01, 9.02), rates(L3FWD, 12.0, 12.1)).throughput
+    assert [(it.point, it.against) for it in found] == [(FIREWALL, ""), (L3FWD, ""), (BOTH, "firewall")]
+    effect = found[-1].effect
+    assert effect is not None and effect.ratio == pytest.approx(6.02 / 9.01) and told_words(effect) == "less"
+
+
+def test_bounds_of_throughput_are_open() -> None:
+    whole = rates(BOTH, 6.0, 6.02, 6.04)
+    limited = rates(FIREWALL, 9.0, 9.01, 9.02, verdict="tester-limited")
+    (_, found) = derived(whole, limited, rates(L3FWD, 12.0)).throughput[1:]
+    assert found.effect is not None and (found.effect.low, told_words(found.effect)) == (None, "less")
+    assert found.note == "the part: a lower bound"
+    bound = rates(BOTH, 6.0, 6.02, 6.04, verdict="tester-limited")
+    found = derived(bound, rates(FIREWALL, 9.0, 9.01, 9.02), rates(L3FWD, 12.0, 12.0, 12.0)).throughput[-1]
+    assert found.bound and found.effect is not None
+    assert (found.effect.high, told_words(found.effect)) == (None, "cannot be told")
+
+
+def test_throughput_without_a_figure() -> None:
+    found = derived(rates(BOTH, 6.0), rates(FIREWALL, 9.0, verdict="disturbed"), rates(L3FWD, 12.0)).throughput
+    assert [(it.point, it.throughput_pps, it.note) for it in found] == [
+        (FIREWALL, None, "no trial counts (disturbed)"),
+        (L3FWD, 12e6, ""),
+        (BOTH, 6e6, "firewall alone has no figure"),
+    ]
+
+
+def test_a_run_without_parts_has_no_section() -> None:
+    assert derived(rates(BOTH, 6.0), latency(BOTH, 9.0)) == Chains()
+    assert derived(rates(make_point(), 6.0)) == Chains()
+    assert derived() == Chains()
