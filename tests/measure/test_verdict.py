@@ -287,3 +287,32 @@ def test_a_monitor_that_was_behind_limits_paced_trials_too() -> None:
     given = verdict(behind, flat_out=False)
     assert given.kind is VerdictKind.TESTER_LIMITED
     assert "the monitor was behind" in given.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("offered_bytes", "forwarded_bytes", "words"),
+    [
+        (64_000, 64_000, ""),
+        (64_000, 60_000, ""),  # a switch may take a tag off
+        (64_000, 72_000, ""),  # or put two on
+        (None, None, ""),
+        (None, 64_000, ""),
+        (-1, 0, "-1 bytes cannot be those of 1000 frames sent"),
+        (63_999, 63_999, "63999 bytes cannot be those of 1000 frames sent"),
+        (9_728_001, 64_000, "9728001 bytes cannot be those of 1000 frames sent"),
+        (64_000, 59_999, "59999 bytes cannot be those of 1000 frames received"),
+        (64_000, -5, "-5 bytes cannot be those of 1000 frames received"),
+        (64_000, 72_001, "72001 bytes came, only 64000 were sent"),
+    ],
+)
+def test_bytes_that_cannot_be_make_it_invalid(
+    offered_bytes: int | None, forwarded_bytes: int | None, words: str
+) -> None:
+    found = verdict(counts(offered_bytes=offered_bytes, forwarded_bytes=forwarded_bytes))
+    assert (found.kind is VerdictKind.INVALID) == bool(words)
+    assert not words or words in " ".join(found.reasons)
+
+
+def test_bytes_without_frames_are_impossible() -> None:
+    nothing = counts(forwarded_packets=0, forwarded_bytes=64)
+    assert "n0->n1: 64 bytes cannot be those of 0 frames received" in verdict(nothing).reasons
