@@ -2,6 +2,10 @@
 #include "maglev.h"
 
 #include <rte_jhash.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "config.h"
 
 bool maglev_is_prime(uint32_t n)
 {
@@ -13,10 +17,12 @@ bool maglev_is_prime(uint32_t n)
 
 void maglev_permute(struct maglev_backend *backend, const char *name, uint32_t size)
 {
-	uint32_t length = (uint32_t)strlen(name);
+	alignas(uint32_t) char key[CONFIG_NAME_MAX]; // the hash reads words
+	uint32_t length = (uint32_t)strnlen(name, sizeof(key));
 
-	backend->offset = rte_jhash(name, length, 0) % size;
-	backend->skip = rte_jhash(name, length, 1) % (size - 1) + 1;
+	memcpy(key, name, length);
+	backend->offset = rte_jhash(key, length, 0) % size;
+	backend->skip = rte_jhash(key, length, 1) % (size - 1) + 1;
 }
 
 // The next entry of its permutation that is still free. There is one.

@@ -31,6 +31,7 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
     longest = max((point.chain_length for point in prepared.points), default=0)
     placement = place(cpus_of(facts, plan.switch_cores), longest)
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
+    warnings += [] if prepared.simulated else _not_calibrated(plan)
     return RunHeader(
         run_id=new_run_id(plan.name, now),
         name=plan.name,
@@ -46,6 +47,15 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         calibration=settings.calibration,
         traffic=traffic_infos(plan.traffic),
     )
+
+
+def _not_calibrated(plan: Plan) -> list[str]:
+    """What is not known of the tester, said before a reader wonders."""
+    names = ", ".join(profile.name for profile in plan.traffic if not profile.plain)
+    text = (
+        f"the tester's ceiling and latency floor are not known for traffic {names}: it is calibrated with plain frames"
+    )
+    return [text] if names else []
 
 
 def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[str, str | int | float | bool | None]:

@@ -48,8 +48,10 @@ def send(
     ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that.
     """
     rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps / queues}
-    frames = {"frame_size_bytes": frame_size_bytes} if profile is None else _frames(profile, frame_size_bytes)
-    every = {**frames, "probe_rate_pps": probe_rate_pps / queues, **rate}
+    frames = (
+        {"frame_size_bytes": frame_size_bytes, **rate} if profile is None else _frames(profile, frame_size_bytes, rate)
+    )
+    every = {**frames, "probe_rate_pps": probe_rate_pps / queues}
     names = [queue_name(f"gen-{flow.sender_port}", queue) for flow in flows for queue in range(queues)]
     generators = [{"task": name, **every} for name in names]
     begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
@@ -64,10 +66,12 @@ def send(
     return _settled(call)
 
 
-def _frames(profile: dict[str, Any], frame_size_bytes: int) -> dict[str, Any]:
-    """A profile, and the frame size where it has none of its own."""
-    own = "sizes" in profile or "pcap" in profile
-    return {"profile": profile} if own else {"frame_size_bytes": frame_size_bytes, "profile": profile}
+def _frames(profile: dict[str, Any], frame_size_bytes: int, rate: dict[str, Any]) -> dict[str, Any]:
+    """A profile, with frame size and rate where it has none of its own."""
+    frames: dict[str, Any] = {"profile": profile}
+    if "sizes" not in profile and "pcap" not in profile:
+        frames["frame_size_bytes"] = frame_size_bytes
+    return frames if profile.get("pcap", {}).get("timing") == "recorded" else frames | rate
 
 
 def _settled(call: Call) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
         flows_sent=_most(reports, "flows_sent"),
         dst_macs=_macs([report.get("dst_macs") or () for report in reports]),
         dst_ips_sent=_most(reports, "dst_ips_sent"),
-        pcap_frames=_most(pcaps, "frames_in_file"),
+        pcap_frames=_most(pcaps, "frames"),
         pcap_loops=_most(pcaps, "loops"),
         pcap_enlarged=_most(pcaps, "enlarged") or 0,
         pcap_skipped={reason: count for reason, count in skipped.items() if count},

@@ -14,7 +14,7 @@ from planebench.model.spec import parse_switch
 from planebench.plans.plan import Plan
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
-from planebench.traffic.check import check_methods, check_sizes, largest_frame_bytes
+from planebench.traffic.check import check_methods, check_sizes, check_veth, largest_frame_bytes
 from planebench.traffic.profile import TrafficProfile
 
 STAMPS_MAX = 65536
@@ -75,7 +75,9 @@ def skipped(plan: Plan) -> tuple[Skipped, ...]:
 
 
 def max_frame_bytes(plan: Plan) -> int:
-    """The largest frame that ports must take: 1518, or more where the plan has it."""
+    """The largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
+    if plan.wire == "veth":
+        return FRAME_SIZE_MAX_BYTES
     largest = (largest_frame_bytes(profile, plan.frame_sizes_bytes) for profile in plan.traffic)
     return max(FRAME_SIZE_MAX_BYTES, *largest)
 
@@ -109,6 +111,8 @@ def _check_anatomy(plan: Plan) -> None:
 def _check_traffic(plan: Plan) -> None:
     for profile in plan.traffic:
         check_sizes(profile, plan.frame_sizes_bytes)
+        if plan.wire == "veth":
+            check_veth(profile, plan.frame_sizes_bytes)
         check_methods(profile, plan.search.methods, plan.latency.loads, plan.throughput.max_rate_pps is not None)
 
 

@@ -26,7 +26,7 @@ def anatomy_bars(rows: Sequence[Row]) -> alt.TopLevelMixin:
             y=alt.Y("bar:N", sort=order, axis=axis),
             x=alt.X("start:Q", title="mean latency, µs", axis=alt.Axis(tickCount=5)),
             x2="end:Q",
-            color=alt.Color("kind:N", scale=scale, legend=alt.Legend(orient="bottom", title=None)),
+            color=alt.Color("kind:N", scale=scale, legend=alt.Legend(orient="bottom", title=None, labelColor=INK)),
             description="tip:N",
         )
     )

@@ -10,7 +10,9 @@ import altair as alt
 
 from planebench.model.records import ScenarioName
 
-Kind = Literal["throughput", "chain", "loss", "latency", "load", "percentiles", "anatomy", "tradeoff", "overview", "parts"]
+Kind = Literal[
+    "throughput", "chain", "loss", "latency", "load", "percentiles", "anatomy", "tradeoff", "overview", "parts"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def _words(sent: TrafficSent) -> Iterator[str]:
         (len(sent.dst_macs) or None, "destination MACs"),
         (sent.dst_ips_sent, "destination IPs"),
     ):
-        if number is not None:
+        if number is not None and number > 1:
             yield f"{count(number)} {what}"
     if sent.pcap_frames is not None:
         yield pcap_words(sent)

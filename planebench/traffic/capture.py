@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many frames a capture file has, how long they are and how long they took: what a plan must know before a run.
 
-Only the headers of records are read: classic pcap, microseconds and nanoseconds, either byte order. What the frames
-hold is the generator's affair, which skips and counts what it cannot send.
+Classic pcap, microseconds and nanoseconds, either byte order. Only frames that the generator sends count here: IPv4 or
+IPv6 with UDP or TCP. It has rarer reasons to skip one; what it really sent is in its report.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ FCS_BYTES, FRAME_MIN_BYTES, RECORD_MAX_BYTES = 4, 64, 1 << 18
 
 _FRACTIONS = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}
 _ETHERNET = 1
+_VLANS = frozenset({b"\x81\x00", b"\x88\xa8"})
+_TRANSPORTS = frozenset({6, 17})
+HEADERS_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
-    """Frame sizes with FCS, as they were on the wire; ``duration_s`` from the first frame to the last."""
+    """Frame sizes with FCS, as on the wire; ``period_s`` is a pass over the file, with the mean gap at its end."""
 
     frames: int
     mean_frame_bytes: float
     max_frame_bytes: int
-    duration_s: float
+    period_s: float
 
 
 def capture_facts(path: Path) -> CaptureFacts:
@@ -44,15 +47,31 @@ def capture_facts(path: Path) -> CaptureFacts:
     while offset + record.size <= len(data):
         seconds, part, captured, length = record.unpack_from(data, offset)
         if captured > RECORD_MAX_BYTES or offset + record.size + captured > len(data):
-            raise UsageError(f"{path}: frame {frames + 1} is cut off or damaged; mend the file with editcap")
-        last = seconds + part / fraction
-        first = last if frames == 0 else first
-        size = max(FRAME_MIN_BYTES, length + FCS_BYTES)
-        sizes, largest, frames = sizes + size, max(largest, size), frames + 1
-        offset += record.size + captured
+            raise UsageError(f"{path}: the frame at byte {offset} is cut off or damaged; mend the file with editcap")
+        offset += record.size
+        if _sent(data[offset : offset + min(captured, HEADERS_BYTES)]):
+            last = seconds + part / fraction
+            first = last if frames == 0 else first
+            size = max(FRAME_MIN_BYTES, length + FCS_BYTES)
+            sizes, largest, frames = sizes + size, max(largest, size), frames + 1
+        offset += captured
     if not 1 <= frames <= FRAMES_MAX:
-        raise UsageError(f"{path} has {frames} frames. Valid: 1 to {FRAMES_MAX}; cut it with editcap")
-    return CaptureFacts(frames, sizes / frames, largest, max(0.0, last - first))
+        raise UsageError(
+            f"{path} has {frames} frames of UDP or TCP over IP. Valid: 1 to {FRAMES_MAX}; cut it with editcap"
+        )
+    period_s = (last - first) * frames / (frames - 1) if frames > 1 else 0.0
+    return CaptureFacts(frames, sizes / frames, largest, max(0.0, period_s))
+
+
+def _sent(frame: bytes) -> bool:
+    """Whether these first bytes are those of IPv4 or IPv6 with UDP or TCP, not a fragment."""
+    at = 12
+    while frame[at : at + 2] in _VLANS:
+        at += 4
+    kind, packet = frame[at : at + 2], frame[at + 2 :]
+    if kind == b"\x08\x00" and len(packet) >= 20:
+        return packet[9] in _TRANSPORTS and not int.from_bytes(packet[6:8], "big") & 0x3FFF
+    return kind == b"\x86\xdd" and len(packet) >= 40 and packet[6] in _TRANSPORTS
 
 
 def _format(data: bytes, path: Path) -> tuple[str, float]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planebench.model.errors import UsageError
-from planebench.scenarios.registry import FRAME_SIZE_JUMBO_BYTES
+from planebench.scenarios.registry import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
 from planebench.traffic.profile import TrafficProfile
 
 
@@ -25,6 +25,17 @@ def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> No
         raise UsageError(
             f"traffic {profile.name or 'plain'}: frames of {short[0]} B are too short for {profile.headers} and the 18 "
             f"bytes of the tester: the smallest is {least}. Give {least} or more as {where}"
+        )
+
+
+def check_veth(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
+    """UsageError for frames that DPDK's driver of the veth wire refuses. Of a capture they are skipped and counted."""
+    largest = largest_frame_bytes(profile, frame_sizes_bytes)
+    if profile.pcap is None and largest > FRAME_SIZE_MAX_BYTES:
+        what = f"traffic {profile.name}: " if profile.name else ""
+        raise UsageError(
+            f"{what}frames of {largest} B do not fit the veth wire, which takes {FRAME_SIZE_MAX_BYTES} at most "
+            "(DPDK's af_packet driver): use --wire virtio, or smaller frames"
         )
 
 

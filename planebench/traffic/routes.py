@@ -17,8 +17,23 @@ from typing import Any, Literal
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 
-DEFAULT_PREFIXES: dict[int, tuple[str, ...]] = {4: ("198.18.0.0/16", "198.19.0.0/16"), 6: ("2001:2::/48",)}
-"""Where a chain names no table: the networks for benchmarking (RFC 2544 appendix C, RFC 5180), as in l3fwd's own."""
+DEFAULT_PREFIXES: dict[int, tuple[str, ...]] = {
+    4: (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.18.0.0/16",
+        "198.19.0.0/16",
+        "198.19.0.0/24",
+        "198.19.1.0/24",
+        "198.19.2.0/24",
+        "198.19.3.0/24",
+    ),
+    6: ("2001:2::/48",),
+}
+"""Where no table is named: the default routes of l3fwd (dataplane/nf/l3fwd_settings.c), which has none of IPv6; of that
+the network for benchmarking (RFC 5180 section 8)."""
 
 TRIES = 64
 """A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""

@@ -18,7 +18,7 @@ from planebench.traffic.capture import capture_facts
 
 Weight = Annotated[int, Field(ge=1, le=records.WEIGHT_MAX)]
 Count = Annotated[int, Field(ge=1, le=records.ADDRESSES_MAX)]
-Nanoseconds = Annotated[int, Field(ge=1, le=10_000_000_000)]
+Nanoseconds = Annotated[int, Field(ge=100, le=3_600_000_000_000)]
 Size = Annotated[int, BeforeValidator(lambda value: parse_frame_size(value if isinstance(value, int) else str(value)))]
 Sizes = Annotated[
     tuple[tuple[Size, Weight], ...],
@@ -111,7 +111,7 @@ class PcapModel(_Closed):
 
     path: File
     timing: records.Timing | None = None
-    time_scale: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = None
+    time_scale: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)] | None = None
     rate_pps: Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
@@ -129,10 +129,10 @@ class PcapModel(_Closed):
         scale, timing = self.time_scale or 1.0, self.timing or "rate"
         if self.time_scale is not None or self.rate_pps is not None:
             timing = "recorded"
-        if timing == "recorded" and facts.duration_s <= 0:
+        if timing == "recorded" and facts.period_s <= 0:
             raise UsageError(f"{path}: its frames have no times to replay at; leave out timing, scale and rate")
         if self.rate_pps is not None:
-            scale = self.rate_pps * facts.duration_s / facts.frames
+            scale = min(max(self.rate_pps * facts.period_s / facts.frames, 1e-6), 1e6)
         return records.Pcap(str(path), timing, scale, facts.frames, facts.mean_frame_bytes, facts.max_frame_bytes)
 
 
@@ -150,7 +150,7 @@ class ProfileModel(_Closed):
     dst_ips: DestinationsModel | None = None
     arrival: ArrivalModel | None = None
     pcap: PcapModel | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = 1
 
     @model_validator(mode="after")
     def _fits(self) -> ProfileModel:

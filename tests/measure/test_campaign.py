@@ -192,3 +192,12 @@ def test_latency_that_stayed_disturbed_is_not_tried_for_ever(tmp_path: Path) -> 
         watcher = Watcher()
         campaign(plan, writer, watcher, (*(t for t in trials if t.role == "r_plus"), *disturbed)).run()
     assert watcher.trials == 0
+
+
+def test_profiles_are_searched_and_measured_beside_plain_frames(tmp_path: Path) -> None:
+    """A mix is one point, at its mean; what has no sizes of its own one a frame size."""
+    plan = plan_of("sim", traffic="imix,flows-1k,plain", search="ndr", loads="0.5", restarts=0)
+    trials = run(plan, tmp_path)
+    wanted = {("imix", 362), ("flows-1k", 64), ("", 64)}
+    for role in ("r_plus", "search", "latency"):
+        assert {(t.point.traffic, t.point.frame_size_bytes) for t in trials if t.role == role} == wanted

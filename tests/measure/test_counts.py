@@ -84,6 +84,20 @@ def test_one_direction() -> None:
     assert got.latency is None
 
 
+def test_bytes_are_known_where_both_sides_count_them() -> None:
+    sent = generator("n0", offered_bytes=63_360, profile={"bytes": 63_360, "sizes": [[64, 990]], "flows_sent": 3})
+    got = tester_counts(stats(sent, monitor("n1", stream(0, 980, forwarded_bytes=62_720))), p2p())
+    assert (got.directions[0].offered_bytes, got.directions[0].forwarded_bytes) == (63_360, 62_720)
+    assert [(it.name, it.packets, it.bytes, it.flows_sent) for it in got.sent] == [("n0->n1", 990, 63_360, 3)]
+
+
+def test_nothing_that_came_is_no_bytes_and_a_planed_that_does_not_count_is_none() -> None:
+    (counts,) = tester_counts(stats(generator("n0"), monitor("n1")), p2p()).directions
+    assert (counts.offered_bytes, counts.forwarded_bytes) == (None, 0)
+    (counts,) = tester_counts(stats(generator("n0"), monitor("n1", stream(0, 980))), p2p()).directions
+    assert counts.forwarded_bytes is None
+
+
 def test_flat_out_intends_what_it_offers() -> None:
     sent = generator("n0", intended_packets=None, unsent_late_packets=0, unsent_ring_full_packets=0)
     (counts,) = tester_counts(stats(sent, monitor("n1", stream(0, 495))), p2p()).directions

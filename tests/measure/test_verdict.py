@@ -326,3 +326,32 @@ def test_a_chain_that_drops_everything_is_invalid_and_not_for_the_switch() -> No
 def test_more_policy_than_loss_hides_nothing_else() -> None:
     assert verdict(lossy(0), flat_out=False, policy_packets=10**9) == Verdict(VerdictKind.VALID)
     assert verdict(counts(forwarded_packets=1001), policy_packets=5).kind is VerdictKind.INVALID
+
+
+@pytest.mark.parametrize(
+    ("offered_bytes", "forwarded_bytes", "words"),
+    [
+        (64_000, 64_000, ""),
+        (64_000, 60_000, ""),  # a switch may take a tag off
+        (64_000, 72_000, ""),  # or put two on
+        (None, None, ""),
+        (None, 64_000, ""),
+        (-1, 0, "-1 bytes cannot be those of 1000 frames sent"),
+        (63_999, 63_999, "63999 bytes cannot be those of 1000 frames sent"),
+        (9_728_001, 64_000, "9728001 bytes cannot be those of 1000 frames sent"),
+        (64_000, 59_999, "59999 bytes cannot be those of 1000 frames received"),
+        (64_000, -5, "-5 bytes cannot be those of 1000 frames received"),
+        (64_000, 72_001, "72001 bytes came, only 64000 were sent"),
+    ],
+)
+def test_bytes_that_cannot_be_make_it_invalid(
+    offered_bytes: int | None, forwarded_bytes: int | None, words: str
+) -> None:
+    found = verdict(counts(offered_bytes=offered_bytes, forwarded_bytes=forwarded_bytes))
+    assert (found.kind is VerdictKind.INVALID) == bool(words)
+    assert not words or words in " ".join(found.reasons)
+
+
+def test_bytes_without_frames_are_impossible() -> None:
+    nothing = counts(forwarded_packets=0, forwarded_bytes=64)
+    assert "n0->n1: 64 bytes cannot be those of 0 frames received" in verdict(nothing).reasons

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from nf.firewall_frames import frame, narrow_rule, rule
 from nf.firewall_model import Firewall, checksum
-from nf_rig import Answer, Call, FrameIn, FrameOut, Record, Replace, Result, nf_run
+from nf_rig import Answer, Call, FrameIn, FrameOut, Record, RefusedError, Replace, Result, nf_run
 
 pytestmark = pytest.mark.dataplane
 

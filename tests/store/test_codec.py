@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from planebench.model.errors import StoreError
 from planebench.model.header import RunHeader
-from planebench.model.records import Trial
+from planebench.model.records import Anatomy, AnatomyPart, TrafficSent, Trial
 from planebench.model.run import Finished
 from planebench.store.codec import from_json, header_from_json, to_json
 
@@ -102,3 +102,11 @@ def test_nan_cannot_be_stored() -> None:
     )
     with pytest.raises(StoreError, match="cannot store Trial"):
         to_json(trial)
+
+
+def test_what_was_sent_and_the_anatomy_come_back_as_they_went() -> None:
+    sent = TrafficSent("n0->n1", 3, 192, ((64, 3),), 2, (2, 1), None, 5, 1, 0, {"not_ip": 4})
+    part = AnatomyPart("hop 1", "switch", 1.5, 1.0, 2.0, "")
+    anatomy = Anatomy("n0->n1", 3, {"did not reach vnf0": 1}, (part,), None, "no probe")
+    trial = make_trial(sent=(sent,), anatomy=(anatomy,))
+    assert from_json(Trial, to_json(trial), "line 1") == trial

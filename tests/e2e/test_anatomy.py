@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real probes through real chains, stamped on their way: every one is joined, and the parts add up to its latency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders import make_point
+
+from planebench.host import facts
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor
+from planebench.measure.anatomy import TOLERANCE
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.records import Load, Point, Trial
+from planebench.placement import Cpus, place
+from planebench.planed import find_planed
+from planebench.scenarios import build
+from planebench.stats.anatomy import summarise_anatomy
+from planebench.switches.registry import get_adapter
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
+
+PPS = 20_000.0
+PROBES_PPS = 2000
+DURATION_S = 0.1
+TRIES = 20
+CASES = {
+    "loopback-1": ("planed", make_point("planed", "loopback", direction="bidirectional")),
+    "loopback-3": ("planed", make_point("planed", "loopback", direction="bidirectional", chain_length=3)),
+    "v2v": ("planed", make_point("planed", "v2v")),  # echoed, as its latency is measured
+    "p2p, four queues": ("planed:workers=4", make_point("planed", "p2p")),
+}
+
+
+@pytest.fixture(params=CASES)
+def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
+    switch, point = CASES[request.param]
+    planed, host = find_planed(), facts.collect()
+    assert planed is not None
+    topology = build(point.scenario, point.chain_length)
+    placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), len(topology.vnfs))
+    settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
+    with high_priority(), Supervisor(Path("/tmp")) as supervisor:
+        it = LiveTopology.start("planed", get_adapter(switch), topology, placement, settings, supervisor)
+        yield it, point
+        it.stop()
+
+
+def measure(live: LiveTopology, point: Point) -> Trial:
+    """A trial in which probes came back in every direction; on a busy machine even that may take several."""
+    echo = point.scenario == "v2v"
+    load = Load("20kpps", PPS)
+    wanted = TrialRequest(point, "latency", load, DURATION_S, probe_rate_pps=PROBES_PPS, echo=echo, anatomy=True)
+    for _ in range(TRIES):
+        trial = run_trial(live, wanted, lambda: None)
+        if trial.anatomy and all(anatomy.joined for anatomy in trial.anatomy):
+            break
+    return trial
+
+
+def test_every_probe_that_came_back_is_joined_and_the_parts_add_up(live: tuple[LiveTopology, Point]) -> None:
+    topology, point = live
+    trial = measure(topology, point)
+    assert trial.latency is not None
+    assert [anatomy.name for anatomy in trial.anatomy] == [way.name for way in trial.directions]
+    assert sum(anatomy.joined for anatomy in trial.anatomy) == trial.latency.probes_received
+    assert sum(sum(a.not_joined.values()) for a in trial.anatomy) == (
+        trial.latency.probes_sent - trial.latency.probes_received
+    )
+    inner = ["echo"] if point.scenario == "v2v" else [f"vnf{k}" for k in range(point.chain_length)]
+    for way, anatomy in enumerate(trial.anatomy):
+        hops = [f"hop {k}" for k in range(1, len(inner) + 2)]
+        names = [part.name for part in anatomy.parts]
+        assert names == ["generator", *_woven(hops, inner if way == 0 else inner[::-1]), "monitor"]
+        assert anatomy.problem == ""
+        assert anatomy.reported_mean_ns is not None
+        assert abs(anatomy.sum_ns - anatomy.reported_mean_ns) <= TOLERANCE * anatomy.reported_mean_ns
+    for summary in summarise_anatomy([trial]):
+        shares = [summary.share(kind) for kind in ("switch", "vnf", "tester")]  # type: ignore[arg-type]
+        assert sum(shares) == pytest.approx(1.0)
+        assert (shares[1] > 0) == bool(inner)
+
+
+def test_a_trial_that_did_not_ask_has_no_anatomy(live: tuple[LiveTopology, Point]) -> None:
+    """And stamps of the trial before are not taken for its own."""
+    topology, point = live
+    measure(topology, point)
+    echo = point.scenario == "v2v"
+    plain = TrialRequest(point, "latency", Load("20kpps", PPS), DURATION_S, probe_rate_pps=PROBES_PPS, echo=echo)
+    assert run_trial(topology, plain, lambda: None).anatomy == ()
+
+
+def _woven(hops: list[str], inner: list[str]) -> list[str]:
+    """hop 1, vnf0, hop 2, ..., the last hop."""
+    pairs = [name for pair in zip(hops, inner, strict=False) for name in pair]
+    return [*pairs, hops[-1]]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stamps of probes joined along a path: the parts add up, and what is missing is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planebench.measure.anatomy import StampLog, read_anatomy, split
+from planebench.model.records import Anatomy
+from planebench.scenarios import Flow
+
+HZ = 2_000_000_000
+THERE, BACK = Flow("n0", "n1", 0), Flow("n1", "n0", 1)
+
+
+def log(name: str, *stamps: tuple[int, int, int, int], lost: int = 0) -> StampLog:
+    made = StampLog(name, lost=lost)
+    made.add(stamps)
+    return made
+
+
+def path(*vnf: tuple[int, int, int, int], lost: int = 0) -> list[StampLog]:
+    """Two probes of stream 0: 2000 and 4000 ticks from stamp to stamp, 1 us and 2 us."""
+    return [
+        log("gen-n0", (0, 1, 100, 120), (0, 2, 1000, 1040)),
+        log("vnf0", *vnf, lost=lost),
+        log("mon-n1", (0, 1, 2060, 2100), (0, 2, 4920, 5000)),
+    ]
+
+
+WHOLE = ((0, 1, 520, 620), (0, 2, 3040, 3240), (1, 1, 7, 9))
+
+
+def means(anatomy: Anatomy) -> dict[str, float]:
+    return {part.name: part.mean_ns for part in anatomy.parts}
+
+
+def test_the_parts_of_a_path_add_up_exactly() -> None:
+    anatomy = split(THERE, path(*WHOLE), HZ, 1500.0)
+    assert (anatomy.name, anatomy.joined, anatomy.not_joined, anatomy.problem) == ("n0->n1", 2, {}, "")
+    assert means(anatomy) == {"generator": 15.0, "hop 1": 600.0, "vnf0": 75.0, "hop 2": 780.0, "monitor": 30.0}
+    assert [part.kind for part in anatomy.parts] == ["tester", "switch", "vnf", "switch", "tester"]
+    assert anatomy.sum_ns == 1500.0
+    hop = anatomy.parts[1]
+    assert (hop.p50_ns, hop.p99_ns) == (200.0, pytest.approx(1000.0, rel=0.001))
+
+
+def test_a_receiver_that_is_seen_first_makes_a_negative_hop_and_the_sum_is_right() -> None:
+    """The VNF polls the frame before the generator's core has read the clock."""
+    first = [log("gen-n0", (0, 1, 100, 120)), log("vnf0", (0, 1, 110, 200)), log("mon-n1", (0, 1, 300, 400))]
+    anatomy = split(THERE, first, HZ, 150.0)
+    assert means(anatomy)["hop 1"] == -5.0
+    assert anatomy.sum_ns == 150.0 and not anatomy.problem
+    assert anatomy.parts[1].p50_ns == 1.0
+
+
+@pytest.mark.parametrize(
+    ("stamps", "lost", "why"),
+    [
+        (WHOLE[:1], 0, "did not reach vnf0"),
+        (WHOLE[:1], 5, "the log of vnf0 was full"),
+        ((WHOLE[0], (0, 2, 3040, 0)), 0, "dropped by vnf0"),
+        ((*WHOLE, (0, 2, 3100, 3300)), 0, "seen twice at vnf0"),
+    ],
+)
+def test_a_probe_that_is_not_everywhere_is_not_joined_and_it_is_said_why(stamps: Any, lost: int, why: str) -> None:
+    anatomy = split(THERE, path(*stamps, lost=lost), HZ, 1000.0)
+    assert (anatomy.joined, anatomy.not_joined, anatomy.problem) == (1, {why: 1}, "")
+
+
+def test_parts_that_do_not_stand_for_the_whole_are_told_with_both_numbers() -> None:
+    problem = split(THERE, path(*WHOLE), HZ, 1520.0).problem
+    assert problem == (
+        "the parts of 2 probes add up to 1.50 us on average, the monitor reports 1.52 us for all of them"
+    )
+    assert split(THERE, path(*WHOLE), HZ, 1514.0).problem == ""
+
+
+@pytest.mark.parametrize(("stamps", "reported"), [((), 1000.0), (WHOLE, None)])
+def test_without_a_joined_probe_there_are_no_parts(stamps: Any, reported: float | None) -> None:
+    assert split(THERE, path(*stamps), HZ, reported).problem == "no probe has a stamp at every task of its path"
+
+
+def test_everything_is_read_page_by_page_and_the_way_back_is_the_other_way_round() -> None:
+    stamps: dict[str, list[list[int]]] = {
+        "gen-n0": [[0, n, 1000 * n, 1000 * n + 10] for n in range(5)],
+        "vnf0": [*([0, n, 1000 * n + 20, 1000 * n + 30] for n in range(5)), [1, 3, 160, 170]],
+        "vnf0-q1": [],
+        "vnf1": [*([0, n, 1000 * n + 40, 1000 * n + 50] for n in range(5)), [1, 3, 120, 130]],
+        "mon-n1": [[0, n, 1000 * n + 60, 1000 * n + 70] for n in range(5)],
+        "gen-n1": [[1, 3, 100, 110]],
+        "mon-n0": [[1, 3, 190, 200]],
+    }
+    monitors = {"mon-n1": (0, [[35, 5]]), "mon-n0": (1, [[50, 1]])}
+
+    def call(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        assert method == "stamps.get"
+        every, start = stamps[params["task"]], params["from"]
+        end = min(start + 2, len(every))
+        return {"stamps": every[start:end], "next": end if end < len(every) else None, "lost": 0}
+
+    def monitor(name: str) -> dict[str, Any]:
+        stream, counts = monitors[name]
+        return {"streams": [{"stream": stream, "latency": {"overflow": 0, "counts": counts}}]}
+
+    tasks = [{"name": name} | ({"monitor": monitor(name)} if name in monitors else {}) for name in stamps]
+    there, back = read_anatomy(call, (THERE, BACK), ("vnf0", "vnf1"), {"tsc_hz": HZ, "tasks": tasks})
+    assert (there.joined, there.sum_ns, there.reported_mean_ns, there.problem) == (5, 35.0, 35.0, "")
+    assert [part.name for part in back.parts] == ["generator", "hop 1", "vnf1", "hop 2", "vnf0", "hop 3", "monitor"]
+    assert (back.joined, back.sum_ns, back.problem) == (1, 50.0, "")

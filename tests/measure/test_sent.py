@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What generators say they sent, as a record, and held against the profile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planebench.measure.sending import send
+from planebench.measure.sent import not_as_intended, traffic_sent
+from planebench.model.records import TrafficSent
+from planebench.scenarios import build, flows
+from planebench.traffic.profile import PLAIN
+from planebench.traffic.registry import parse_traffic
+
+IMIX = TrafficSent("n0->n1", 12_000, 12_000 * 4342 // 12, ((64, 7000), (594, 4000), (1518, 1000)))
+
+
+def generator(packets: int, **profile: Any) -> dict[str, Any]:
+    return {"offered_packets": packets, "profile": profile}
+
+
+def test_reports_of_queues_are_added_up() -> None:
+    sent = traffic_sent(
+        "n0->n1",
+        [
+            generator(30, bytes=3000, sizes=[[64, 20], [128, 10]], flows_sent=5, dst_macs=[15, 15]),
+            generator(10, bytes=640, sizes=[[64, 10]], flows_sent=7, dst_macs=[5, 5]),
+        ],
+    )
+    assert sent == TrafficSent("n0->n1", 40, 3640, ((64, 30), (128, 10)), 7, (20, 20))
+    assert sent is not None and sent.mean_frame_bytes == 91
+
+
+def test_a_capture_tells_what_it_skipped() -> None:
+    pcap = {"frames_in_file": 9, "frames": 6, "loops": 4, "enlarged": 2, "skipped": {"not_ip": 3, "fragment": 0}}
+    sent = traffic_sent("n0->n1", [generator(24, bytes=2400, sizes=[[100, 24]], pcap=pcap)])
+    assert sent is not None
+    assert (sent.pcap_frames, sent.pcap_loops, sent.pcap_enlarged, sent.pcap_skipped) == (6, 4, 2, {"not_ip": 3})
+
+
+def test_plain_frames_have_no_report() -> None:
+    assert traffic_sent("n0->n1", [{"offered_packets": 5}]) is None
+
+
+def test_a_mix_as_intended_is_passed_over_in_silence() -> None:
+    assert not list(not_as_intended(parse_traffic("imix"), IMIX))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"bytes": IMIX.bytes * 102 // 100}, "the mean frame sent had 369.1 B, not 361.8 B"),
+        ({"sizes": ((64, 7200), (594, 3800), (1518, 1000))}, "the mix of frame sizes that was sent is not that"),
+        ({"sizes": ((64, 7000), (594, 3990), (600, 10), (1518, 1000))}, "the mix of frame sizes that was sent is not"),
+    ],
+)
+def test_a_mix_that_differs_is_remarked(changes: dict[str, Any], words: str) -> None:
+    (text,) = not_as_intended(parse_traffic("imix"), replace(IMIX, **changes))
+    assert text.startswith("suspect: n0->n1: ") and words in text
+
+
+def test_few_frames_tell_nothing() -> None:
+    few = TrafficSent("n0->n1", 9_000, 9_000 * 64, ((64, 9_000),), flows_sent=1, dst_macs=(9_000,))
+    assert not list(not_as_intended(parse_traffic("imix"), few))
+    assert not list(not_as_intended(parse_traffic("flows-1k"), few))
+    assert not list(not_as_intended(parse_traffic("macs-100"), few))
+
+
+@pytest.mark.parametrize(
+    ("profile", "flows_sent", "fine"),
+    [
+        ("flows-1k", 1000, True),
+        ("flows-1k", 980, False),
+        ("flows-1m", 19_801, True),  # a million times 1 - (1 - 1e-6) ^ 20 000
+        ("flows-1m", 20_000 - 900, False),
+        ("flows-1k:draw=round_robin", 1000, True),
+        ("flows-1m:draw=round_robin", 20_000, True),
+        ("zipf-1m", 12, True),
+    ],
+)
+def test_the_number_of_flows_is_what_chance_gives(profile: str, flows_sent: int, fine: bool) -> None:
+    sent = TrafficSent("n0->n1", 20_000, 20_000 * 64, ((64, 20_000),), flows_sent)
+    assert (not list(not_as_intended(parse_traffic(profile), sent))) == fine
+
+
+@pytest.mark.parametrize(
+    ("macs", "fine"), [((5000, 5000), True), ((5049, 4951), True), ((5100, 4900), False), ((10_000,), False)]
+)
+def test_destinations_in_turn_are_even(macs: tuple[int, ...], fine: bool) -> None:
+    sent = TrafficSent("n0->n1", 10_000, 640_000, ((64, 10_000),), dst_macs=macs)
+    assert (not list(not_as_intended(parse_traffic("macs-2"), sent))) == fine
+
+
+def test_plain_frames_are_never_amiss() -> None:
+    assert not list(not_as_intended(PLAIN, IMIX))
+
+
+@pytest.mark.parametrize(
+    ("profile", "pps", "keys"),
+    [
+        (None, None, {"frame_size_bytes": 64, "flat_out": True}),
+        ({"seed": 1}, 5.0, {"frame_size_bytes": 64, "rate_pps": 5.0, "profile": {"seed": 1}}),
+        ({"sizes": [[64, 1]]}, None, {"flat_out": True, "profile": {"sizes": [[64, 1]]}}),
+        ({"pcap": {"timing": "rate"}}, 5.0, {"rate_pps": 5.0, "profile": {"pcap": {"timing": "rate"}}}),
+        ({"pcap": {"timing": "recorded"}}, None, {"profile": {"pcap": {"timing": "recorded"}}}),
+    ],
+)
+def test_planed_is_told_size_and_rate_where_the_profile_has_none(profile: Any, pps: Any, keys: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {}
+
+    def call(method: str, params: Any = None) -> dict[str, Any]:
+        asked[method] = params
+        return {"running": False, "tasks": []}
+
+    send(call, 1, flows(build("p2p"), "unidirectional"), 64, 1e-6, pps, profile=profile, stamps=True)
+    begin = asked["traffic.start"]
+    assert begin["stamps"] is True
+    assert begin["generators"] == [{"task": "gen-n0", "probe_rate_pps": 0.0, **keys}]

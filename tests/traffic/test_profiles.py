@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Traffic profiles: those that are shipped, options, files of the user, and every way to get one wrong."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+from planebench.model.errors import UsageError
+from planebench.traffic import line_rate_pps
+from planebench.traffic.check import check_methods, check_sizes, largest_frame_bytes
+from planebench.traffic.document import profile_document
+from planebench.traffic.listing import traffic_infos, traffic_rows
+from planebench.traffic.profile import PLAIN, Arrival, Destinations, Flows
+from planebench.traffic.registry import list_profiles, parse_all, parse_traffic
+
+FACEBOOK_MPPS_AT_10G = 8.662
+"""can17, as in /work/shared/reference/papers.yaml: facebook_mix_mpps_at_10g."""
+
+UDP = bytes.fromhex("0200000000020200000000010800") + bytes.fromhex("4500002e000000004011") + bytes(36)
+ARP = bytes(12) + b"\x08\x06" + bytes(46)
+
+
+def capture(path: Path, frames: list[tuple[float, bytes, int]], order: str = "<", nano: bool = False) -> Path:
+    """(time in s, bytes, length on the wire) as a pcap file."""
+    magic, units = (0xA1B23C4D, 1e9) if nano else (0xA1B2C3D4, 1e6)
+    text = struct.pack(f"{order}IHHIIII", magic, 2, 4, 0, 0, 65535, 1)
+    for time_s, data, length in frames:
+        text += struct.pack(f"{order}IIII", int(time_s), round(time_s % 1 * units), len(data), length) + data
+    path.write_bytes(text)
+    return path
+
+
+@pytest.mark.parametrize("name", [name for name in list_profiles() if name != "pcap"])
+def test_every_profile_that_is_shipped_can_be_sent(name: str, tmp_path: Path) -> None:
+    profile = parse_traffic(name)
+    assert profile.name == name and profile.summary
+    check_sizes(profile, (128,))
+    for flat_out in (True, False):
+        document = profile_document(profile, tmp_path, "", flat_out=flat_out)
+        assert document is not None and ("arrival" in document) == (profile.arrival is not None and not flat_out)
+
+
+def test_simple_imix_is_seven_four_one() -> None:
+    imix = parse_traffic("imix")
+    assert dict(imix.sizes) == {64: 7, 594: 4, 1518: 1}
+    assert imix.mean_frame_bytes == pytest.approx((7 * 64 + 4 * 594 + 1518) / 12)
+
+
+def test_the_facebook_mix_has_the_published_properties() -> None:
+    """Median about 120 B, most below 256 B, 8.662 Mpps at 10 Gb/s."""
+    facebook = parse_traffic("facebook")
+    total = sum(weight for _, weight in facebook.sizes)
+    upto = dict(zip((size for size, _ in facebook.sizes), accumulate(w for _, w in facebook.sizes), strict=True))
+    assert list(upto) == sorted(upto)
+    assert upto[96] < total / 2 <= upto[120]
+    assert sum(weight for size, weight in facebook.sizes if size < 256) == 0.98 * total
+    assert facebook.mean_frame_bytes is not None
+    assert round(line_rate_pps(facebook.mean_frame_bytes) / 1e6, 3) == FACEBOOK_MPPS_AT_10G
+
+
+def test_options_replace_keys_and_name_the_profile() -> None:
+    assert parse_traffic("flows-1k:flows=5k:draw=zipf:exponent=2").flows == Flows(5000, "zipf", 2.0)
+    assert parse_traffic("macs:count=63").dst_mac_count == parse_traffic("macs-63").dst_mac_count == 63
+    assert parse_traffic("fib:count=1M").dst_ips == Destinations("", 1_000_000)
+    assert parse_traffic("bursts:on_ns=5000").arrival == Arrival("on_off", 5000, 300_000)
+    assert parse_traffic("imix:vlan=7:seed=3").vlan == 7
+    assert [parse_traffic(text).name for text in ("macs-63", "macs:count=63", "imix:name=mine")] == [
+        "macs-63",
+        "macs:count=63",
+        "mine",
+    ]
+
+
+def test_a_list_of_profiles_counts_each_once() -> None:
+    assert [p.name for p in parse_all(["imix", "plain", "imix"])] == ["imix", ""]
+    with pytest.raises(UsageError, match='two traffic profiles are called "imix"'):
+        parse_all(["imix", "facebook:name=imix"])
+
+
+def test_a_file_of_the_user(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("sizes: {64: 1, 1518: 3}\nip: 4\ndst_macs: {list: ['02:00:00:00:00:0A']}\n")
+    mine = parse_traffic(f"{path}:vlan=9:name=mine")
+    assert (mine.name, mine.sizes, mine.dst_macs, mine.vlan) == (
+        "mine",
+        ((64, 1), (1518, 3)),
+        ("02:00:00:00:00:0a",),
+        9,
+    )
+    assert parse_traffic(str(path)).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("imx", ['unknown traffic "imx"', "did you mean imix?", "imx.yaml"]),
+        ("imix:sises=1", ['unknown option "sises"', "Valid: name, count, ip"]),
+        ("imix:ip=5", ["imix:ip=5", "ip:", "4 or 6"]),
+        ("imix:ip", ["is not key=value"]),
+        ("imix:ip=4:ip=6", ["given twice"]),
+        ("imix:count=3", ["nothing to count"]),
+        ("imix:name=a/b", ['name "a/b" is not valid']),
+        ("plain:ip=6", ["plain has no options"]),
+        ("flows-1k:count=99M", ["flows.count", "99000000"]),
+        ("flows-1k:exponent=2", ["exponent is for draw zipf"]),
+        ("macs-5000", ["dst_macs.count", "4096"]),
+        ("bursts:process=poisson", ["on_ns and off_ns", "only it has them"]),
+        ("pcap", ["key pcap.path is missing"]),
+        ("pcap:path=/no/such.pcap", ["there is no file /no/such.pcap"]),
+        ("fib:routes=/no/such.txt", ["there is no file /no/such.txt"]),
+        ("/no/such.yaml", ["/no/such.yaml cannot be read"]),
+    ],
+)
+def test_a_bad_name_or_option_is_told_in_one_sentence(text: str, words: list[str]) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_traffic(text)
+    assert "\n" not in str(error.value)
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "words"),
+    [
+        ("[1, 2]", ["is a mapping of keys"]),
+        ("a: [", ["is not YAML"]),
+        ("sizs: []", ['unknown key "sizs"', "did you mean sizes?"]),
+        ("flows: {cont: 3}", ['unknown key "flows.cont"', "flows.count"]),
+        ("flows: {draw: zipf}", ["key flows.count is missing"]),
+        ("sizes: []", ["sizes", "at least 1"]),
+        ("sizes: [[63, 1]]", ["frame size", "63"]),
+        ("sizes: [[64, 0]]", ["sizes.0.1", "greater than or equal to 1"]),
+        ("dst_macs: {list: ['01:00:00:00:00:00']}", ["dst_macs.list.0", "01:00"]),
+        ("dst_macs: {}", ["give either count or list"]),
+        ("dst_ips: {}", ["give either file"]),
+        ("dst_ips: {file: x, routes: y}", ["routes needs fib"]),
+        ("vlan: 4095", ["vlan", "4094"]),
+        ("sizes: [[64, 1]]\npcap: {path: x}", ["sizes does not go with pcap"]),
+        ("pcap: {path: x, time_scale: 2, rate_pps: 5}", ["give one of them"]),
+        ("name: 'a b'", ["name", "a b"]),
+    ],
+)
+def test_a_bad_file_is_told_with_file_key_and_way_out(yaml: str, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(yaml)
+    with pytest.raises(UsageError) as error:
+        parse_traffic(str(path))
+    assert str(error.value).startswith(str(path))
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"), [("plain", 64), ("vlan", 68), ("tcp", 76), ("ipv6", 84), ("vlan:ip=6:transport=tcp", 100)]
+)
+def test_the_smallest_frame_follows_from_the_headers(text: str, least: int) -> None:
+    profile = parse_traffic(text)
+    check_sizes(profile, (least, 1518))
+    if least > 64:
+        with pytest.raises(UsageError, match=rf"the smallest is {least}. Give {least} or more as --frame-size"):
+            check_sizes(profile, (1518, least - 1))
+
+
+def test_a_mix_is_held_against_its_headers_too() -> None:
+    with pytest.raises(UsageError, match=r"too short for IPv6/UDP .* as sizes"):
+        check_sizes(parse_traffic("imix:ip=6"), (1518,))
+
+
+def test_the_largest_frame_is_that_of_the_mix_where_it_has_one() -> None:
+    assert largest_frame_bytes(parse_traffic("imix"), (64, 9000)) == 1518
+    assert largest_frame_bytes(PLAIN, (64, 9000)) == 9000
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("nano", [False, True])
+def test_a_capture_is_known_before_the_run(order: str, nano: bool, tmp_path: Path) -> None:
+    """Three frames of 60, 96 and 1496 B and FCS at 1 ms; one of ARP counts for nothing."""
+    frames = [(10.0, UDP, 60), (10.001, UDP, 96), (10.0015, ARP, 60), (10.002, UDP, 1496)]
+    path = capture(tmp_path / "x.pcap", frames, order, nano)
+    pcap = parse_traffic(f"pcap:path={path}").pcap
+    assert pcap is not None
+    assert (pcap.frames, pcap.max_frame_bytes, pcap.timing) == (3, 1500, "rate")
+    assert pcap.mean_frame_bytes == pytest.approx((64 + 100 + 1500) / 3)
+    scaled = parse_traffic(f"pcap:path={path}:scale=4")
+    assert scaled.recorded and scaled.pcap is not None and scaled.pcap.time_scale == 4
+    rated = parse_traffic(f"pcap:path={path}:rate=5k").pcap
+    assert rated is not None and rated.time_scale == pytest.approx(5.0)  # 1000 frames a second as recorded
+    document = profile_document(scaled, tmp_path, "", flat_out=True)
+    assert document == {"seed": 1, "pcap": {"path": str(path), "timing": "recorded", "time_scale": 4}}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda p: p.write_bytes(b"no capture at all, only text"), "is no pcap file"),
+        (lambda p: p.write_bytes(b""), "is no pcap file"),
+        (lambda p: capture(p, [(1.0, ARP, 60)]), "has 0 frames of UDP or TCP over IP"),
+        (lambda p: p.write_bytes(capture(p, [(1.0, UDP, 60)]).read_bytes()[:-5]), "the frame at byte 24 is cut off"),
+        (lambda p: p.write_bytes(capture(p, []).read_bytes()[:20] + struct.pack("<I", 113)), "not Ethernet"),
+    ],
+)
+def test_a_bad_capture_is_refused_at_once(make: Callable[[Path], object], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    make(path)
+    with pytest.raises(UsageError, match=words):
+        parse_traffic(f"pcap:path={path}")
+
+
+def test_recorded_times_leave_no_load_to_set(tmp_path: Path) -> None:
+    path = capture(tmp_path / "x.pcap", [(1.0, UDP, 60), (1.1, UDP, 60)])
+    recorded = parse_traffic(f"pcap:path={path}:timing=recorded")
+    check_methods(recorded, (), (), rate_set=False)
+    for searches, loads, rate_set, word in (
+        (("ndr",), (), False, "a search"),
+        ((), (0.5,), False, "latency"),
+        ((), (), True, "rate"),
+    ):
+        with pytest.raises(UsageError, match=word):
+            check_methods(recorded, searches, loads, rate_set)
+    check_methods(parse_traffic(f"pcap:path={path}"), ("ndr",), (0.5,), rate_set=True)
+
+
+def test_planed_is_told_everything_that_is_not_as_usual(tmp_path: Path) -> None:
+    document = profile_document(parse_traffic("imix:vlan=5:flows=10:draw=zipf:macs=3"), tmp_path, "", flat_out=False)
+    assert document == {
+        "seed": 1,
+        "ip": 4,
+        "transport": "udp",
+        "vlan": 5,
+        "sizes": [[64, 7], [594, 4], [1518, 1]],
+        "flows": {"count": 10, "draw": "zipf", "exponent": 1.0},
+        "dst_mac_count": 3,
+    }
+    bursts = profile_document(parse_traffic("bursts"), tmp_path, "", flat_out=False)
+    assert bursts is not None and bursts["arrival"] == {"process": "on_off", "on_ns": 100_000, "off_ns": 300_000}
+    assert profile_document(PLAIN, tmp_path, "", flat_out=True) is None
+
+
+def test_the_list_has_every_profile_with_its_mean_and_what_varies() -> None:
+    rows = {row["traffic"]: row for row in traffic_rows()}
+    assert set(rows) == {"plain", *list_profiles()}
+    assert rows["imix"]["mean frame"] == "361.8 B" and rows["imix"]["varies"] == "frame size"
+    assert rows["macs"]["varies"] == "8 destination MACs"
+    assert rows["plain"]["mean frame"] == "each frame size"
+
+
+def test_the_header_of_a_run_says_what_is_not_as_usual() -> None:
+    (info,) = traffic_infos(parse_all(["plain", "ipv6"]))
+    assert (info.name, info.mean_frame_bytes, info.settings) == ("ipv6", None, {"ip": "6"})

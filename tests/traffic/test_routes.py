@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Destination addresses drawn from a router's own table."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import pytest
+
+from planebench.model.errors import UsageError
+from planebench.traffic.document import profile_document
+from planebench.traffic.registry import parse_traffic
+from planebench.traffic.routes import DEFAULT_PREFIXES, draw_addresses, routes_file_of
+
+TABLE = """# a table
+10.1.0.0/16
+10.2.3.0/24 port 1   # with a port
+2001:db8:1::/48
+192.0.2.7
+172.16.0.0/12 drop
+10.3.0.0/30 via 2
+"""
+WANTED = [ipaddress.ip_network(prefix) for prefix in ("10.1.0.0/16", "10.2.3.0/24", "192.0.2.7/32", "10.3.0.0/30")]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "routes.txt"
+    path.write_text(TABLE)
+    return path
+
+
+def test_every_address_is_in_a_prefix_and_every_prefix_gets_its_share(table: Path) -> None:
+    drawn = [ipaddress.ip_address(text) for text in draw_addresses(table, 4, 4000, seed=1)]
+    shares = [sum(address in network for address in drawn) for network in WANTED]
+    assert len(drawn) == sum(shares) == 4000
+    assert all(900 < share < 1100 for share in shares)  # uniform over prefixes: 1000 each, 27 is a deviation
+
+
+def test_fewer_addresses_than_prefixes_are_of_different_prefixes(table: Path) -> None:
+    drawn = [ipaddress.ip_address(text) for text in draw_addresses(table, 4, 4, seed=5)]
+    assert sorted(sum(address in network for address in drawn) for network in WANTED) == [1, 1, 1, 1]
+
+
+def test_a_seed_makes_it_the_same_again(table: Path) -> None:
+    assert draw_addresses(table, 4, 100, 7) == draw_addresses(table, 4, 100, 7) != draw_addresses(table, 4, 100, 8)
+
+
+def test_ipv6_prefixes_and_json(table: Path, tmp_path: Path) -> None:
+    assert all(text.startswith("2001:db8:1:") for text in draw_addresses(table, 6, 50, 1))
+    json = tmp_path / "routes.json"
+    json.write_text('{"routes": [{"prefix": "10.9.0.0/16"}, {"prefix": "10.8.0.0/16", "drop": true}]}')
+    assert all(text.startswith("10.9.") for text in draw_addresses(json, 4, 50, 1))
+
+
+def test_no_address_that_a_router_keeps_off_the_wire(tmp_path: Path) -> None:
+    path = tmp_path / "default.txt"
+    path.write_text("0.0.0.0/0\n224.0.0.0/4\n127.0.0.0/8\n")
+    first_bytes = {int(text.partition(".")[0]) for text in draw_addresses(path, 4, 3000, 1)}
+    assert not first_bytes & {0, 127, *range(224, 256)}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2001:db8::/32\n", "has no IPv4 prefix"),
+        ("10.0.0.0/33\n", '"10.0.0.0/33" is no prefix'),
+        ("[1, 2]", "is no JSON of routes"),
+        ("224.0.0.0/4\n", "no IPv4 prefix with addresses that a router forwards"),
+    ],
+)
+def test_a_table_that_cannot_be_drawn_from(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=words):
+        draw_addresses(path, 4, 10, 1)
+
+
+def test_a_million_routes_are_no_wait(tmp_path: Path) -> None:
+    path = tmp_path / "internet.txt"
+    path.write_text("".join(f"{1 + (n >> 16)}.{n >> 8 & 255}.{n & 255}.0/24\n" for n in range(1_000_000)))
+    assert len(set(draw_addresses(path, 4, 65536, 1))) == 65536
+
+
+@pytest.mark.parametrize(
+    ("chain", "path"),
+    [
+        ("", None),
+        ("firewall,l2fwd", None),
+        ("l3fwd", None),
+        ("firewall:rules=/r,l3fwd:routes=/t.txt,l3fwd:routes=/u.txt", Path("/t.txt")),
+        ("l3fwd:routes_file=/t.txt:own_mac_only=true", Path("/t.txt")),
+    ],
+)
+def test_the_table_of_a_chain_is_that_of_its_first_router(chain: str, path: Path | None) -> None:
+    assert routes_file_of(chain) == path
+
+
+def test_the_table_may_be_named_in_a_file_of_settings(tmp_path: Path) -> None:
+    settings = tmp_path / "l3.json"
+    settings.write_text('{"routes_file": "/t.txt", "mtu": 1500}')
+    assert routes_file_of(f"l3fwd:settings={settings}") == Path("/t.txt")
+
+
+def test_planed_gets_a_file_of_addresses_made_once(table: Path, tmp_path: Path) -> None:
+    fib = parse_traffic("fib:count=500")
+    document = profile_document(fib, tmp_path, f"l3fwd:routes={table}", flat_out=True)
+    assert document is not None
+    path = Path(document["dst_ips_file"])
+    lines = path.read_text().splitlines()
+    assert path.parent == tmp_path and len(lines) == 500
+    assert all(any(ipaddress.ip_address(line) in network for network in WANTED) for line in lines)
+    stamp = path.stat().st_mtime_ns
+    assert profile_document(fib, tmp_path, f"l3fwd:routes={table}", flat_out=False) == document
+    assert path.stat().st_mtime_ns == stamp
+    other = profile_document(fib, tmp_path, "", flat_out=True)
+    assert other is not None and other["dst_ips_file"] != document["dst_ips_file"]
+
+
+def test_without_a_table_the_default_routes_are_drawn_from(tmp_path: Path) -> None:
+    networks = [ipaddress.ip_network(prefix) for prefix in DEFAULT_PREFIXES[4]]
+    assert len(networks) == 10
+    for text in draw_addresses(None, 4, 200, 1):
+        assert any(ipaddress.ip_address(text) in network for network in networks)
