@@ -3,7 +3,7 @@
 //
 // A burst is handled in three passes, so that its cache misses overlap: what each frame is, the lookups of
 // all, and the next hop of each. What nearly every packet is (packet_parse_plain, and the same of IPv6) is
-// decided inline; classify() and refuse() know the rest.
+// decided inline; l3fwd_rare.c knows the rest.
 //
 // Not covered: sending ICMP, fragmenting, addresses of its own (so no ARP, no ND, no echo), multicast.
 #include <errno.h>
@@ -12,50 +12,28 @@
 #include "log.h"
 #include "packet.h"
 
-enum {
-	DROP_L2_GROUP = PACKET_FAULTS,
-	DROP_L2_OTHER,
-	DROP_MARTIAN_SOURCE,
-	DROP_MARTIAN_DESTINATION,
-	DROP_LINK_LOCAL,
-	DROP_BAD_OPTIONS,
-	DROP_SOURCE_ROUTE,
-	DROP_NO_ROUTE,
-	DROP_BLACKHOLE,
-	DROP_TTL_EXPIRED,
-	DROP_TOO_BIG,
-	DROP_UNFRAGMENTED,
-};
-
 static const char *const drops[] = {
         PACKET_DROPS,
-        [DROP_L2_GROUP] = "l2_group",
-        [DROP_L2_OTHER] = "l2_other",
-        [DROP_MARTIAN_SOURCE] = "martian_source",
-        [DROP_MARTIAN_DESTINATION] = "martian_destination",
-        [DROP_LINK_LOCAL] = "link_local",
-        [DROP_BAD_OPTIONS] = "bad_options",
-        [DROP_SOURCE_ROUTE] = "source_route",
-        [DROP_NO_ROUTE] = "no_route",
-        [DROP_BLACKHOLE] = "blackhole",
-        [DROP_TTL_EXPIRED] = "ttl_expired",
-        [DROP_TOO_BIG] = "too_big",
-        [DROP_UNFRAGMENTED] = "unfragmented",
+        [L3FWD_L2_GROUP] = "l2_group",
+        [L3FWD_L2_OTHER] = "l2_other",
+        [L3FWD_MARTIAN_SOURCE] = "martian_source",
+        [L3FWD_MARTIAN_DESTINATION] = "martian_destination",
+        [L3FWD_LINK_LOCAL] = "link_local",
+        [L3FWD_BAD_OPTIONS] = "bad_options",
+        [L3FWD_SOURCE_ROUTE] = "source_route",
+        [L3FWD_NO_ROUTE] = "no_route",
+        [L3FWD_BLACKHOLE] = "blackhole",
+        [L3FWD_TTL_EXPIRED] = "ttl_expired",
+        [L3FWD_TOO_BIG] = "too_big",
+        [L3FWD_UNFRAGMENTED] = "unfragmented",
         NULL,
 };
 
 enum {
 	PREFETCH_AHEAD = 4,
 	PLAIN_BYTES = RTE_ETHER_HDR_LEN + 40, // what is read of a plain packet
-	FINE = VNF_DROP - 1,                  // of classify(): to be looked up
-	DF = 0x4000,
-	OPTION_END = 0, // RFC 791 s3.1
-	OPTION_NOP = 1,
-	OPTION_LSRR = 131,
-	OPTION_SSRR = 137,
 	IPV6_HEADER_BYTES = sizeof(struct rte_ipv6_hdr),
 };
-#define MAC_MASK UINT64_C(0xffffffffffff)
 
 // The packets of a burst that are looked up.
 struct lookups {
@@ -97,151 +75,9 @@ static inline void add6(struct lookups *to, unsigned frame, unsigned l3, uint8_t
 	memcpy(to->to.v6[to->n++], ipv6(ip)->dst_addr, 16);
 }
 
-// --- Addresses -------------------------------------------------------------------------------------------
-
-enum scope { SCOPE_FINE, SCOPE_MARTIAN, SCOPE_LINK };
-
 // By the first byte: 0 if all such addresses may be forwarded from and to.
 static const uint8_t ipv4_doubt[256] = {[0] = 1, [127] = 1, [169] = 1, [224 ... 255] = 1};
 static const uint8_t ipv6_doubt[256] = {[0] = 1, [0xfe] = 1, [0xff] = 1};
-
-// RFC 1812 s5.3.7, s4.2.2.11; RFC 3927 s2.7 for what is on one link. 240/4 has the broadcast address in it.
-static enum scope scope4(rte_be32_t address)
-{
-	uint32_t a = rte_be_to_cpu_32(address);
-
-	if (a >> 24 == 0 || a >> 24 == 127 || a >> 24 >= 224)
-		return SCOPE_MARTIAN;
-	return a >> 16 == 0xa9fe ? SCOPE_LINK : SCOPE_FINE;
-}
-
-// RFC 4291 s2.5.2 (::), s2.5.3 (::1), s2.7 (ff00::/8), s2.5.6 (fe80::/10).
-static enum scope scope6(const uint8_t address[16])
-{
-	static const uint8_t zeros[15];
-
-	if (address[0] == 0xff || (memcmp(address, zeros, sizeof(zeros)) == 0 && address[15] <= 1))
-		return SCOPE_MARTIAN;
-	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80 ? SCOPE_LINK : SCOPE_FINE;
-}
-
-// --- ICMP ------------------------------------------------------------------------------------------------
-
-// RFC 1812 s4.3.2.7, RFC 4443 s2.4 (e): none for an error, nor for a later fragment of IPv4. Of a later
-// fragment of ICMPv6 it is not known what it is.
-static bool must_be_silent(const struct packet *p, const uint8_t *frame)
-{
-	uint8_t type = p->first ? frame[p->l4] : 0;
-
-	if (p->version == 6)
-		return p->protocol == IPPROTO_ICMPV6 && (!p->first || type < 128 || type == 137);
-	return !p->first || (p->protocol == IPPROTO_ICMP &&
-	                     (type == 3 || type == 4 || type == 5 || type == 11 || type == 12));
-}
-
-static void owe(struct l3fwd *l, enum l3fwd_icmp what, const struct packet *p, const uint8_t *frame)
-{
-	l->icmp[must_be_silent(p, frame) ? L3FWD_SUPPRESSED : what]++;
-}
-
-// --- What is not plain -----------------------------------------------------------------------------------
-
-// RFC 7126 s4.3, s4.4: source routes are not followed. Returns 0 or a reason.
-static uint8_t options_fault(const uint8_t *ip)
-{
-	unsigned end = (ip[0] & 0xfu) * 4, at = sizeof(struct rte_ipv4_hdr);
-
-	while (at < end && ip[at] != OPTION_END) {
-		if (ip[at] == OPTION_LSRR || ip[at] == OPTION_SSRR)
-			return DROP_SOURCE_ROUTE;
-		if (ip[at] == OPTION_NOP) {
-			at++;
-			continue;
-		}
-		if (at + 1 >= end || ip[at + 1] < 2 || at + ip[at + 1] > end)
-			return DROP_BAD_OPTIONS;
-		at += ip[at + 1];
-	}
-	return 0;
-}
-
-// Whether a packet may be forwarded from where and to where it goes: 0 or a reason.
-static uint8_t addresses_fault(struct l3fwd *l, const struct packet *p, const uint8_t *frame)
-{
-	const uint8_t *ip = frame + p->l3;
-	enum scope from, to;
-
-	if (p->version == 4) {
-		from = scope4(((const struct rte_ipv4_hdr *)ip)->src_addr);
-		to = scope4(((const struct rte_ipv4_hdr *)ip)->dst_addr);
-	} else {
-		from = scope6(((const struct rte_ipv6_hdr *)ip)->src_addr);
-		to = scope6(((const struct rte_ipv6_hdr *)ip)->dst_addr);
-	}
-	if (from == SCOPE_MARTIAN)
-		return DROP_MARTIAN_SOURCE;
-	if (to == SCOPE_MARTIAN)
-		return DROP_MARTIAN_DESTINATION;
-	if (p->version == 6 && from == SCOPE_LINK && to == SCOPE_FINE)
-		owe(l, L3FWD_BEYOND_SCOPE, p, frame); // RFC 4443 s3.1, code 2
-	return from == SCOPE_LINK || to == SCOPE_LINK ? DROP_LINK_LOCAL : 0;
-}
-
-static uint64_t mac_of(const uint8_t *frame)
-{
-	uint64_t mac = 0;
-
-	memcpy(&mac, frame, RTE_ETHER_ADDR_LEN);
-	return mac;
-}
-
-// Any frame: to be looked up, or its verdict.
-static __attribute__((noinline)) uint8_t classify(struct l3fwd *l, unsigned in, const struct vnf_frame *frame,
-                                                  struct packet *p)
-{
-	enum packet_fault parsed = packet_parse(frame, p);
-	uint8_t fault;
-
-	if (parsed != PACKET_FINE)
-		return (uint8_t)(VNF_DROP | parsed);
-	if (frame->data[0] & 1)
-		return VNF_DROP | DROP_L2_GROUP;
-	if ((mac_of(frame->data) ^ l->own[in]) & l->own_mask)
-		return VNF_DROP | DROP_L2_OTHER;
-	fault = addresses_fault(l, p, frame->data);
-	if (fault == 0 && p->version == 4)
-		fault = options_fault(frame->data + p->l3);
-	if (fault == DROP_BAD_OPTIONS)
-		owe(l, L3FWD_PARAMETER_PROBLEM, p, frame->data);
-	return fault ? VNF_DROP | fault : FINE;
-}
-
-// Why a packet that was looked up does not leave. Its route said verdict.
-static __attribute__((noinline)) uint8_t refuse(struct l3fwd *l, const struct vnf_frame *frame,
-                                                uint8_t verdict)
-{
-	struct packet p;
-	const uint8_t *ip;
-
-	packet_parse(frame, &p); // once more: it is fine
-	ip = frame->data + p.l3;
-	if (verdict == (VNF_DROP | DROP_NO_ROUTE))
-		owe(l, L3FWD_NET_UNREACHABLE, &p, frame->data);
-	if (verdict & VNF_DROP)
-		return verdict;
-	if (ip[p.version == 4 ? 8 : 7] <= 1) {
-		owe(l, L3FWD_TIME_EXCEEDED, &p, frame->data);
-		return VNF_DROP | DROP_TTL_EXPIRED;
-	}
-	if (p.version == 6) {
-		owe(l, L3FWD_PACKET_TOO_BIG, &p, frame->data);
-		return VNF_DROP | DROP_TOO_BIG;
-	}
-	if (!(((const struct rte_ipv4_hdr *)ip)->fragment_offset & RTE_BE16(DF)))
-		return VNF_DROP | DROP_UNFRAGMENTED;
-	owe(l, L3FWD_FRAGMENTATION_NEEDED, &p, frame->data);
-	return VNF_DROP | DROP_TOO_BIG;
-}
 
 // --- First pass: what each frame is ----------------------------------------------------------------------
 
@@ -291,10 +127,10 @@ static inline void sort_out(struct l3fwd *l, unsigned in, const struct vnf_frame
 	} else if (is_plain6(l, in, frame)) {
 		add6(v6, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
 	} else {
-		verdicts[i] = classify(l, in, frame, &p);
-		if (verdicts[i] == FINE && p.version == 4)
+		verdicts[i] = l3fwd_classify(l, in, frame, &p);
+		if (verdicts[i] == L3FWD_FINE && p.version == 4)
 			add4(&l->table, v4, i, p.l3, frame->data + p.l3);
-		else if (verdicts[i] == FINE)
+		else if (verdicts[i] == L3FWD_FINE)
 			add6(v6, i, p.l3, frame->data + p.l3);
 	}
 }
@@ -328,7 +164,7 @@ static inline void forward4(struct l3fwd *l, unsigned in, const struct vnf_frame
 		entry->packets++;
 		if (unlikely((verdict & VNF_DROP) || ip->time_to_live <= 1 ||
 		             rte_be_to_cpu_16(ip->total_length) > l->mtu)) {
-			verdicts[found->frame[k]] = refuse(l, frame, verdict);
+			verdicts[found->frame[k]] = l3fwd_refuse(l, frame, verdict);
 			continue;
 		}
 		verdicts[found->frame[k]] = verdict;
@@ -349,7 +185,7 @@ static inline void forward6(struct l3fwd *l, unsigned in, const struct vnf_frame
 		entry->packets++;
 		if (unlikely((verdict & VNF_DROP) || ip->hop_limits <= 1 ||
 		             IPV6_HEADER_BYTES + (uint32_t)rte_be_to_cpu_16(ip->payload_len) > l->mtu)) {
-			verdicts[found->frame[k]] = refuse(l, frame, verdict);
+			verdicts[found->frame[k]] = l3fwd_refuse(l, frame, verdict);
 			continue;
 		}
 		verdicts[found->frame[k]] = verdict;
@@ -399,9 +235,9 @@ static void verdicts_set(struct l3fwd *l, unsigned in)
 	uint8_t *verdicts = l->verdicts[in];
 
 	for (unsigned out = 0; out < ROUTE_OUTS; out++)
-		verdicts[out] = out < l->vnf.side_count ? (uint8_t)out : VNF_DROP | DROP_NO_ROUTE;
+		verdicts[out] = out < l->vnf.side_count ? (uint8_t)out : VNF_DROP | L3FWD_NO_ROUTE;
 	verdicts[ROUTE_OUT_OTHER] = l->vnf.out[in];
-	verdicts[ROUTE_OUT_DROP] = VNF_DROP | DROP_BLACKHOLE;
+	verdicts[ROUTE_OUT_DROP] = VNF_DROP | L3FWD_BLACKHOLE;
 }
 
 static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
@@ -416,9 +252,9 @@ static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
 		return -EINVAL;
 	}
 	l->mtu = settings.mtu;
-	l->own_mask = settings.own_mac_only ? MAC_MASK : 0;
+	l->own_mask = settings.own_mac_only ? UINT64_C(0xffffffffffff) : 0;
 	for (unsigned in = 0; in < vnf->side_count; in++) {
-		l->own[in] = mac_of(vnf->macs[in] + RTE_ETHER_ADDR_LEN);
+		l->own[in] = l3fwd_mac(vnf->macs[in] + RTE_ETHER_ADDR_LEN);
 		verdicts_set(l, in);
 	}
 	return route_table_open(&l->table, &settings.list, config->name);

@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// l3fwd in parts: settings (l3fwd_settings.c), frames (l3fwd.c), what is seen of it (l3fwd_report.c). Threads
-// as in vnf.h.
+// l3fwd in parts: settings (l3fwd_settings.c), frames (l3fwd.c, l3fwd_rare.c), what is seen of it
+// (l3fwd_report.c). Threads as in vnf.h.
 #pragma once
 
+#include "packet.h"
 #include "route_table.h"
 #include "vnf.h"
 
-enum { L3FWD_PORTS_MAX = 8 };
+enum {
+	L3FWD_PORTS_MAX = 8,
+	L3FWD_FINE = VNF_DROP - 1, // of l3fwd_classify(): to be looked up
+};
+
+// Reasons of drops, behind those of packet.h.
+enum {
+	L3FWD_L2_GROUP = PACKET_FAULTS,
+	L3FWD_L2_OTHER,
+	L3FWD_MARTIAN_SOURCE,
+	L3FWD_MARTIAN_DESTINATION,
+	L3FWD_LINK_LOCAL,
+	L3FWD_BAD_OPTIONS,
+	L3FWD_SOURCE_ROUTE,
+	L3FWD_NO_ROUTE,
+	L3FWD_BLACKHOLE,
+	L3FWD_TTL_EXPIRED,
+	L3FWD_TOO_BIG,
+	L3FWD_UNFRAGMENTED,
+};
 
 // ICMP errors that a router would send (RFC 1812 s4.3, RFC 4443 s3); the last one: would, but must not.
 enum l3fwd_icmp {
@@ -39,6 +59,20 @@ struct l3fwd {
 // Settings and the routes they name, whole or not at all: returns 0, or -EINVAL with a sentence in error
 // (CONFIG_ERROR_MAX). The caller frees the list, errors or not.
 int l3fwd_settings_read(const struct config_task *config, struct l3fwd_settings *out, char *error);
+
+static inline uint64_t l3fwd_mac(const uint8_t *frame)
+{
+	uint64_t mac = 0;
+
+	memcpy(&mac, frame, RTE_ETHER_ADDR_LEN);
+	return mac;
+}
+
+// Any frame from ports[in]: L3FWD_FINE, then *p is what it is; or its verdict.
+uint8_t l3fwd_classify(struct l3fwd *l, unsigned in, const struct vnf_frame *frame, struct packet *p);
+
+// The verdict of a packet that was looked up and does not leave. Its route said verdict.
+uint8_t l3fwd_refuse(struct l3fwd *l, const struct vnf_frame *frame, uint8_t verdict);
 
 void l3fwd_report(const struct vnf *vnf, json_t *object);
 extern const struct vnf_method l3fwd_methods[];

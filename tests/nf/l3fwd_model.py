@@ -63,7 +63,7 @@ class Datagram:
         return ipaddress.ip_address(self.header[16:20] if self.version == 4 else self.header[24:40])
 
 
-def checksum(header: bytes) -> int:
+def checksum(header: bytes | bytearray) -> int:
     """RFC 1071, of an even number of bytes."""
     total = sum(int.from_bytes(header[i : i + 2]) for i in range(0, len(header), 2))
     while total >> 16:

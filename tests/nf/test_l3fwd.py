@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nf.l3fwd_model import Router, checksum, resolve
+from nf.l3fwd_model import Route, Router, checksum, resolve
 from nf_rig import Answer, Call, FrameIn, FrameOut, nf_run
 
 pytestmark = pytest.mark.dataplane
@@ -277,3 +277,22 @@ def write_text(path: Path, routes: list[dict[str, Any]], rng: random.Random) -> 
         )
     path.write_text("\r\n".join(lines) if rng.random() < 0.5 else "\n".join(lines) + "\n")
     return path
+
+
+def test_every_checksum_follows_the_ttl(tmp_path: Path) -> None:
+    """Incremental and from nothing are the same for each of the 65536 sums, two zeros among them (RFC 1624 s3)."""
+    head = bytes.fromhex("020000000100020000000000 0800 4500001c")
+    tail = bytes.fromhex("0000 4011")
+    addresses = ipaddress.ip_address("198.18.0.1").packed + ipaddress.ip_address("10.0.0.1").packed
+    frames = []
+    for number in range(0x10000):
+        header = head[14:] + number.to_bytes(2) + tail
+        sound = header + checksum(header + addresses).to_bytes(2) + addresses
+        frames.append(FrameIn(head[:14] + sound + bytes.fromhex("0001000200080000") + bytes(18)))
+    router = Router([Route(ipaddress.ip_network("10.0.0.0/8"))], macs(2))
+    settings = {"routes": [{"prefix": "10.0.0.0/8"}]}
+    task = {"kind": "l3fwd", "settings": settings, "peer_macs": list(PEERS), "burst": 64}
+    results, _ = nf_run(task, frames, tmp_path)
+    for frame, result in zip(frames, results, strict=True):
+        assert isinstance(result, FrameOut)
+        assert (result.port, None, result.data) == router.handle(frame.data, 0)
