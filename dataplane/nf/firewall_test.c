@@ -139,7 +139,7 @@ int main(void)
 	                                        fixture_teardown),
 	};
 
-	if (fixture_eal_init_sized("firewall", 16) != 0)
+	if (fixture_eal_init_sized("firewall", 10) != 0)
 		return 99;
 	return RUN_FOR_EACH_ISA("firewall", tests) + cmocka_run_group_tests(small, NULL, NULL);
 }
