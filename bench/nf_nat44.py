@@ -36,8 +36,12 @@ def _frame(src: str, src_port: int, dst: str, dst_port: int, protocol: int = 17)
 
 def _inside(sessions: int, protocol: int = 17) -> list[FrameIn]:
     """A frame of each session, shuffled; of one session 4096."""
-    flows = [(f"10.{n >> 16}.{n >> 8 & 255}.{n >> 4 & 15}", 2048 + n % 16) for n in range(sessions)]
-    random.Random(44).shuffle(flows)
+    rng = random.Random(44)
+    flows = [
+        (f"10.{n >> 16}.{n >> 8 & 255}.{n >> 4 & 15}", rng.randrange(64) * 1000 + 1024 + n % 16)
+        for n in range(sessions)
+    ]
+    rng.shuffle(flows)
     frames = [FrameIn(_frame(ip, port, "192.0.2.1", 53, protocol)) for ip, port in flows]
     return frames * max(1, 4096 // sessions)
 

@@ -276,8 +276,11 @@ static __attribute__((always_inline)) inline bool burst(struct nat44 *nat, unsig
 			__builtin_prefetch(frames[i + PREFETCH_AHEAD].data, 1);
 		verdicts[i] = look(nat, in, &frames[i], &work[i]);
 	}
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		__builtin_prefetch(&nat->sessions[*work[i].cell], 1);
+		if (in == NAT44_INSIDE && unlikely(*work[i].cell == 0) && verdicts[i] == VERDICT_FLOW)
+			nat44_create_prefetch(nat, work[i].key);
+	}
 	for (unsigned i = 0; i < n; i++) {
 		verdicts[i] = translate(nat, in, &frames[i], &work[i], verdicts[i], now_tsc);
 		others |= verdicts[i] ^ (1 - in);

@@ -224,6 +224,12 @@ static inline rte_be16_t nat44_checksum(rte_be16_t checksum, uint16_t delta)
 int nat44_table_open(struct nat44 *nat);
 void nat44_table_close(struct nat44 *nat);
 
+// What a new session of an inside endpoint will look at.
+static inline void nat44_create_prefetch(const struct nat44 *nat, uint64_t key)
+{
+	__builtin_prefetch(&nat->host_buckets[nat44_hash(nat, nat44_key_ip(key))], 1);
+}
+
 // A session for an inside endpoint that has none. NULL and why not in *drop.
 struct nat44_session *nat44_create(struct nat44 *nat, uint64_t key, uint64_t now_tsc, enum nat44_drop *drop);
 
