@@ -97,11 +97,16 @@ def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple
     return frame_sizes_bytes if mean is None else (round(mean),)
 
 
+def _latency_loads(plan: Plan) -> tuple[float, ...]:
+    """Every load at which latency is taken: shares of R+ and fixed rates."""
+    return (*plan.latency.loads, *plan.latency.rates_pps)
+
+
 def _check_anatomy(plan: Plan) -> None:
     """UsageError for more probes than the tasks of the tester can note."""
     latency = plan.latency
     probes = round(latency.probe_rate_pps * latency.duration_s * 2)
-    if latency.anatomy and latency.loads and probes > STAMPS_MAX:
+    if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
         raise UsageError(
             f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s, both ways, are {probes}; "
             f"a task notes {STAMPS_MAX}. Give a shorter --duration, or a lower latency.probe_rate_pps in the plan"
@@ -113,7 +118,7 @@ def _check_traffic(plan: Plan) -> None:
         check_sizes(profile, plan.frame_sizes_bytes)
         if plan.wire == "veth":
             check_veth(profile, plan.frame_sizes_bytes)
-        check_methods(profile, plan.search.methods, plan.latency.loads, plan.throughput.max_rate_pps is not None)
+        check_methods(profile, plan.search.methods, _latency_loads(plan), plan.throughput.max_rate_pps is not None)
 
 
 def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:
