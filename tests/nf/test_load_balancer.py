@@ -8,23 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nf.flow_key_model import (
-    DESTINATION,
-    FAULTS,
-    FRAGMENT,
-    GRE,
-    ICMP,
-    TCP,
-    UDP,
-    Flow,
-    ethernet,
-    flow,
-    ipv4,
-    ipv6,
-    random_frame,
-    segment,
-)
+from nf.flow_key_model import Flow, ethernet, flow, ipv4, ipv6, random_frame, segment
 from nf.load_balancer_model import DropError, LoadBalancer
+from nf.packet_model import DESTINATION, FAULTS, FRAGMENT, GRE, ICMP, TCP, UDP
 from nf_rig import Answer, Call, FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
 
 pytestmark = pytest.mark.dataplane
@@ -177,7 +163,7 @@ def test_model_and_planed_balance_the_same(tmp_path: Path) -> None:
         for _ in range(n):
             run.frame(random_frame(rng, pool[active : active + 500]), side, now)
         frames += n
-        if rng.random() < 0.08:
+        if rng.random() < 0.12:
             service = rng.randrange(len(SERVICES))
             name = rng.choice(SERVICES[service]["backends"])["name"]
             run.backend(service, name, rng.random() < 0.6, now)
