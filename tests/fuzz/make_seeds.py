@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/vring: what a fuzzer should not have to find out by itself.
+"""Writes the named inputs of tests/fuzz/vring and tests/fuzz/nf: what a fuzzer should not have to find out by itself.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c reads. Files named by a hash are libFuzzer's (scripts/fuzz.sh --keep).
+The bytes are those that dataplane/test/hostile.c and dataplane/nf/nf_fuzz.c read. Files named by a hash are libFuzzer's
+(scripts/fuzz.sh --keep).
 """
 
 from __future__ import annotations
@@ -100,6 +101,31 @@ def seeds() -> dict[str, bytes]:
     return found
 
 
+NF_SUBJECTS, NF_TEMPLATES, NF_BURST = 12, 26, 8
+NF_SIDE, NF_TICK, NF_RIGHT = 8, 16, 32
+NF_SECOND = (3, 30)
+"""A step of time of a second or so."""
+
+
+def nf_seeds() -> dict[str, bytes]:
+    """By name: every template through every subject, out, back and out again; then a second later, in pieces."""
+    found = {}
+    bursts = [range(at, min(at + NF_BURST, NF_TEMPLATES)) for at in range(0, NF_TEMPLATES, NF_BURST)]
+    for subject in range(NF_SUBJECTS):
+        data = bytes([subject])
+        for side in (0, NF_SIDE, 0):
+            for burst_ in bursts:
+                data += bytes([len(burst_) - 1 | side | NF_RIGHT, 1, 4])
+                data += bytes(byte for template in burst_ for byte in (template, 0))
+        for side in (0, NF_SIDE):
+            for burst_ in bursts:
+                data += bytes([len(burst_) - 1 | side | NF_TICK, *NF_SECOND])
+                data += bytes(byte for template in burst_ for byte in (template, 32, 34 + template))
+        found[f"subject_{subject}"] = data
+    return found
+
+
 if __name__ == "__main__":
-    for name, data in seeds().items():
-        (Path(__file__).parent / "vring" / name).write_bytes(data)
+    for folder, named in (("vring", seeds()), ("nf", nf_seeds())):
+        for name, data in named.items():
+            (Path(__file__).parent / folder / name).write_bytes(data)
