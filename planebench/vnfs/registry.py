@@ -44,7 +44,7 @@ _KINDS = (
         "l3fwd",
         "routes IPv4 and IPv6 by longest prefix: TTL, checksum, next hop's MAC",
         (
-            VnfOption("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes"),
+            VnfOption("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes, 1 of IPv6"),
             VnfOption("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
             VnfOption("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
         ),
