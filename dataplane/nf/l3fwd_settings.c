@@ -12,8 +12,9 @@ enum { PATH_BYTES = 1024, MTU_MIN = 68, MTU_MAX = 65535, WHERE_MAX = 48 };
 
 #define REFUSE(...) (snprintf(error, CONFIG_ERROR_MAX, __VA_ARGS__), -EINVAL)
 
-// Ten, as in the paper (can17). The tester's frames go to 198.19.STREAM.1 (tester/generator.c); the networks
-// are those of RFC 2544 appendix C and of RFC 1918.
+// Ten of IPv4, as in the paper (can17), and one for the tester's IPv6. Its frames go to 198.19.STREAM.1 or
+// into 2001:2::/48 (tester/generator.c); the networks are those of RFC 2544 appendix C, RFC 1918 and RFC 5180
+// section 8.
 static const char default_routes[] = "10.0.0.0/8\n"
                                      "172.16.0.0/12\n"
                                      "192.168.0.0/16\n"
@@ -23,7 +24,8 @@ static const char default_routes[] = "10.0.0.0/8\n"
                                      "198.19.0.0/24\n"
                                      "198.19.1.0/24\n"
                                      "198.19.2.0/24\n"
-                                     "198.19.3.0/24\n";
+                                     "198.19.3.0/24\n"
+                                     "2001:2::/48\n";
 
 struct document {
 	const json_t *routes;

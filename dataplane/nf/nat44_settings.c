@@ -189,8 +189,9 @@ static void forward_tester(struct nat44_forwards *forwards)
 		uint32_t net = UINT32_C(0xc6130000) | stream << 8;
 
 		for (uint32_t host = 1; host <= 2; host++)
-			forwards->items[forwards->count++] = (struct nat44_forward){
-			        NAT44_UDP, {net | host, PORT}, {net | (3 - host), PORT}};
+			for (unsigned protocol = NAT44_UDP; protocol <= NAT44_TCP; protocol++)
+				forwards->items[forwards->count++] = (struct nat44_forward){
+				        protocol, {net | host, PORT}, {net | (3 - host), PORT}};
 	}
 }
 

@@ -164,7 +164,7 @@ def _trial(
         offered_duration_ns=counts.duration_ns,
         started_at=started_at,
         directions=counts.directions,
-        verdict=_misdirection(counts),
+        verdict=_misdirection(counts, request.point.chain),
         evidence=evidence,
         switch=switch,
         latency=counts.latency,
@@ -197,10 +197,12 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def _misdirection(counts: TesterCounts) -> Verdict:
+def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
     """A first verdict; judged again when the core distance is known."""
     if counts.misdirected_packets:
         reason = f"{counts.misdirected_packets} frames came out at a port where they do not belong"
+        if "nat44" in chain:
+            reason += " (nat44 sends back what goes to an outside address of its own; nat44:hairpin=false drops it)"
         return Verdict(VerdictKind.INVALID, (reason,))
     return Verdict(VerdictKind.VALID)
 

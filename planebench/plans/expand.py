@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planebench.model.chain_name import join, vnf_texts
@@ -16,6 +17,7 @@ from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import check_methods, check_sizes, check_veth, largest_frame_bytes
 from planebench.traffic.profile import TrafficProfile
+from planebench.vnfs.chain import cannot_pass
 
 STAMPS_MAX = 65536
 """So many stamps of probes a task of planed keeps; a VNF sees the probes of both directions."""
@@ -43,7 +45,8 @@ def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
 def expand(plan: Plan) -> tuple[Point, ...]:
     """Every point of the plan, once, in the order of the plan: switch, scenario, chain, direction, frames.
 
-    A direction that a scenario does not have is left out of it. UsageError when nothing is left, or for a traffic
+    A direction that a scenario does not have is left out of it, traffic that a network function cannot pass out of
+    its chains. UsageError when nothing is left, or for a traffic
     profile that does not go with the rest of the plan.
     """
     _check_traffic(plan)
@@ -54,7 +57,7 @@ def expand(plan: Plan) -> tuple[Point, ...]:
         for scenario in plan.scenarios
         for length, chain in (_chains(plan) if scenario == "loopback" else ((0, ""),))
         for direction in _directions(plan, scenario)
-        for traffic, size in _frames(plan)
+        for traffic, size in _frames(plan, chain)
     )
     if not points:
         raise UsageError(f"nothing to measure: {'; '.join(entry.reason for entry in skipped(plan))}")
@@ -62,8 +65,12 @@ def expand(plan: Plan) -> tuple[Point, ...]:
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
-    """The scenarios of the plan that have none of its directions."""
-    return tuple(
+    """The scenarios of the plan that have none of its directions, and the traffic that its chains cannot pass."""
+    return (*_without_direction(plan), *_impassable(plan))
+
+
+def _without_direction(plan: Plan) -> Iterator[Skipped]:
+    yield from (
         Skipped(
             scenario,
             f"direction {', '.join(plan.directions)} is not valid for {scenario}. "
@@ -72,6 +79,14 @@ def skipped(plan: Plan) -> tuple[Skipped, ...]:
         for scenario in plan.scenarios
         if not _directions(plan, scenario)
     )
+
+
+def _impassable(plan: Plan) -> Iterator[Skipped]:
+    chains = _chains(plan) if "loopback" in plan.scenarios else ()
+    for chain in (chain for _, chain in chains if chain):
+        for profile in plan.traffic:
+            if refusal := cannot_pass(chain, profile):
+                yield Skipped(f"loopback {chain}, traffic {profile.name}", refusal)
 
 
 def max_frame_bytes(plan: Plan) -> int:
@@ -87,9 +102,10 @@ def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
     return plan.frame_sizes_bytes if any(profile.plain for profile in plan.traffic) else ()
 
 
-def _frames(plan: Plan) -> tuple[tuple[str, int], ...]:
+def _frames(plan: Plan, chain: str) -> tuple[tuple[str, int], ...]:
     """Traffic and frame size of the points: a mix has its mean, everything else each size of the plan."""
-    return tuple((profile.name, size) for profile in plan.traffic for size in _sizes(profile, plan.frame_sizes_bytes))
+    passing = [profile for profile in plan.traffic if not cannot_pass(chain, profile)]
+    return tuple((profile.name, size) for profile in passing for size in _sizes(profile, plan.frame_sizes_bytes))
 
 
 def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 from planebench.model.chain_name import SEPARATOR
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.traffic.profile import TrafficProfile
 from planebench.vnfs.option import VnfOption, existing_file
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
 
@@ -75,6 +76,20 @@ def resolve_chain(text: str, base: Path) -> str:
     except UsageError as error:
         said = str(error)
         raise UsageError(said if said.startswith("chain ") else f'chain "{text}": {said}') from None
+
+
+def cannot_pass(chain: str, profile: TrafficProfile) -> str:
+    """Why no frame of a traffic profile comes through a chain, whatever its settings; empty where that is not known."""
+    if profile.pcap is not None or not chain:
+        return ""
+    refusing = [vnf.kind for vnf in parse_chain(chain) if profile.ip not in vnf.kind.ip_versions]
+    if not refusing:
+        return ""
+    valid = ", ".join(f"IPv{version}" for version in refusing[0].ip_versions)
+    return (
+        f"{refusing[0].name} passes {valid} only, and traffic {profile.name} is IPv{profile.ip}; "
+        "give another chain or other traffic"
+    )
 
 
 def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:

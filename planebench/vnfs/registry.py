@@ -22,7 +22,7 @@ class VnfKind:
     """``name`` in a chain, ``kind`` of its task in planed. A kind without options has no settings.
 
     ``memory_bytes``: what it needs of memory.size_mb by its settings, at most. Functions whose tables are in memory of
-    their own need nothing there.
+    their own need nothing there. ``ip_versions``: what it passes at all, whatever its settings.
     """
 
     name: str
@@ -30,6 +30,7 @@ class VnfKind:
     summary: str
     options: tuple[VnfOption, ...] = ()
     memory_bytes: Callable[[Mapping[str, Any]], int] = memory.nothing
+    ip_versions: tuple[int, ...] = (4, 6)
 
     @property
     def all_options(self) -> tuple[VnfOption, ...]:
@@ -44,7 +45,7 @@ _KINDS = (
         "l3fwd",
         "routes IPv4 and IPv6 by longest prefix: TTL, checksum, next hop's MAC",
         (
-            VnfOption("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes"),
+            VnfOption("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes, 1 of IPv6"),
             VnfOption("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
             VnfOption("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
         ),
@@ -78,6 +79,7 @@ _KINDS = (
             VnfOption("icmp_s", "icmp_s", "whole", "seconds until an idle ICMP session ends", "60"),
             VnfOption("hairpin", "hairpin", "flag", "inside to inside by an outside address", "true"),
         ),
+        ip_versions=(4,),
     ),
     VnfKind(
         "load_balancer",

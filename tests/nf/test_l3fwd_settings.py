@@ -126,7 +126,7 @@ def test_a_bad_file_changes_nothing(planed: Planed, tmp_path: Path) -> None:
 
 
 def test_default_routes_take_the_testers_frames(tmp_path: Path) -> None:
-    """Ten, and the eight streams of the tester (198.18.STREAM.1 to 198.19.STREAM.1) are forwarded."""
+    """Ten and one of IPv6, and the eight streams of the tester (198.18.STREAM.1 to 198.19.STREAM.1) are forwarded."""
     head = bytes.fromhex("020000000100020000000000 0800 4500002e00000000 4011")
     frames = []
     for stream in range(8):
@@ -137,7 +137,7 @@ def test_default_routes_take_the_testers_frames(tmp_path: Path) -> None:
     results, report = nf_run({"kind": "l3fwd"}, [*frames, Call("routes", {})], tmp_path)
     assert [r.port for r in results if isinstance(r, FrameOut)] == [1] * 8
     hits = {route["prefix"]: route["packets"] for route in report["l3fwd"]["top"]}
-    assert len(hits) == 10
+    assert len(hits) == 11 and "2001:2::/48" in hits
     assert {k: v for k, v in hits.items() if v} == {"198.19.0.0/16": 4} | {f"198.19.{i}.0/24": 1 for i in range(4)}
 
 

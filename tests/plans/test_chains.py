@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.plans import expand, group_points, interleave, list_suites, load_plan, override
+from planebench.plans import expand, group_points, interleave, list_suites, load_plan, override, skipped
 from planebench.plans.schema import plan_from_document
 
 QUICK = load_plan("quick")
@@ -126,3 +126,14 @@ def test_the_suite_of_can17_has_its_chains_and_every_part_alone() -> None:
     assert chains == [(1, "l3fwd"), (2, "firewall,l3fwd"), (3, "firewall,l3fwd,l2fwd"), (1, "firewall"), (1, "")]
     assert (min(plan.frame_sizes_bytes), max(plan.frame_sizes_bytes)) == (64, 1500)
     assert plan.latency.loads == () and 100 in plan.latency.rates_pps and plan.latency.repetitions >= 3
+
+
+def test_traffic_that_a_function_cannot_pass_is_left_out_and_said() -> None:
+    plan = override(QUICK, chain=["nat44,l2fwd", "l3fwd"], traffic="plain,ipv6", frame_size="128")
+    measured = {(point.chain, point.traffic) for point in expand(plan)}
+    assert measured == {("nat44,l2fwd", ""), ("l3fwd", ""), ("l3fwd", "ipv6")}
+    (entry,) = skipped(plan)
+    assert entry.what == "loopback nat44,l2fwd, traffic ipv6"
+    assert entry.reason.startswith("nat44 passes IPv4 only, and traffic ipv6 is IPv6")
+    with pytest.raises(UsageError, match="nothing to measure: nat44 passes IPv4 only"):
+        expand(override(QUICK, chain=["nat44"], traffic="ipv6", frame_size="128"))
