@@ -39,7 +39,7 @@ static struct subject {
          .settings = "{\"outside\": [\"198.19.0.1\"], \"port_min\": 49152, \"port_max\": 49159, "
                      "\"sessions_max\": 16}",
          .fresh = true},
-        {.kind = "load_balancer", .fresh = true},
+        {.kind = "load_balancer", .settings = "{\"table_size\": 1009, \"connections\": 16}", .fresh = true},
         {.kind = "rate_limiter", .fresh = true},
         {.kind = "flow_monitor", .settings = "{\"flows_max\": 16}", .fresh = true},
         // What none of the above looks at: every address a bucket of few; one bit a second.

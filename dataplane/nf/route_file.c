@@ -46,7 +46,7 @@ static int parse_line(struct route_list *list, const char *text, size_t bytes, u
 	if (route_parse_words(list, route, line, reason) == 0)
 		return 0;
 	show(shown, text, bytes);
-	return REFUSE(EINVAL, "%s:%u: \"%s\": %s", list->source, number, shown, reason);
+	return REFUSE(EINVAL, "%s:%u: \"%s\": %.99s", list->source, number, shown, reason); // all of it fits
 }
 
 int route_list_text(struct route_list *list, const char *text, size_t bytes, char *error)

@@ -109,14 +109,15 @@ NF_SECOND = (3, 30)
 
 
 def nf_seeds() -> dict[str, bytes]:
-    """By name: every template through every subject, out, back and out again; then a second later, in pieces."""
+    """By name: every template through every subject, out and back, without checksums (UDP has none then) and with right
+    ones; then a second later, in pieces."""
     found = {}
     bursts = [range(at, min(at + NF_BURST, NF_TEMPLATES)) for at in range(0, NF_TEMPLATES, NF_BURST)]
     for subject in range(NF_SUBJECTS):
         data = bytes([subject])
-        for side in (0, NF_SIDE, 0):
+        for side in (0, NF_SIDE, 0 | NF_RIGHT, NF_SIDE | NF_RIGHT, 0 | NF_RIGHT):
             for burst_ in bursts:
-                data += bytes([len(burst_) - 1 | side | NF_RIGHT, 1, 4])
+                data += bytes([len(burst_) - 1 | side, 1, 4])
                 data += bytes(byte for template in burst_ for byte in (template, 0))
         for side in (0, NF_SIDE):
             for burst_ in bursts:
