@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from planebench.host import doctor
 from planebench.host.calibration_store import version_of
 from planebench.host.facts import HostFacts
 from planebench.measure.live import LiveSettings
+from planebench.measure.runner import SelfMeasured
+from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.placement import LinkSettings, Placement, place, switch_request
 from planebench.plans import Plan, SwitchLabel
@@ -32,6 +35,7 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
     placement = place(cpus_of(facts, plan.switch_cores), longest)
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     warnings += [] if prepared.simulated else _not_calibrated(plan)
+    warnings += _not_simulated(prepared)
     return RunHeader(
         run_id=new_run_id(plan.name, now),
         name=plan.name,
@@ -40,7 +44,7 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         seed=plan.seed,
         planebench_version=__version__,
         host=facts.as_dict(),
-        settings=_settings(plan, settings, placement) | _chain_settings(plan),
+        settings=_settings(plan, settings, placement) | _chain_settings(plan) | _traffic_settings(plan),
         switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
         skipped=prepared.skipped,
         warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
@@ -56,6 +60,18 @@ def _not_calibrated(plan: Plan) -> list[str]:
         f"the tester's ceiling and latency floor are not known for traffic {names}: it is calibrated with plain frames"
     )
     return [text] if names else []
+
+
+def _not_simulated(prepared: Prepared) -> list[str]:
+    """What the figures of a simulated switch do not have in them."""
+    names = [label for label, adapter in prepared.adapters.items() if isinstance(adapter, SelfMeasured)]
+    points = [point for point in prepared.points if point.switch in names]
+    missing = {
+        "network functions": any(point.chain_length for point in points),
+        "traffic profiles": any(point.traffic for point in points),
+    }
+    said = " or ".join(what for what, there in missing.items() if there)
+    return [f"{', '.join(names)}: the simulator counts packets, without {said}: they change nothing"] if said else []
 
 
 def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[str, str | int | float | bool | None]:
@@ -97,9 +113,24 @@ def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
     """The chains by name, and what is in the files that they name: rules may change while their path does not."""
     if not plan.chains:
         return {}
-    files = dict.fromkeys(file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files())
-    digests = (f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in files)
-    return {"chains": "; ".join(plan.chains), "chain_files": ", ".join(digests)}
+    files = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]
+    return {"chains": "; ".join(plan.chains), "chain_files": _digests(files)}
+
+
+def _traffic_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
+    """The same of lists of addresses, tables of routes and captures of traffic profiles."""
+    paths = [it.dst_ips.path for it in plan.traffic if it.dst_ips] + [it.pcap.path for it in plan.traffic if it.pcap]
+    files = [Path(path) for path in paths if path]
+    return {"traffic_files": _digests(files)} if files else {}
+
+
+def _digests(files: Iterable[Path]) -> str:
+    """Path and digest of each file, once. UsageError for one that cannot be read."""
+    try:
+        parts = [f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in dict.fromkeys(files)]
+    except OSError as error:
+        raise UsageError(f'file "{error.filename}" cannot be read: {error.strerror}; give a readable file') from None
+    return ", ".join(parts)
 
 
 def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:

@@ -16,6 +16,7 @@ from planebench.placement import Cpus, place
 from planebench.plans import Group
 from planebench.scenarios import build
 from planebench.switches.base import SwitchAdapter
+from planebench.traffic.profile import TrafficProfile
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""
@@ -36,6 +37,8 @@ class Bench:
     """The trials of the run so far."""
     fail: Callable[[str, str], None]
     """Told what could not be started, and why."""
+    profiles: Sequence[TrafficProfile] = ()
+    """What will be sent: functions may pass only that, as a router with a table of its own."""
     runner: Runner | None = None
     reason: str = ""
     start_number: int = -1
@@ -72,6 +75,7 @@ class Bench:
                 self.seed,
                 mine,
                 directions=tuple(dict.fromkeys(point.direction for point in self.group.points)),
+                profiles=self.profiles,
             )
             self.fresh = True
         except PlanebenchError as error:

@@ -21,7 +21,7 @@ from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import read_anatomy
 from planebench.measure.counts import arrived, vnf_drops
 from planebench.measure.sending import next_epoch, send
-from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration
 from planebench.model.records import Anatomy, Direction
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
@@ -29,7 +29,7 @@ from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter, queues_of
 from planebench.traffic.document import profile_document
-from planebench.traffic.profile import TrafficProfile
+from planebench.traffic.profile import PLAIN, TrafficProfile
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -37,6 +37,7 @@ APPLY_DEADLINE_S = 120.0
 DROPPING_S = 2.0
 """How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
 LOOK_S = 1.0
+ROUTED = " (--traffic fib sends to addresses of its routes)"
 READY_RATE_PPS = 20_000
 READY_DURATION_S = 0.01
 
@@ -73,6 +74,7 @@ class LiveTopology:
         self._epoch = 0
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
+        self._profiles: tuple[TrafficProfile, ...] = ()
 
     @classmethod
     def start(
@@ -84,11 +86,12 @@ class LiveTopology:
         settings: LiveSettings,
         supervisor: Supervisor,
         directions: Sequence[Direction] = ("bidirectional",),
+        profiles: Sequence[TrafficProfile] = (),
     ) -> LiveTopology:
         """Bring tester and switch up, connect them, and see frames arrive in both directions. Left paused.
 
         Network functions may drop every frame of a flow, if one of ``directions``, which will be measured, can do
-        without it.
+        without it; and drop plain frames, if frames of one of the ``profiles`` pass.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
         workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
@@ -113,6 +116,7 @@ class LiveTopology:
             live = cls(topology, placement, links, tester, client)
             live._veth = veth
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
+            live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
             live._attach(adapter, supervisor, netns_pid)
             undo.pop_all()
@@ -252,9 +256,7 @@ class LiveTopology:
         missing = [flow.name for flow in wanted]
         while time.monotonic() < deadline:
             self.check()
-            stats = self.send(wanted, 64, READY_DURATION_S, READY_RATE_PPS)
-            missing = [flow.name for flow in wanted if not arrived(stats, flow)]
-            dropped = vnf_drops(stats)
+            missing, dropped = self._try(wanted)
             if not missing:
                 return
             if dropped and time.monotonic() > begun + DROPPING_S:
@@ -263,12 +265,29 @@ class LiveTopology:
                 raise StartError(f"no frame came through {', '.join(missing)}: {self._dropped_words(dropped)}")
         raise StartError(f"no frame came through {', '.join(missing)} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
 
+    def _try(self, wanted: Sequence[Flow]) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
+        """Flows of which no frame came, whatever was sent; and what functions dropped of the last frames sent."""
+        missing, dropped = [flow.name for flow in wanted], {}
+        for profile in self._profiles or (PLAIN,):
+            size = max(64, profile.smallest_frame_bytes)
+            try:
+                frames = self.profile(profile, self.topology.chain, flat_out=False)
+                stats = self.send(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames)
+            except (UsageError, RpcError):
+                continue  # its trials say what is wrong with it
+            missing = [flow.name for flow in wanted if flow.name in missing and not arrived(stats, flow)]
+            dropped = vnf_drops(stats)
+            if not (missing and dropped):
+                break
+        return missing, dropped
+
     def _dropped_words(self, dropped: Mapping[str, Mapping[str, int]]) -> str:
         """``vnf0 (firewall) dropped 200 frames: rule``: what a rule does is not the switch's doing."""
         kinds = {vnf.name: vnf.kind for vnf in self.topology.vnfs}
         return "; ".join(
             f"{name} ({kinds.get(name.partition('-')[0], '?')}) dropped {sum(reasons.values())} frames: "
             f"{', '.join(reasons)}; change its settings, or the traffic"
+            f"{ROUTED if 'no_route' in reasons else ''}"
             for name, reasons in dropped.items()
         )
 

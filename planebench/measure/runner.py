@@ -17,6 +17,7 @@ from planebench.placement import Placement
 from planebench.scenarios import Topology
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.switches.base import SwitchAdapter
+from planebench.traffic.profile import TrafficProfile
 
 
 class Runner(Protocol):
@@ -97,12 +98,14 @@ def start_runner(
     seed: int,
     past: Sequence[Trial],
     directions: Sequence[Direction] = ("bidirectional",),
+    profiles: Sequence[TrafficProfile] = (),
 ) -> Runner:
     """Bring a switch up on a topology. Raises StartError with its last log lines; then nothing is left running.
 
-    ``directions`` are those that will be measured: in one at least, frames must come through.
+    ``directions`` are those that will be measured: in one at least, frames must come through, plain ones or those of
+    one of the ``profiles``.
     """
     if isinstance(adapter, SelfMeasured):
         return adapter.runner(label, seed, past)
-    live = LiveTopology.start(label, adapter, topology, placement, settings, supervisor, directions)
+    live = LiveTopology.start(label, adapter, topology, placement, settings, supervisor, directions, profiles)
     return LiveRunner(live, settings)

@@ -13,7 +13,9 @@ from planebench.report.chains_data import (
     LATENCY_TITLE,
     THROUGHPUT_HEADS,
     THROUGHPUT_TITLE,
+    latency_claim,
     latency_words,
+    throughput_claim,
     throughput_words,
 )
 from planebench.report.glyphs import Glyphs
@@ -29,7 +31,7 @@ Rows = Sequence[tuple[str, ...]]
 
 
 def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    """Both claims; only how many rows there are where they are too many, or the terminal is too narrow."""
+    """Both claims, each with a sentence; its rows are only counted where they do not fit."""
     latency = [(it.point.switch, *latency_words(it)) for it in chains.latency]
     rates = [(it.point.switch, *throughput_words(it)) for it in chains.throughput]
     if latency or rates:
@@ -38,7 +40,9 @@ def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[Rendera
         title.append("  a chain of network functions against its parts alone", style="dim")
         yield title
     yield from _block(LATENCY_TITLE, LATENCY_HEADS, latency, glyphs, width)
+    yield from (Text(glyphs.text(claim)) for claim in filter(None, [latency_claim(chains)]))
     yield from _block(THROUGHPUT_TITLE, THROUGHPUT_HEADS, rates, glyphs, width)
+    yield from (Text(glyphs.text(claim)) for claim in filter(None, [throughput_claim(chains)]))
 
 
 def _block(title: str, heads: tuple[str, ...], rows: Rows, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:

@@ -12,9 +12,9 @@ from planebench.model.records import Point
 from planebench.report.chains_data import WHOLE, stack_rows
 from planebench.report.chart_data import Row
 from planebench.report.charts import BAR_STEP, INK_LABELS, plain, table
-from planebench.report.figure import Figure
+from planebench.report.figure import Figure, frames_key
 from planebench.report.palette import INK, MUTED, PARTS
-from planebench.report.wording import ARROWS, frame_size, load_words
+from planebench.report.wording import ARROWS, frames, load_words
 from planebench.stats.chains import ChainLatency
 
 
@@ -27,9 +27,8 @@ def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
     for (cell, load), members in cells.items():
         rows = stack_rows(members)
         if rows:
-            size = frame_size(cell.frame_size_bytes)
-            title = f"{ARROWS[cell.direction]} {cell.direction}, {size}, {load_words(load)}"
-            key = f"parts-{cell.direction}-{cell.frame_size_bytes}-{load}"
+            title = f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}, {load_words(load)}"
+            key = f"parts-{cell.direction}-{frames_key(cell)}-{load}"
             yield Figure(key, "parts", cell.scenario, title, stacked_parts(rows))
 
 

@@ -9,8 +9,8 @@ from planebench.model.records import Point
 from planebench.report.chart_data import TIP_MARK, Row
 from planebench.report.page_table import Head, PageTable, heads
 from planebench.report.page_table import Row as PageRow
-from planebench.report.wording import ARROWS, NOTHING, frame_size, load_words, mpps, printable, us
-from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, told_words
+from planebench.report.wording import ARROWS, NOTHING, frames, load_words, mpps, printable, us
+from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
 from planebench.stats.effect import Effect
 
 LATENCY_TITLE = "Latency of a chain against the sum of its parts alone, mean in µs"
@@ -57,6 +57,36 @@ LATENCY_HEADS = ("chain", "cell", "load", "chain µs", "parts µs", "sum", "rati
 THROUGHPUT_HEADS = ("chain", "cell", "Mpps", "against", "ratio", "95 %", "told")
 
 
+def latency_claim(chains: Chains) -> str:
+    """The first claim in a sentence, over all chains, cells and loads; empty where there is none."""
+    return _claim("Latency of a chain is", "the sum of its parts alone", [it.effect for it in chains.latency])
+
+
+def throughput_claim(chains: Chains) -> str:
+    """The second one."""
+    effects = [it.effect for it in chains.throughput if part_points(it.point)]
+    return _claim("Throughput of a chain is", "that of its slowest part alone", effects)
+
+
+def _claim(what: str, against: str, effects: Sequence[Effect | None]) -> str:
+    """``Latency of a chain is less than ... in 3 of 4 comparisons (ratio 0.61 to 0.80); it cannot be told in 1.``"""
+    if not effects:
+        return ""
+    told = [effect.ratio for effect in effects if effect is not None and effect.distinguishable]
+    sides = {"less": [ratio for ratio in told if ratio < 1], "more": [ratio for ratio in told if ratio >= 1]}
+    found = [
+        f"{side} than {against} in {len(ratios)} of {len(effects)} comparisons (ratio {min(ratios):.2f}"
+        f"{f' to {max(ratios):.2f}' if len(ratios) > 1 else ''})"
+        for side, ratios in sides.items()
+        if ratios
+    ]
+    unknown = len(effects) - len(told)
+    if not found:
+        return f"Whether {what[0].lower()}{what[1:]} less or more than {against} cannot be told in any of {unknown}."
+    rest = f"; it cannot be told in {unknown}" if unknown else ""
+    return f"{what} {', '.join(found)}{rest}."
+
+
 def chain_tables(chains: Chains) -> list[PageTable]:
     """Both claims for the page; only those that have rows."""
     latency = tuple(PageRow((it.point.switch, *latency_words(it), it.note), it.effect is None) for it in chains.latency)
@@ -68,8 +98,18 @@ def chain_tables(chains: Chains) -> list[PageTable]:
     note, tail = Head("note", "text"), (*heads(("ratio", "95 %")), Head("told"))
     numbers = heads(("chain", "parts", "sum"))
     tables = (
-        PageTable(LATENCY_TITLE, (*columns, Head("load"), *numbers, *tail, note), latency, PAPER),
-        PageTable(THROUGHPUT_TITLE, (*columns, Head("Mpps", "strong"), Head("against"), *tail, note), rates),
+        PageTable(
+            LATENCY_TITLE,
+            (*columns, Head("load"), *numbers, *tail, note),
+            latency,
+            f"{latency_claim(chains)} {PAPER}",
+        ),
+        PageTable(
+            THROUGHPUT_TITLE,
+            (*columns, Head("Mpps", "strong"), Head("against"), *tail, note),
+            rates,
+            throughput_claim(chains),
+        ),
     )
     return [table for table in tables if table.rows]
 
@@ -98,7 +138,7 @@ def stack_rows(found: Sequence[ChainLatency]) -> list[Row]:
 
 
 def _cell(point: Point) -> str:
-    return f"{ARROWS[point.direction]} {frame_size(point.frame_size_bytes)}"
+    return f"{ARROWS[point.direction]} {frames(point)}"
 
 
 def _effect_words(effect: Effect | None) -> tuple[str, str]:

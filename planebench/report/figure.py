@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 import altair as alt
 
-from planebench.model.records import ScenarioName
+from planebench.model.records import Point, ScenarioName
 
 Kind = Literal[
     "throughput", "chain", "loss", "latency", "load", "percentiles", "anatomy", "tradeoff", "overview", "parts"
@@ -29,3 +30,13 @@ class Figure:
     def full_title(self) -> str:
         """The title where no heading tells the scenario and the kind."""
         return self.title if self.kind == "overview" else f"{self.scenario} {self.kind}: {self.title}"
+
+
+def frames_key(cell: Point) -> str:
+    """Frame size and traffic of a cell as part of a key: two cells that differ in either have two keys."""
+    return f"{cell.frame_size_bytes}-{safe(cell.traffic)}" if cell.traffic else str(cell.frame_size_bytes)
+
+
+def safe(text: str) -> str:
+    """Fit for a file name and an anchor."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)

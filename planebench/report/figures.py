@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from planebench.report import charts, load_charts
 from planebench.report.anatomy_charts import anatomy_bars
 from planebench.report.anatomy_data import anatomy_rows
 from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row
-from planebench.report.figure import Figure, Kind
+from planebench.report.figure import Figure, Kind, frames_key, safe
 from planebench.report.load_data import load_rows, loss_rows
 from planebench.report.palette import switch_colours
 from planebench.report.wording import ARROWS, frames, frames_words, load_words, printable
@@ -97,7 +96,7 @@ def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figu
     for cell, members in cells.items():
         rows = [throughput_row(r) for r in members]
         if any(row["counts"] for row in rows):
-            key = f"chain-{cell.direction}-{_frames_key(cell)}"
+            key = f"chain-{cell.direction}-{frames_key(cell)}"
             chart = charts.chain_curves(rows, colours, _top(members))
             yield Figure(key, "chain", cell.scenario, _cell_title(cell), chart)
 
@@ -110,7 +109,7 @@ def _named_chains(results: Sequence[Result], colours: charts.Colours) -> Iterato
     top = _top(results)
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
-        key = f"chain-{cell.direction}-{cell.frame_size_bytes}"
+        key = f"chain-{cell.direction}-{frames_key(cell)}"
         yield Figure(key, "chain", cell.scenario, _cell_title(cell), charts.throughput_bars(rows, colours, top))
 
 
@@ -152,7 +151,7 @@ def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -
             if rows:
                 chart = charts.percentile_curves(rows, colours, (min(values), max(values) * 1.1))
                 title = f"{_full_title(cell)}, {load_words(load)}"
-                yield Figure(f"{_key('percentiles', cell)}-{_safe(load)}", "percentiles", cell.scenario, title, chart)
+                yield Figure(f"{_key('percentiles', cell)}-{safe(load)}", "percentiles", cell.scenario, title, chart)
 
 
 def _anatomy(results: Sequence[Result]) -> Iterator[Figure]:
@@ -177,16 +176,7 @@ def _loads(results: Sequence[Result]) -> list[str]:
 
 
 def _key(kind: Kind, cell: Point) -> str:
-    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{_frames_key(cell)}"
-
-
-def _frames_key(cell: Point) -> str:
-    return f"{cell.frame_size_bytes}-{_safe(cell.traffic)}" if cell.traffic else str(cell.frame_size_bytes)
-
-
-def _safe(text: str) -> str:
-    """Fit for a file name and an anchor."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)
+    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
 
 
 def _cell_title(cell: Point) -> str:

@@ -51,6 +51,8 @@ class Topology:
     cross_connects: tuple[tuple[str, str], ...]
     vnfs: tuple[Vnf, ...]
     ends: tuple[str, str]
+    chain: str = ""
+    """The functions of a loopback as they were named; empty for l2fwd."""
 
     @property
     def wire_ports(self) -> tuple[str, ...]:
@@ -115,6 +117,7 @@ def _loopback(length: int, chain: str) -> Topology:
         cross_connects=tuple(zip(path[::2], path[1::2], strict=True)),
         vnfs=tuple(_vnf(k, function) for k, function in enumerate(functions)),
         ends=("n0", "n1"),
+        chain=chain,
     )
 
 

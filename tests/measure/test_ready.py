@@ -14,6 +14,8 @@ from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
 from planebench.placement import Cpus, LinkSettings, place
 from planebench.scenarios import build
+from planebench.traffic.profile import PLAIN, Destinations, TrafficProfile
+from planebench.traffic.registry import parse_traffic
 
 
 class Ready(LiveTopology):
@@ -76,3 +78,31 @@ def test_one_direction_is_enough_if_it_is_measured() -> None:
         Ready(one_way, {"rule": 5}, {"n0->n1", "n1->n0"}).wait()
     with pytest.raises(StartError, match="within"):
         Ready(one_way, {}, {"n0->n1"}).wait()
+
+
+class Routed(Ready):
+    """Nothing comes of plain frames, which have no route; those of a profile pass."""
+
+    def send(self, *args: Any, **more: Any) -> dict[str, Any]:
+        plain = more.get("profile") is None
+        self.arrive = {"n0": 0 if plain else 2, "n1": 0 if plain else 2}
+        self.drops = {"no_route": 4} if plain else {}
+        return super().send(*args, **more)
+
+
+def test_frames_of_a_profile_are_enough_where_plain_ones_have_no_route() -> None:
+    live = Routed({}, {})
+    with pytest.raises(StartError, match=r"no_route; change its settings, or the traffic \(--traffic fib sends"):
+        live.wait()
+    live.sent = 0
+    live._profiles = (PLAIN, parse_traffic("flows-1k"), parse_traffic("tcp"))
+    live.wait()
+    assert live.sent == 2
+
+
+def test_a_profile_that_cannot_be_made_is_left_to_its_trials() -> None:
+    live = Routed({}, {})
+    gone = TrafficProfile("gone", "", dst_ips=Destinations("/gone/table.txt", 5))
+    live._profiles = (PLAIN, gone, parse_traffic("tcp"))
+    live.wait()
+    assert live.sent == 2

@@ -15,11 +15,14 @@ from builders import make_header, make_latency_trial, make_point, make_trial, st
 
 from planebench.model.records import Point, Trial
 from planebench.model.run import Run
+from planebench.report.chain_figures import chain_figures
+from planebench.report.chains_data import latency_claim, throughput_claim
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
 from planebench.report.images import chart_images
 from planebench.report.table import table_text
+from planebench.stats.chains import Chains, derive_chains
 from planebench.stats.compare import compare_runs, compare_switches
 from planebench.stats.results import derive_results
 from planebench.store.query import trials_relation
@@ -144,3 +147,40 @@ def test_policy_is_said_beside_the_result() -> None:
     assert "ring full" not in text.partition("network functions dropped")[2].partition("\n")[0]
     quiet = make_trial(0, point, 5.0, tester_drops={"v1:tx_full": 600_000})
     assert "network functions dropped" not in table_text(Run(make_header(("planed",)), (quiet,)), 140)
+
+
+def test_chains_with_and_without_a_profile_of_one_mean_size_are_told_apart() -> None:
+    made = [
+        make_trial(n, chain(text, traffic=traffic), 9.0, repetition=n % 3)
+        for n, (text, traffic) in enumerate(
+            (text, traffic)
+            for text in ("l3fwd", "firewall", "firewall,l3fwd")
+            for traffic in ("", "facebook")
+            for _ in range(3)
+        )
+    ]
+    latencies = [
+        make_latency_trial(len(made) + n, trial.point, "100kpps", 1e5, [(9000, 50)], repetition=trial.repetition)
+        for n, trial in enumerate(made)
+    ]
+    both = Run(make_header(), (*made, *latencies))
+    keys = [figure.key for figure in make_figures(both)]
+    assert len(keys) == len(set(keys))
+    parts = [figure.key for figure in chain_figures(derive_chains(both, derive_results(both)).latency)]
+    assert parts == ["parts-unidirectional-64-100kpps", "parts-unidirectional-64-facebook-100kpps"]
+    assert "→ facebook 64 B" in to_html(both).decode()
+
+
+def test_both_claims_are_sentences(run: Run) -> None:
+    chains = derive_chains(run, derive_results(run))
+    assert latency_claim(chains) == (
+        "Latency of a chain is less than the sum of its parts alone in 2 of 6 comparisons (ratio 0.87 to 0.88); "
+        "it cannot be told in 4."
+    )
+    assert throughput_claim(chains).startswith("Throughput of a chain is less than that of its slowest part alone in ")
+    text = " ".join(table_text(run, width=200).split())
+    assert latency_claim(chains) in text and throughput_claim(chains) in text
+    assert latency_claim(Chains()) == "" == throughput_claim(Chains())
+    single = Run(run.header, tuple(t for t in run.trials if t.repetition == 0))
+    said = latency_claim(derive_chains(single, derive_results(single)))
+    assert said.startswith("Whether latency of a chain is less or more than the sum of its parts alone cannot be told")
