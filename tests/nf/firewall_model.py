@@ -106,7 +106,7 @@ class Firewall:
 
     def _count(self, which: int, frame: bytes) -> None:
         self.counters[which][0] += 1
-        self.counters[which][1] += len(frame)
+        self.counters[which][1] += len(frame) + 4  # with FCS
 
     def decide(self, frame: bytes) -> str | None:
         """The name of the drop, or None for a frame that leaves."""

@@ -324,6 +324,10 @@ ONE = SERVICES[:1]
             "backends[0].mac: a group address; a backend is one station",
         ),
         ({"services": [{"address": "::1", "backends": backends(1) * 2}]}, 'backends: "b0" is named twice'),
+        (
+            {"services": [{"address": f"10.0.0.{i}", "backends": backends(256)} for i in range(65)]},
+            "services[64].backends: with those of the services before more than 16384; use fewer",
+        ),
     ],
 )
 def test_settings_are_refused(tmp_path: Path, settings: dict[str, Any], sentence: str) -> None:
