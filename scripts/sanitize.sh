@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The same results under AddressSanitizer, LeakSanitizer and UBSan: the C tests, then the Python tests that run planed,
+# The same results under AddressSanitizer, LeakSanitizer and UBSan: the C tests, then the Python tests that run planed and nf_run,
 # against a planed that is built with them. Any report of any process fails, whatever the tests say.
 #
-#     scripts/sanitize.sh [PYTEST ARGUMENT...]      by default tests/planed and tests/switches
+#     scripts/sanitize.sh [PYTEST ARGUMENT...]      by default tests/planed, tests/switches and tests/nf
 #
 # PYTHON: which has planebench's packages; by default .venv's.
 set -euo pipefail
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 build=build-sanitize
 python=${PYTHON:-.venv/bin/python}
-[ $# -gt 0 ] || set -- tests/planed tests/switches
+[ $# -gt 0 ] || set -- tests/planed tests/switches tests/nf
 
 [ -f $build/build.ninja ] || meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined \
 	-Db_lundef=false >/dev/null

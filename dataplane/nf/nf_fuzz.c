@@ -34,7 +34,11 @@ static struct subject {
          .settings = "{\"routes\": [{\"prefix\": \"0.0.0.0/0\"}, {\"prefix\": \"::/0\"}], \"mtu\": 100}"},
         {.kind = "firewall"},
         {.kind = "firewall", .settings = "{\"default\": \"permit\", \"not_ip\": \"permit\"}"},
-        {.kind = "nat44", .settings = "{\"sessions_max\": 16}", .fresh = true},
+        {.kind = "nat44",
+         .settings = "{\"outside\": [\"198.18.255.1\"], \"sessions_max\": 16, \"forward\": [{\"protocol\": "
+                     "\"udp\", "
+                     "\"outside\": \"198.19.0.1:28770\", \"inside\": \"198.19.0.2:28770\"}]}",
+         .fresh = true},
         {.kind = "nat44",
          .settings = "{\"outside\": [\"198.19.0.1\"], \"port_min\": 49152, \"port_max\": 49159, "
                      "\"sessions_max\": 16}",
