@@ -24,8 +24,7 @@ static const char *const drops[] = {
         NULL,
 };
 
-// --- Verdicts
-// -----------------------------------------------------------------------------------------------
+// --- Verdicts --------------------------------------------------------------------------------------------
 
 static inline uint8_t verdict_of(struct firewall *fw, unsigned out, const struct vnf_frame *frame,
                                  uint32_t rule)
@@ -34,7 +33,7 @@ static inline uint8_t verdict_of(struct firewall *fw, unsigned out, const struct
 	uint8_t action = fw->actions[rule];
 
 	counter->packets++;
-	counter->bytes += frame->total;
+	counter->bytes += frame->total + RTE_ETHER_CRC_LEN;
 	if (unlikely(action))
 		return action;
 	vnf_write_macs(&fw->vnf, out, frame->data);
@@ -54,8 +53,7 @@ static inline bool process_plain(struct firewall *fw, unsigned out, const struct
 	return !(all & VNF_DROP);
 }
 
-// --- A mixed burst: classes are looked up apart
-// -------------------------------------------------------------
+// --- A mixed burst: classes are looked up apart ----------------------------------------------------------
 
 struct mixed {
 	struct class_keys {
@@ -94,7 +92,7 @@ static uint8_t not_ip(struct firewall *fw, unsigned out, const struct vnf_frame 
 	if (!fw->settings.not_ip_permit)
 		return VNF_DROP | PACKET_NOT_IP;
 	fw->not_ip.packets++;
-	fw->not_ip.bytes += frame->total;
+	fw->not_ip.bytes += frame->total + RTE_ETHER_CRC_LEN;
 	vnf_write_macs(&fw->vnf, out, frame->data);
 	return (uint8_t)out;
 }
@@ -168,8 +166,7 @@ static bool firewall_process(struct vnf *vnf, unsigned in, const struct vnf_fram
 	return process_plain(fw, vnf->out[in], frames, keys, n, verdicts);
 }
 
-// --- Made and ended
-// ----------------------------------------------------------------------------------------
+// --- Made and ended --------------------------------------------------------------------------------------
 
 static int firewall_check(const struct config_task *config, char *error)
 {

@@ -17,8 +17,7 @@ enum {
 
 RTE_ACL_RULE_DEF(acl_rule, V6_FIELDS);
 
-// --- Fields: where they are in a packet
-// ---------------------------------------------------------------------
+// --- Fields: where they are in a packet ------------------------------------------------------------------
 
 static bool is_v4(enum firewall_class which)
 {
@@ -59,8 +58,7 @@ static void fields_set(struct rte_acl_config *config, enum firewall_class which)
 	field_add(config, RTE_ACL_FIELD_TYPE_RANGE, sizeof(uint16_t), input, ports + 2);
 }
 
-// --- Rules
-// ---------------------------------------------------------------------------------------------------
+// --- Rules -----------------------------------------------------------------------------------------------
 
 static bool belongs(const struct rule *rule, enum firewall_class which)
 {
@@ -134,8 +132,7 @@ static unsigned rules_count(const struct rule_list *list, enum firewall_class wh
 	return count;
 }
 
-// --- Tries
-// ---------------------------------------------------------------------------------------------------
+// --- Tries -----------------------------------------------------------------------------------------------
 
 // Whether this CPU, and DPDK as it was built, have a method: a method that was left out says so.
 static bool method_works(const struct rte_acl_ctx *context, enum rte_acl_classify_alg method)

@@ -72,7 +72,7 @@ static void every_burst_goes_both_ways(void **state)
 	assert_int_equal(fw->vnf.task.counters.tx_packets, all - dropped);
 	assert_int_equal(fw->vnf.drops[FIREWALL_DROP_RULE], dropped);
 	assert_int_equal(fw->counters[3].packets, dropped);
-	assert_int_equal(fw->counters[9].bytes, (all - dropped) * FRAME);
+	assert_int_equal(fw->counters[9].bytes, (all - dropped) * (FRAME + RTE_ETHER_CRC_LEN));
 	fw->vnf.task.ops->clear(&fw->vnf.task);
 	assert_int_equal(fw->counters[9].bytes + fw->counters[3].packets, 0);
 	fw->vnf.task.ops->destroy(&fw->vnf.task);

@@ -154,12 +154,13 @@ static inline void count_flow(struct flow_monitor *monitor, const struct vnf_fra
 {
 	struct flow_table *table = &monitor->table;
 	uint32_t index = flow_table_get(table, &look->key, look->hash, now_tsc);
-	struct flow *flow = &table->flows[index];
+	struct flow *flow;
 
 	if (unlikely(index == FLOW_NONE)) {
 		count(&monitor->untracked, frame);
 		return;
 	}
+	flow = &table->flows[index];
 	if (unlikely(flow->value[0] == 0))
 		monitor->more[index] = (struct flow_more){.first_tsc = now_tsc};
 	flow_table_touch(table, index, now_tsc);

@@ -88,6 +88,11 @@ static inline uint32_t flow_table_find(const struct flow_table *table, const str
 	return FLOW_NONE;
 }
 
+static inline bool flow_table_is_used(const struct flow_table *table, uint32_t index)
+{
+	return table->flows[index].key.words[FLOW_KEY_WORDS - 1]; // the version is in it
+}
+
 // Time may come from another CPU and be a little behind what was noted.
 static inline bool flow_is_idle(const struct flow_table *table, uint32_t index, uint64_t now_tsc)
 {

@@ -118,9 +118,11 @@ uint8_t l3fwd_classify(struct l3fwd *l, unsigned in, const struct vnf_frame *fra
 uint8_t l3fwd_refuse(struct l3fwd *l, const struct vnf_frame *frame, uint8_t verdict)
 {
 	struct packet p;
+	enum packet_fault fault = packet_parse(frame, &p); // once more: fine, unless a peer writes meanwhile
 	const uint8_t *ip;
 
-	packet_parse(frame, &p); // once more: it is fine
+	if (fault != PACKET_FINE)
+		return (uint8_t)(VNF_DROP | fault);
 	ip = frame->data + p.l3;
 	if (verdict == (VNF_DROP | L3FWD_NO_ROUTE))
 		owe(l, L3FWD_NET_UNREACHABLE, &p, frame->data);

@@ -84,7 +84,8 @@ struct look {
 };
 
 // The protocol that all fragments of a datagram name: of IPv6 the next header of the Fragment header, which
-// may be one more extension. packet_parse() has found that the headers are there.
+// may be one more extension. packet_parse() has found that the headers are there, and none goes beyond l4: in
+// place, a peer may write meanwhile.
 static uint8_t fragment_protocol(const uint8_t *data, const struct packet *p)
 {
 	const uint8_t *ip = data + p->l3;
@@ -93,7 +94,7 @@ static uint8_t fragment_protocol(const uint8_t *data, const struct packet *p)
 
 	if (p->version == 4)
 		return p->protocol;
-	while (next != IPPROTO_FRAGMENT) {
+	while (next != IPPROTO_FRAGMENT && p->l3 + at < p->l4) {
 		const uint8_t *extension = ip + at;
 
 		at += next == IPPROTO_AH ? (extension[1] + 2u) * 4 : (extension[1] + 1u) * 8;

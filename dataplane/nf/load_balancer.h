@@ -10,7 +10,7 @@
 #include "maglev.h"
 #include "vnf.h"
 
-enum { LB_SERVICES_MAX = 256, LB_BUCKETS = 1024, LB_NONE = UINT16_MAX };
+enum { LB_SERVICES_MAX = 256, LB_BACKENDS_MAX = 16384, LB_BUCKETS = 1024, LB_NONE = UINT16_MAX };
 enum lb_protocol { LB_UDP, LB_TCP, LB_ANY };
 
 struct lb_backend {
@@ -20,6 +20,7 @@ struct lb_backend {
 	char name[CONFIG_NAME_MAX];
 	struct maglev_backend maglev;
 	uint32_t weight;
+	uint32_t slots; // entries of its service's table
 };
 
 struct lb_service {

@@ -11,7 +11,7 @@
 
 // --- backends --------------------------------------------------------------------------------------------
 
-static json_t *backend_json(const struct lb_backend *backend, uint32_t slots)
+static json_t *backend_json(const struct lb_backend *backend)
 {
 	const uint8_t *mac = backend->mac;
 
@@ -19,21 +19,17 @@ static json_t *backend_json(const struct lb_backend *backend, uint32_t slots)
 	        "{s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I}", "name", backend->name, "mac",
 	        json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]),
 	        "weight", (json_int_t)backend->weight, "up", backend->up, "packets",
-	        (json_int_t)backend->packets, "bytes", (json_int_t)backend->bytes, "slots", (json_int_t)slots,
-	        "connections", (json_int_t)backend->connections);
+	        (json_int_t)backend->packets, "bytes", (json_int_t)backend->bytes, "slots",
+	        (json_int_t)backend->slots, "connections", (json_int_t)backend->connections);
 }
 
 static json_t *service_json(const struct lb *lb, const struct lb_service *service)
 {
-	uint32_t slots[MAGLEV_BACKENDS_MAX] = {0};
 	char address[FLOW_ADDRESS_TEXT];
 	json_t *backends = json_array();
 
-	for (uint32_t i = 0; service->live && i < lb->settings.table_size; i++)
-		slots[service->table[i]]++;
 	for (unsigned i = 0; i < service->count; i++)
-		json_array_append_new(backends,
-		                      backend_json(&lb->settings.backends[service->first + i], slots[i]));
+		json_array_append_new(backends, backend_json(&lb->settings.backends[service->first + i]));
 	return json_pack("{s:s, s:s, s:i, s:o}", "address",
 	                 flow_address((const uint8_t *)service->address, service->version, address),
 	                 "protocol",

@@ -61,6 +61,9 @@ static int backends_decode(const json_t *array, struct lb_settings *settings, st
 		              "%zu or "
 		              "more (100 for each backend), for even shares",
 		              where, n, settings->table_size, n * ENTRIES_PER_BACKEND);
+	if (settings->backend_count + n > LB_BACKENDS_MAX)
+		return REFUSE("%s.backends: with those of the services before more than %d; use fewer", where,
+		              LB_BACKENDS_MAX);
 	own = realloc(settings->backends, (settings->backend_count + n) * sizeof(*own));
 	if (!own)
 		return REFUSE("%s.backends: no memory", where);
@@ -238,8 +241,11 @@ void lb_fill(struct lb *lb, struct lb_service *service)
 		maglev[i] = own[i].maglev;
 		maglev[i].weight = own[i].up ? own[i].weight : 0;
 		service->live = service->live || own[i].up;
+		own[i].slots = 0;
 	}
 	maglev_fill(service->table, lb->settings.table_size, maglev, service->count);
+	for (uint32_t i = 0; service->live && i < lb->settings.table_size; i++)
+		own[service->table[i]].slots++;
 }
 
 static int service_build(struct lb *lb, struct lb_service *service)

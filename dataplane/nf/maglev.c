@@ -41,15 +41,19 @@ static uint32_t entry_next(const uint16_t *table, uint32_t size, struct maglev_b
 
 void maglev_fill(uint16_t *table, uint32_t size, struct maglev_backend *backends, unsigned n)
 {
-	uint32_t filled = 0, turns = 0;
+	uint16_t in[MAGLEV_BACKENDS_MAX]; // those that take turns: of 4096 it may be one
+	uint32_t filled = 0;
+	unsigned count = 0;
 
 	memset(table, 0xff, size * sizeof(*table)); // MAGLEV_NONE
 	for (unsigned i = 0; i < n; i++) {
 		backends[i].at = backends[i].offset;
-		turns += backends[i].weight;
+		if (backends[i].weight)
+			in[count++] = (uint16_t)i;
 	}
-	while (turns && filled < size)
-		for (unsigned i = 0; i < n; i++)
-			for (uint32_t turn = 0; turn < backends[i].weight && filled < size; turn++, filled++)
-				table[entry_next(table, size, &backends[i])] = (uint16_t)i;
+	while (count && filled < size)
+		for (unsigned k = 0; k < count; k++)
+			for (uint32_t turn = 0; turn < backends[in[k]].weight && filled < size;
+			     turn++, filled++)
+				table[entry_next(table, size, &backends[in[k]])] = in[k];
 }

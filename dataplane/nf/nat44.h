@@ -233,7 +233,7 @@ static inline void nat44_create_prefetch(const struct nat44 *nat, uint64_t key)
 // A session for an inside endpoint that has none. NULL and why not in *drop.
 struct nat44_session *nat44_create(struct nat44 *nat, uint64_t key, uint64_t now_tsc, enum nat44_drop *drop);
 
-// Take over a session of another NAT, if it fits here.
+// Take over a session of another NAT, if it fits here, as the one of its class that is idle longest.
 bool nat44_take_over(struct nat44 *nat, const struct nat44_session *old);
 
 // End a dynamic session.

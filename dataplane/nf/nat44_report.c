@@ -149,13 +149,32 @@ const struct vnf_method nat44_methods[] = {
 
 // --- Replaced --------------------------------------------------------------------------------------------
 
-// In the order of their last use, which the lists here keep.
+// The session that was used last of those that are next in each list; NULL at the end. Steps over it.
+static const struct nat44_session *newest_next(const struct nat44 *nat, uint32_t next[NAT44_CLASSES])
+{
+	const struct nat44_session *newest = NULL;
+
+	for (unsigned class = 0; class < NAT44_CLASSES; class ++) {
+		const struct nat44_session *s = &nat->sessions[next[class]];
+
+		if (next[class] && (!newest || s->listed_tsc > newest->listed_tsc))
+			newest = s;
+	}
+	if (newest)
+		next[newest->class] = newest->older;
+	return newest;
+}
+
+// From the newest on: what there is no room for is what was idle longest.
 void nat44_adopt(struct vnf *vnf, struct vnf *old_vnf)
 {
 	struct nat44 *nat = (struct nat44 *)vnf;
 	const struct nat44 *old = (const struct nat44 *)old_vnf;
+	const struct nat44_session *s;
+	uint32_t next[NAT44_CLASSES];
 
 	for (unsigned class = 0; class < NAT44_CLASSES; class ++)
-		for (uint32_t i = old->lists[class].oldest; i; i = old->sessions[i].newer)
-			nat44_take_over(nat, &old->sessions[i]);
+		next[class] = old->lists[class].newest;
+	while ((s = newest_next(old, next)))
+		nat44_take_over(nat, s);
 }

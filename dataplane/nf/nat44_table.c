@@ -42,6 +42,19 @@ static void list_append(struct nat44 *nat, struct nat44_session *s)
 	nat->lists[s->class].newest = index;
 }
 
+static void list_prepend(struct nat44 *nat, struct nat44_session *s)
+{
+	uint32_t index = (uint32_t)(s - nat->sessions), oldest = nat->lists[s->class].oldest;
+
+	s->newer = oldest;
+	s->older = 0;
+	if (oldest)
+		nat->sessions[oldest].older = index;
+	else
+		nat->lists[s->class].newest = index;
+	nat->lists[s->class].oldest = index;
+}
+
 void nat44_relist(struct nat44 *nat, struct nat44_session *s, enum nat44_class class, uint64_t now_tsc)
 {
 	list_unlink(nat, s);
@@ -270,7 +283,7 @@ bool nat44_take_over(struct nat44 *nat, const struct nat44_session *old)
 	s->class = old->class;
 	s->state = old->state;
 	s->fins = old->fins;
-	list_append(nat, s);
+	list_prepend(nat, s);
 	return true;
 }
 

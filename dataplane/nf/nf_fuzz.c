@@ -5,25 +5,28 @@
 // (struct vnf_frame).
 //
 // Checked: a verdict is a port or a reason that there is; what is forwarded and was a sound packet is one
-// still, and a transport checksum that was right is right; the bytes behind the datagram do not change; what
-// comes in is what goes out and what is dropped. Not covered: files, methods, what is right for a kind
-// (tests/nf).
+// still; a checksum of UDP, TCP, ICMP and of the IPv4 header in an ICMP error that was right is right, and
+// UDP without one has none; the bytes behind the datagram do not change. Not covered: files, methods, what is
+// right for a kind (tests/nf).
 #include <rte_ip.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
+#include "nf_fuzz_frames.h"
 #include "nf_task.h"
 #include "packet.h"
 
-enum { BURST_MAX = 8, FRAME_MAX = 200, SIZE_MB = 768 };
+enum { BURST_MAX = 8, SIZE_MB = 768, SIDES = 2 };
 
-// A function that keeps state is made anew for each input, so that an input alone shows what it shows.
+// A function that keeps state is made anew for each input, so that an input alone shows what it shows. Counts
+// are by the port that frames came from.
 static struct subject {
 	const char *kind, *settings;
 	bool fresh;
 	struct vnf *vnf;
+	unsigned long in, out[SIDES], sound, checked, errors[SIDES];
 } subjects[] = {
         {.kind = "l2fwd"},
         {.kind = "l3fwd"},
@@ -33,17 +36,26 @@ static struct subject {
         {.kind = "firewall", .settings = "{\"default\": \"permit\", \"not_ip\": \"permit\"}"},
         {.kind = "nat44", .settings = "{\"sessions_max\": 16}", .fresh = true},
         {.kind = "nat44",
-         .settings = "{\"outside\": [\"198.19.0.1\"], \"port_min\": 1024, \"port_max\": 1031, "
+         .settings = "{\"outside\": [\"198.19.0.1\"], \"port_min\": 49152, \"port_max\": 49159, "
                      "\"sessions_max\": 16}",
          .fresh = true},
-        {.kind = "load_balancer", .fresh = true},
+        {.kind = "load_balancer", .settings = "{\"table_size\": 1009, \"connections\": 16}", .fresh = true},
         {.kind = "rate_limiter", .fresh = true},
         {.kind = "flow_monitor", .settings = "{\"flows_max\": 16}", .fresh = true},
+        // What none of the above looks at: every address a bucket of few; one bit a second.
+        {.kind = "rate_limiter",
+         .settings = "{\"rate_bps\": 1, \"per\": \"source\", \"buckets_max\": 2}",
+         .fresh = true},
+        {.kind = "load_balancer",
+         .settings = "{\"services\": [{\"address\": \"198.19.0.1\", \"protocol\": \"udp\", \"backends\": "
+                     "[{\"name\": \"a\", \"mac\": \"02:00:00:00:00:0a\"}]}, {\"address\": \"2001:db8:1::2\", "
+                     "\"port\": 28770, \"backends\": [{\"name\": \"b\", \"mac\": \"02:00:00:00:00:0b\"}]}], "
+                     "\"other\": \"drop\", \"table_size\": 101, \"connections\": 3}",
+         .fresh = true},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
 
 static struct fixture *fixture;
-static unsigned long frames_in, frames_out, sound;
 
 static void must(bool is, const char *what, const struct subject *subject)
 {
@@ -85,58 +97,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 // --- Frames ----------------------------------------------------------------------------------------------
 
-#define MACS 2, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0
-#define IPV4(more, bytes, frag, proto)                                                                       \
-	0x45 + (more), 0, 0, (bytes), 0, 0, (frag) >> 8, (frag)&0xff, 64, (proto), 0, 0, 198, 18, 0, 1, 198, \
-	        19, 0, 1
-#define IPV6(bytes, proto)                                                                                   \
-	0x60, 0, 0, 0, 0, (bytes), (proto), 64, 0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,      \
-	        0x20, 1, 0xd, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2
-#define UDP      0xc0, 0, 0x70, 0x62, 0, 26, 0, 0
-#define TCP      0xc0, 0, 0x70, 0x62, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 1, 0, 0, 0, 0, 0
-#define EIGHTEEN 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
-
-#define TEMPLATE(...)                                                                                        \
-	{                                                                                                    \
-		sizeof((uint8_t[]){__VA_ARGS__}),                                                            \
-		{                                                                                            \
-			__VA_ARGS__                                                                          \
-		}                                                                                            \
-	}
-
-static const struct template
-{
-	uint8_t length, data[FRAME_MAX];
-}
-templates[] = {
-        TEMPLATE(MACS, 8, 0, IPV4(0, 46, 0, 17), UDP, EIGHTEEN),
-        TEMPLATE(MACS, 8, 0, IPV4(0, 58, 0x4000, 6), TCP, EIGHTEEN),
-        TEMPLATE(MACS, 8, 0, IPV4(0, 46, 0, 1), 8, 0, 0, 0, 0, 1, 0, 1, EIGHTEEN),
-        // An ICMP error about a datagram of the first template, as it looks outside of a NAT.
-        TEMPLATE(MACS, 8, 0, IPV4(0, 56, 0, 1), 3, 1, 0, 0, 0, 0, 0, 0, IPV4(0, 46, 0, 17), UDP),
-        TEMPLATE(MACS, 0x81, 0, 0, 5, 8, 0, IPV4(0, 46, 0, 17), UDP, EIGHTEEN),
-        TEMPLATE(MACS, 0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0, IPV4(0, 46, 0, 17), UDP, EIGHTEEN),
-        TEMPLATE(MACS, 8, 0, IPV4(1, 50, 0, 17), 1, 1, 1, 0, UDP, EIGHTEEN),
-        TEMPLATE(MACS, 8, 0, IPV4(1, 50, 0, 17), 131, 3, 4, 0, UDP, EIGHTEEN),
-        TEMPLATE(MACS, 8, 0, IPV4(0, 46, 0x2000, 17), UDP, EIGHTEEN),
-        TEMPLATE(MACS, 8, 0, IPV4(0, 46, 0x0003, 17), UDP, EIGHTEEN),
-        TEMPLATE(MACS, 0x86, 0xdd, IPV6(26, 17), UDP, EIGHTEEN),
-        TEMPLATE(MACS, 0x86, 0xdd, IPV6(38, 6), TCP, EIGHTEEN),
-        TEMPLATE(MACS, 0x86, 0xdd, IPV6(34, 44), 17, 0, 0, 1, 0, 0, 0, 1, UDP, EIGHTEEN),
-        TEMPLATE(MACS, 0x86, 0xdd, IPV6(50, 0), 60, 0, 0, 0, 0, 0, 0, 0, 43, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0,
-                 0, 0, 0, 0, UDP, EIGHTEEN),
-        TEMPLATE(MACS, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 0, 198, 18, 0, 1, 0, 0, 0, 0, 0, 0, 198,
-                 19, 0, 1),
-};
-enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
-
 struct sample {
 	uint8_t *memory; // length bytes of it are the frame
 	uint8_t before[FRAME_MAX];
 	uint32_t length, total;
 	enum packet_fault fault;
 	struct packet packet;
-	bool checksum; // of the transport layer, was there and right
+	bool checksum, embedded; // of the transport layer, and in an ICMP error: was there and right
 };
 
 // The length of the template or another one, and single bytes changed; then a header checksum that is right,
@@ -172,59 +139,105 @@ static void sample_read(struct sample *s, struct input *in)
 
 // --- What must be so -------------------------------------------------------------------------------------
 
-// Whether the transport header has a checksum that covers bytes which are all here, and it is right.
-static bool checksum_is_right(const uint8_t *data, uint32_t length, const struct packet *p)
+// Where the transport checksum is in its header; 0: none that covers it all.
+static unsigned checksum_at(const struct packet *p)
 {
-	const uint8_t *l4 = data + p->l4;
-	unsigned at = p->protocol == IPPROTO_UDP ? 6 : 16;
-
-	if (p->fragment || (p->protocol != IPPROTO_UDP && p->protocol != IPPROTO_TCP) ||
-	    (uint32_t)p->l4 + p->l4_bytes > length || (l4[at] | l4[at + 1]) == 0)
-		return false;
-	if (p->protocol == IPPROTO_UDP && (l4[4] << 8 | l4[5]) != p->l4_bytes)
-		return false;
-	if (p->version == 4) {
-		struct rte_ipv4_hdr ip = *(const struct rte_ipv4_hdr *)(data + p->l3);
-		uint32_t sum = rte_ipv4_phdr_cksum(
-		        &(struct rte_ipv4_hdr){.version_ihl = RTE_IPV4_VHL_DEF,
-		                               .next_proto_id = p->protocol,
-		                               .total_length = rte_cpu_to_be_16((uint16_t)(p->l4_bytes + 20)),
-		                               .src_addr = ip.src_addr,
-		                               .dst_addr = ip.dst_addr},
-		        0);
-
-		sum += rte_raw_cksum(l4, p->l4_bytes);
-		return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
+	switch (p->protocol) {
+	case IPPROTO_UDP:
+		return 6;
+	case IPPROTO_TCP:
+		return 16;
+	case IPPROTO_ICMP:
+		return p->version == 4 ? 2 : 0;
+	case IPPROTO_ICMPV6:
+		return p->version == 6 ? 2 : 0;
+	default:
+		return 0;
 	}
-	return false;
 }
 
-// A right transport checksum to begin with, where the input does not damage it.
+static uint32_t sum(const uint8_t *data, unsigned bytes)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		sum += i & 1 ? data[i] : (unsigned)data[i] << 8;
+	return sum;
+}
+
+static uint16_t fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
+// Whether a transport header has a checksum that covers bytes which are all here.
+static bool has_checksum(uint32_t length, const struct packet *p)
+{
+	return !p->fragment && checksum_at(p) && (uint32_t)p->l4 + p->l4_bytes <= length;
+}
+
+// Of all that it covers: 0xffff if it is right (RFC 1071, RFC 8200 s8.1).
+static uint16_t transport_sum(const uint8_t *data, const struct packet *p)
+{
+	uint32_t all = sum(data + p->l4, p->l4_bytes);
+
+	if (p->protocol != IPPROTO_ICMP)
+		all += p->protocol + p->l4_bytes +
+		       sum(data + p->l3 + (p->version == 4 ? 12 : 8), p->version == 4 ? 8 : 32);
+	return fold(all);
+}
+
+// UDP without a checksum has none that is right.
+static bool checksum_is_right(const uint8_t *data, uint32_t length, const struct packet *p)
+{
+	const uint8_t *field = data + p->l4 + checksum_at(p);
+
+	return has_checksum(length, p) && (p->protocol != IPPROTO_UDP || field[0] | field[1]) &&
+	       transport_sum(data, p) == 0xffff;
+}
+
+// The IPv4 header in an ICMP error (RFC 792); NULL without one.
+static uint8_t *embedded_of(uint8_t *data, uint32_t length, const struct packet *p)
+{
+	uint8_t *l4 = data + p->l4, *ip = l4 + 8;
+
+	if (p->version != 4 || p->protocol != IPPROTO_ICMP || !has_checksum(length, p) ||
+	    (l4[0] != 3 && l4[0] != 11 && l4[0] != 12) || p->l4_bytes < 8 + 20)
+		return NULL;
+	return ip[0] >> 4 == 4 && (ip[0] & 15) >= 5 && 8 + (ip[0] & 15) * 4 <= p->l4_bytes ? ip : NULL;
+}
+
+static bool embedded_is_right(uint8_t *data, uint32_t length, const struct packet *p)
+{
+	const uint8_t *ip = embedded_of(data, length, p);
+
+	return ip && fold(sum(ip, (ip[0] & 15) * 4)) == 0xffff;
+}
+
+static void checksum_write(uint8_t *field, uint16_t sum)
+{
+	field[0] = (uint8_t)(~sum >> 8);
+	field[1] = (uint8_t)~sum;
+}
+
+// Right checksums to begin with, from the inside out.
 static void checksum_make(struct sample *s)
 {
 	struct packet *p = &s->packet;
-	unsigned at = p->protocol == IPPROTO_UDP ? 6 : 16;
-	uint8_t *l4 = s->memory + p->l4;
+	uint8_t *field = s->memory + p->l4 + checksum_at(p), *ip;
 
-	if (s->fault != PACKET_FINE || p->version != 4 || p->fragment ||
-	    (p->protocol != IPPROTO_UDP && p->protocol != IPPROTO_TCP) ||
-	    (uint32_t)p->l4 + p->l4_bytes > s->length)
+	if (s->fault != PACKET_FINE || !has_checksum(s->length, p))
 		return;
-	for (unsigned try = 0; try < 2;
-	     try++) { // the checksum field is what is missing in the sum of the rest
-		uint32_t sum = p->protocol;
-
-		l4[at] = l4[at + 1] = 0;
-		sum += p->l4_bytes;
-		for (unsigned i = 12; i < 20; i += 2)
-			sum += (unsigned)(s->memory[p->l3 + i] << 8 | s->memory[p->l3 + i + 1]);
-		for (unsigned i = 0; i < p->l4_bytes; i++)
-			sum += i & 1 ? l4[i] : (unsigned)l4[i] << 8;
-		sum = (sum & 0xffff) + (sum >> 16);
-		sum = ~((sum & 0xffff) + (sum >> 16)) & 0xffff;
-		l4[at] = (uint8_t)(sum >> 8);
-		l4[at + 1] = (uint8_t)sum;
+	ip = embedded_of(s->memory, s->length, p);
+	if (ip) {
+		ip[10] = ip[11] = 0;
+		checksum_write(ip + 10, fold(sum(ip, (ip[0] & 15) * 4)));
 	}
+	field[0] = field[1] = 0;
+	checksum_write(field, transport_sum(s->memory, p));
+	if (p->protocol == IPPROTO_UDP && (field[0] | field[1]) == 0)
+		field[0] = field[1] = 0xff;
 	memcpy(s->before, s->memory, s->length);
 }
 
@@ -236,23 +249,38 @@ static void sample_look(struct sample *s, bool fix)
 	if (fix)
 		checksum_make(s);
 	s->checksum = s->fault == PACKET_FINE && checksum_is_right(s->memory, s->length, &s->packet);
+	s->embedded = s->fault == PACKET_FINE && embedded_is_right(s->memory, s->length, &s->packet);
 }
 
-static void forwarded(const struct sample *s, const struct subject *subject)
+static void checksums_are_right(const struct sample *s, const struct packet *p, const struct subject *subject)
+{
+	unsigned at = p->l4 + checksum_at(p);
+
+	must(!s->checksum || checksum_is_right(s->memory, s->length, p),
+	     "a right transport checksum is forwarded right", subject);
+	must(!s->embedded || embedded_is_right(s->memory, s->length, p),
+	     "a right header in an ICMP error is forwarded right", subject);
+	must(p->protocol != IPPROTO_UDP || !has_checksum(s->length, p) ||
+	             (s->before[at] | s->before[at + 1]) || (s->memory[at] | s->memory[at + 1]) == 0,
+	     "UDP without a checksum is forwarded without", subject);
+}
+
+static void forwarded(const struct sample *s, struct subject *subject, unsigned side)
 {
 	const struct vnf_frame frame = {s->memory, s->length, s->total};
 	struct packet p;
 	uint32_t end;
 
-	frames_out++;
+	subject->out[side]++;
 	if (s->fault != PACKET_FINE)
 		return;
-	sound++;
+	subject->sound++;
+	subject->checked += s->checksum;
+	subject->errors[side] += s->embedded;
 	must(packet_parse_any(&frame, &p) == PACKET_FINE, "a sound packet is forwarded sound", subject);
 	must(p.l3 == s->packet.l3 && p.l4 == s->packet.l4 && p.l4_bytes == s->packet.l4_bytes,
 	     "headers stay where they are", subject);
-	must(!s->checksum || checksum_is_right(s->memory, s->length, &p),
-	     "a right transport checksum is forwarded right", subject);
+	checksums_are_right(s, &p, subject);
 	end = (uint32_t)p.l4 + p.l4_bytes;
 	must(end >= s->length || memcmp(s->memory + end, s->before + end, s->length - end) == 0,
 	     "padding is not touched", subject);
@@ -267,39 +295,41 @@ static unsigned reasons(const struct vnf *vnf)
 	return n;
 }
 
-static void check_burst(const struct subject *subject, const struct vnf *vnf, const struct sample *samples,
-                        const uint8_t *verdicts, unsigned n)
+static void check_burst(struct subject *subject, const struct vnf *vnf, const struct sample *samples,
+                        const uint8_t *verdicts, unsigned n, unsigned side)
 {
 	for (unsigned i = 0; i < n; i++) {
-		frames_in++;
+		subject->in++;
 		if (verdicts[i] & VNF_DROP) {
 			must((verdicts[i] & ~VNF_DROP) < (int)reasons(vnf),
 			     "a drop has a reason that there is", subject);
 			continue;
 		}
 		must(verdicts[i] < vnf->side_count, "a frame leaves by a port that there is", subject);
-		forwarded(&samples[i], subject);
+		forwarded(&samples[i], subject, side);
 	}
 }
 
-static void burst_run(const struct subject *subject, struct vnf *vnf, struct input *in, uint64_t *now_tsc)
+// Bits of the first byte: 0 to 2 how many frames, 3 where they come from, 4 a tick behind them, 5 checksums
+// are made right. The next two are the time since the burst before, up to minutes.
+static void burst_run(struct subject *subject, struct vnf *vnf, struct input *in, uint64_t *now_tsc)
 {
 	struct sample samples[BURST_MAX];
 	struct vnf_frame frames[BURST_MAX];
-	uint8_t verdicts[BURST_MAX], how = input_byte(in);
-	unsigned n = how % BURST_MAX + 1;
+	uint8_t verdicts[BURST_MAX], how = input_byte(in), step = input_byte(in);
+	unsigned n = how % BURST_MAX + 1, side = how >> 3 & 1;
 
-	*now_tsc += (uint64_t)input_byte(in) << (how >> 3 & 31); // up to minutes
+	*now_tsc += (uint64_t)step << (input_byte(in) & 31);
 	for (unsigned i = 0; i < n; i++) {
 		sample_read(&samples[i], in);
-		sample_look(&samples[i], how & 0x80);
+		sample_look(&samples[i], how & 0x20);
 		frames[i] = (struct vnf_frame){samples[i].memory, samples[i].length, samples[i].total};
 	}
-	vnf_process(vnf, in->left % vnf->side_count, frames, n, *now_tsc, verdicts);
-	check_burst(subject, vnf, samples, verdicts, n);
+	vnf_process(vnf, side, frames, n, *now_tsc, verdicts);
+	check_burst(subject, vnf, samples, verdicts, n, side);
 	for (unsigned i = 0; i < n; i++)
 		free(samples[i].memory);
-	if (vnf->ops->tick && how & 0x40)
+	if (vnf->ops->tick && how & 0x10)
 		vnf->ops->tick(vnf, *now_tsc);
 }
 
@@ -321,5 +351,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 void fuzz_report(void)
 {
-	printf("%lu frames, %lu forwarded, %lu of them sound packets\n", frames_in, frames_out, sound);
+	for (const struct subject *s = subjects; s < subjects + SUBJECTS; s++)
+		printf("%2d %-13s %lu frames; forwarded %lu from port 0 and %lu from port 1; of them %lu "
+		       "sound "
+		       "packets, %lu with a right checksum, %lu and %lu ICMP errors\n",
+		       (int)(s - subjects), s->kind, s->in, s->out[0], s->out[1], s->sound, s->checked,
+		       s->errors[0], s->errors[1]);
 }

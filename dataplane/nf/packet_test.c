@@ -189,8 +189,7 @@ static void two_tags_are_stepped_over_and_three_are_not(void **state)
 	assert_int_equal(parse(data, 17, 17, &p), PACKET_RUNT);
 }
 
-// --- IPv6
-// ---------------------------------------------------------------------------------------------------
+// --- IPv6 ------------------------------------------------------------------------------------------------
 
 // The kinds of headers that follow IPv6's, 8 bytes each, then UDP; first is the first of them.
 static uint32_t ipv6_make(uint8_t *frame, const uint8_t *kinds, unsigned count)
@@ -269,8 +268,7 @@ static void ipv6_is_cut_at_every_byte(void **state)
 	}
 }
 
-// --- Both ways
-// ----------------------------------------------------------------------------------------------
+// --- Both ways -------------------------------------------------------------------------------------------
 
 static uint32_t random_next(uint64_t *seed)
 {
@@ -352,8 +350,7 @@ static void the_quick_sum_is_the_sum(void **state)
 	}
 }
 
-// --- What is changed
-// ----------------------------------------------------------------------------------------
+// --- What is changed -------------------------------------------------------------------------------------
 
 static void checksums_follow_what_is_changed(void **state)
 {

@@ -46,7 +46,7 @@ static int parse_line(struct route_list *list, const char *text, size_t bytes, u
 	if (route_parse_words(list, route, line, reason) == 0)
 		return 0;
 	show(shown, text, bytes);
-	return REFUSE(EINVAL, "%s:%u: \"%s\": %s", list->source, number, shown, reason);
+	return REFUSE(EINVAL, "%s:%u: \"%s\": %.99s", list->source, number, shown, reason); // all of it fits
 }
 
 int route_list_text(struct route_list *list, const char *text, size_t bytes, char *error)
@@ -122,9 +122,10 @@ static int open_file(const char *path, size_t *bytes, const char **why)
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat stat;
 
-	*why = file < 0 || fstat(file, &stat) ? strerror(errno)
-	       : S_ISREG(stat.st_mode)        ? NULL
-	                                      : "no regular file";
+	*why = file < 0 || fstat(file, &stat)        ? strerror(errno)
+	       : !S_ISREG(stat.st_mode)              ? "no regular file"
+	       : stat.st_size > ROUTE_FILE_BYTES_MAX ? "more than 256 MB"
+	                                             : NULL;
 	*bytes = *why ? 0 : (size_t)stat.st_size;
 	return file;
 }

@@ -18,6 +18,7 @@ enum {
 	ROUTE_UNSET = UINT8_MAX,
 	ROUTE_ERROR_MAX = 256,
 	ROUTE_SOURCE_MAX = 96,
+	ROUTE_FILE_BYTES_MAX = 256 << 20, // ten times a full table
 };
 
 struct route {

@@ -228,6 +228,9 @@ static void files_are_told_by_their_first_byte(void **state)
 	}
 	assert_int_equal(read_file(path, "", &list, error), 0); // who wants routes says so
 	assert_int_equal(list.count, 0);
+	assert_int_equal(truncate(path, ROUTE_FILE_BYTES_MAX + 1), 0); // a hole, which takes no room
+	assert_int_equal(read_file(path, NULL, &list, error), -EINVAL);
+	assert_non_null(strstr(error, ": more than 256 MB; name a file of routes"));
 	unlink(path);
 }
 

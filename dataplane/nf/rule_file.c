@@ -43,8 +43,7 @@ static struct rule *rule_add(struct rule_list *list, const char *where, char *er
 	return &list->rules[list->count++];
 }
 
-// --- Text
-// ---------------------------------------------------------------------------------------------------
+// --- Text ------------------------------------------------------------------------------------------------
 
 // What of a line is in a message: no byte that a terminal or JSON could mind.
 static const char *shown(const char *line, size_t length, char *out)
@@ -114,8 +113,7 @@ static int text_parse(struct rule_list *list, const char *data, size_t length, c
 	return status;
 }
 
-// --- JSON
-// ---------------------------------------------------------------------------------------------------
+// --- JSON ------------------------------------------------------------------------------------------------
 
 // What a setter says, after where: schema.h's errors are RULE_ERROR_MAX.
 static int told(int status, const char *where, const char *reason, char *error)
@@ -232,8 +230,7 @@ static int json_parse(struct rule_list *list, const char *data, size_t length, c
 	return status;
 }
 
-// --- Lists
-// --------------------------------------------------------------------------------------------------
+// --- Lists -----------------------------------------------------------------------------------------------
 
 static int settled(struct rule_list *list, int status)
 {

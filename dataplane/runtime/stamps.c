@@ -2,15 +2,14 @@
 #include "stamps.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct stamps *stamps_create(void)
 {
 	struct stamps *stamps = malloc(sizeof(*stamps));
 
-	if (stamps) {
-		stamps->count = 0;
-		stamps->lost = 0;
-	}
+	if (stamps)
+		memset(stamps, 0, sizeof(*stamps)); // touched: no page is missing when the first probe comes
 	return stamps;
 }
 

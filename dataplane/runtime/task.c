@@ -27,7 +27,7 @@ const char *task_kinds(void)
 	static char names[512];
 	size_t used = 0;
 
-	for (size_t i = 0; names[0] == '\0' || i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && used < sizeof(names); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " " : "",
 		                         kinds[i]->kind);
 	return names;

@@ -108,6 +108,20 @@ static int decode_generator(const struct planed *planed, const json_t *object, u
 	return generator_prepare(task, json_object_get(object, "profile"), &out->load, where, error);
 }
 
+// A second load of a task would replace its first one without a word.
+static int check_once(const struct generator_request *generators, unsigned last, char *error)
+{
+	for (unsigned i = 0; i < last; i++)
+		if (strcmp(generators[i].task, generators[last].task) == 0) {
+			snprintf(error, CONFIG_ERROR_MAX,
+			         "generators[%u].task: generators[%u] names %.31s already; a generator has one "
+			         "load",
+			         last, i, generators[last].task);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 static void clear_tasks(struct planed *planed)
 {
 	for (unsigned i = 0; i < planed->task_count; i++) {
@@ -151,8 +165,6 @@ static int stamps_set(struct planed *planed, bool wanted, char *error)
 static int start_all(struct planed *planed, const struct request *request,
                      struct generator_request *generators, unsigned count, uint64_t start_tsc, char *error)
 {
-	if (stamps_set(planed, request->stamps, error))
-		return -ENOMEM;
 	for (unsigned i = 0; i < planed->task_count; i++)
 		if (planed->tasks[i]->ops == &monitor_ops)
 			monitor_start(planed->tasks[i], request->epoch);
@@ -174,12 +186,29 @@ static int start_all(struct planed *planed, const struct request *request,
 	return 0;
 }
 
+// Workers are parked. What takes time comes before the start is set, or the first slots would be late: the
+// tables of a profile are large, and so are logs of stamps.
+static int start_parked(struct planed *planed, const struct request *request,
+                        struct generator_request *generators, unsigned count, uint64_t *start_tsc,
+                        char *error)
+{
+	uint64_t duration_tsc =
+	        (uint64_t)((unsigned __int128)request->duration_ns * rte_get_tsc_hz() / NS_PER_S);
+
+	clear_tasks(planed);
+	if (stamps_set(planed, request->stamps, error))
+		return -ENOMEM;
+	*start_tsc = rte_rdtsc() + rte_get_tsc_hz() / US_PER_S * START_DELAY_US;
+	clear_others(planed, *start_tsc, *start_tsc + duration_tsc);
+	return start_all(planed, request, generators, count, *start_tsc, error);
+}
+
 json_t *traffic_start(struct planed *planed, const json_t *params, char error[static CONFIG_ERROR_MAX])
 {
 	struct generator_request generators[CONFIG_TASKS_MAX] = {0};
 	const json_t *array = json_object_get(params, "generators");
 	struct request request = {0};
-	uint64_t start_tsc, duration_tsc;
+	uint64_t start_tsc;
 	int rc;
 
 	if (schema_decode(params, request_fields, &request, "params", error))
@@ -190,14 +219,11 @@ json_t *traffic_start(struct planed *planed, const json_t *params, char error[st
 		return NULL;
 	}
 	for (unsigned i = 0; i < json_array_size(array); i++)
-		if (decode_generator(planed, json_array_get(array, i), i, &generators[i], error))
+		if (decode_generator(planed, json_array_get(array, i), i, &generators[i], error) ||
+		    check_once(generators, i, error))
 			return NULL;
 	planed_park(planed);
-	clear_tasks(planed); // before the time is set: the tables of a profile are large
-	start_tsc = rte_rdtsc() + rte_get_tsc_hz() / US_PER_S * START_DELAY_US;
-	duration_tsc = (uint64_t)((unsigned __int128)request.duration_ns * rte_get_tsc_hz() / NS_PER_S);
-	clear_others(planed, start_tsc, start_tsc + duration_tsc);
-	rc = start_all(planed, &request, generators, (unsigned)json_array_size(array), start_tsc, error);
+	rc = start_parked(planed, &request, generators, (unsigned)json_array_size(array), &start_tsc, error);
 	planed_run(planed);
 	return rc ? NULL : json_pack("{s:I}", "start_tsc", (json_int_t)start_tsc);
 }

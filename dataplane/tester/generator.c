@@ -262,6 +262,16 @@ static void frames_set(struct generator *g, const struct generator_load *load)
 		profile_begin(g->profile, &g->flow);
 }
 
+static int way_ready(struct generator *g, const char *place, char *error)
+{
+	if (!g->way->prepare || g->way->prepare(g) == 0)
+		return 0;
+	snprintf(error, CONFIG_ERROR_MAX,
+	         "%s: no memory for a second packet pool, of its longer headers; raise memory.size_mb",
+	         place);
+	return -ENOMEM;
+}
+
 int generator_prepare(struct task *task, const json_t *profile, const struct generator_load *load,
                       const char *where, char *error)
 {
@@ -287,7 +297,7 @@ int generator_prepare(struct task *task, const json_t *profile, const struct gen
 		         "%s.pcap.timing: recorded times are the rate; take out rate_pps or line_share",
 		         place);
 	else if (g->next)
-		return 0;
+		return way_ready(g, place, error);
 	return -EINVAL;
 }
 

@@ -34,20 +34,32 @@ static int mbufs_open(struct generator *g)
 	return 0;
 }
 
-// The pattern is in the pool's mbufs. Frames of the load before may still be under way in theirs.
-static int mbufs_begin(struct generator *g)
+static unsigned pool_for(const struct profile *profile)
 {
-	unsigned which = g->profile && g->profile->store > FRAME_STORE_BYTES;
+	return profile && profile->store > FRAME_STORE_BYTES;
+}
+
+// A pool takes milliseconds, which a load that begins has not.
+static int mbufs_prepare(struct generator *g)
+{
+	unsigned which = pool_for(g->next);
 	struct mbufs *own = g->own;
 
 	if (!own->pools[which])
 		own->pools[which] = frame_pool_create(g->task.ports[0]);
-	if (!own->pools[which]) {
-		LOG_ERROR("task %s: no memory for a second packet pool: %s; raise memory.size_mb",
-		          g->task.name, rte_strerror(rte_errno));
-		return -ENOMEM;
-	}
-	own->pool = own->pools[which];
+	if (own->pools[which])
+		return 0;
+	LOG_ERROR("task %s: no memory for a second packet pool: %s; raise memory.size_mb", g->task.name,
+	          rte_strerror(rte_errno));
+	return -ENOMEM;
+}
+
+// The pattern is in the pool's mbufs. Frames of the load before may still be under way in theirs.
+static int mbufs_begin(struct generator *g)
+{
+	struct mbufs *own = g->own;
+
+	own->pool = own->pools[pool_for(g->profile)];
 	return 0;
 }
 
@@ -173,6 +185,7 @@ static uint16_t mbufs_send_profile(struct generator *g, uint16_t slots, uint64_t
 const struct generator_way generator_way_mbufs = {
         .open = mbufs_open,
         .close = mbufs_close,
+        .prepare = mbufs_prepare,
         .begin = mbufs_begin,
         .end = mbufs_end,
         .send = mbufs_send,

@@ -31,6 +31,9 @@ struct generator_way {
 	int (*begin)(struct generator *g);
 	void (*end)(struct generator *g); // the worker too
 
+	// Control thread, the worker may run: get what frames of g->next ask for. May be NULL. As open.
+	int (*prepare)(struct generator *g);
+
 	// Worker: send up to n frames, 1 .. burst; returns how many, and moves next_sequence on. Counts
 	// attempted, refused, probes and no_mbuf.
 	uint16_t (*send)(struct generator *g, uint16_t n, uint64_t now_tsc);

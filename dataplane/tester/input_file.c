@@ -4,13 +4,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "schema.h"
 
-enum { LINE_MAX_BYTES = 256, FIRST_ADDRESSES = 1024 };
+enum { LINE_MAX_BYTES = 1024, FIRST_ADDRESSES = 1024 };
 
 FILE *input_open(const char *path, struct stat *stat, const char *where, char *error)
 {
@@ -78,12 +79,23 @@ static const char *add(struct list *list, const char *text)
 	return NULL;
 }
 
+// Returns NULL, or why not. *text is what of the line counts.
+static const char *read_line(struct list *list, char *line, bool is_last, char **text)
+{
+	bool is_whole = is_last || strchr(line, '\n');
+
+	*text = strip(line);
+	if (!is_whole)
+		return "is longer than 1022 bytes, or has a zero byte in it";
+	return **text ? add(list, *text) : NULL;
+}
+
 static int read_lines(FILE *file, struct list *list, const char *path, const char *where, char *error)
 {
-	char line[LINE_MAX_BYTES];
+	char line[LINE_MAX_BYTES], *text;
 
 	for (unsigned long number = 1; fgets(line, sizeof(line), file); number++) {
-		const char *text = strip(line), *why = *text ? add(list, text) : NULL;
+		const char *why = read_line(list, line, feof(file), &text);
 
 		if (!why)
 			continue;

@@ -182,7 +182,7 @@ static inline unsigned count_some(struct monitor *m, const struct frame_bytes *f
 static inline void count_frames(struct monitor *m, struct frame_bytes *frames, unsigned n)
 {
 	for (unsigned i = 0; i < FRAME_AHEAD; i++)
-		frames[n + i] = (struct frame_bytes){NULL, 0};
+		frames[n + i] = (struct frame_bytes){frame_pattern(), 0}; // NULL + 0 is undefined in C17
 	for (unsigned i = 0; i < FRAME_AHEAD; i++)
 		frame_prefetch(&frames[i]);
 	for (unsigned done = 0; done < n;)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Slots whose due times follow from each other, for pacer.c: exponential gaps, and recorded times. How many
 // there are in a duration is known at its end only, so intended grows with next. A call does a bounded amount
-// of work: after a long stall it takes several until all late slots are counted, and none of them is handed
-// out.
+// of work: of a long stall, or where slots come faster than they can be drawn, the first few thousand late
+// slots are drawn and the rest is counted at once: recorded ones exactly, of a Poisson process the mean.
 #pragma once
 
 #include "pacer.h"

@@ -276,6 +276,32 @@ static void a_stall_is_not_caught_up(void **state)
 	assert_int_equal(p.intended, sent + p.late);
 }
 
+// Slots that come faster than they can be drawn: the trial is not longer for it, and all of them are counted.
+static void rates_that_cannot_be_drawn_end_in_time(void **state)
+{
+	static const uint64_t times[] = {0, 1, 3};
+	const struct pacer_arrival recorded = {.process = PACER_RECORDED,
+	                                       .times_ns = times,
+	                                       .time_count = 3,
+	                                       .period_ns = 4,
+	                                       .time_scale = 0.5};
+	const struct pacer_arrival arrivals[] = {poisson, recorded};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct pacer p = start_arrival(arrivals[i], 375e6, SECOND_NS);
+		uint64_t now = START, sent = 0;
+
+		for (; now < START + HZ + us_tsc(100); now += us_tsc(20))
+			sent += pacer_poll(&p, now);
+		assert_true(pacer_done(&p, now));
+		assert_int_equal(p.intended, sent + p.late);
+		assert_true(fabs((double)p.intended / 375e6 - 1) < 1e-4);
+		assert_true(p.late > p.intended / 2);
+		if (i == 1)
+			assert_int_equal(p.intended, 375000000);
+	}
+}
+
 static void impossible_arrivals_are_refused(void **state)
 {
 	static const uint64_t times[] = {0, 1};
@@ -297,6 +323,11 @@ static void impossible_arrivals_are_refused(void **state)
 	         .time_count = 2,
 	         .period_ns = 2,
 	         .time_scale = 0},
+	        {.process = PACER_RECORDED, // 10^15 a second
+	         .times_ns = times,
+	         .time_count = 2,
+	         .period_ns = 2,
+	         .time_scale = 1e6},
 	};
 	struct pacer p;
 
@@ -343,6 +374,7 @@ int main(void)
 	        cmocka_unit_test(poisson_is_exponential),
 	        cmocka_unit_test(on_off_is_quiet_while_off),
 	        cmocka_unit_test(recorded_times_are_kept),
+	        cmocka_unit_test(rates_that_cannot_be_drawn_end_in_time),
 	        cmocka_unit_test(a_stall_is_not_caught_up),
 	        cmocka_unit_test(impossible_arrivals_are_refused),
 	};

@@ -288,7 +288,7 @@ static void bad_profiles_are_refused(void **state)
 
 static void bad_lines_are_named(void **state)
 {
-	char text[160], error[256];
+	char text[160], error[256], comment[1100];
 
 	snprintf(text, sizeof(text), "{\"dst_ips_file\": \"%s\"}", file_make("10.0.0.1\n\n10.0.0.256\n"));
 	assert_null(try_make(text, error));
@@ -296,6 +296,14 @@ static void bad_lines_are_named(void **state)
 	file_make("# none\n");
 	assert_null(try_make(text, error));
 	assert_non_null(strstr(error, "has no address"));
+	snprintf(comment, sizeof(comment), "#%300s\n10.0.0.1\nx\n", ""); // a line however long
+	file_make(comment);
+	assert_null(try_make(text, error));
+	assert_non_null(strstr(error, "addresses:3: \"x\" is not an IPv4 address"));
+	snprintf(comment, sizeof(comment), "10.0.0.1\n#%1060s\n", "");
+	file_make(comment);
+	assert_null(try_make(text, error));
+	assert_non_null(strstr(error, "addresses:2: \"\" is longer than 1022 bytes"));
 	unlink(file_make(""));
 }
 

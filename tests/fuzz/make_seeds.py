@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/vring: what a fuzzer should not have to find out by itself.
+"""Writes the named inputs of tests/fuzz/{vring,nf,frame,capture}: what a fuzzer should not have to find out by itself.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c reads. Files named by a hash are libFuzzer's (scripts/fuzz.sh --keep).
+The bytes are those that dataplane/test/hostile.c, dataplane/nf/nf_fuzz.c, dataplane/tester/frame_fuzz.c and
+capture_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh --keep).
 """
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 SPLIT, PACKED, MERGEABLE, IN_ORDER = 1, 3, 5, 16
@@ -100,6 +102,113 @@ def seeds() -> dict[str, bytes]:
     return found
 
 
+NF_SUBJECTS, NF_TEMPLATES, NF_BURST = 12, 26, 8
+NF_SIDE, NF_TICK, NF_RIGHT = 8, 16, 32
+NF_SECOND = (3, 30)
+"""A step of time of a second or so."""
+
+
+def nf_seeds() -> dict[str, bytes]:
+    """By name: every template through every subject, out and back, without checksums (UDP has none then) and with right
+    ones; then a second later, in pieces."""
+    found = {}
+    bursts = [range(at, min(at + NF_BURST, NF_TEMPLATES)) for at in range(0, NF_TEMPLATES, NF_BURST)]
+    for subject in range(NF_SUBJECTS):
+        data = bytes([subject])
+        for side in (0, NF_SIDE, 0 | NF_RIGHT, NF_SIDE | NF_RIGHT, 0 | NF_RIGHT):
+            for burst_ in bursts:
+                data += bytes([len(burst_) - 1 | side, 1, 4])
+                data += bytes(byte for template in burst_ for byte in (template, 0))
+        for side in (0, NF_SIDE):
+            for burst_ in bursts:
+                data += bytes([len(burst_) - 1 | side | NF_TICK, *NF_SECOND])
+                data += bytes(byte for template in burst_ for byte in (template, 32, 34 + template))
+        found[f"subject_{subject}"] = data
+    return found
+
+
+OWN = bytes.fromhex("7062 01 01 0007 00000003 0000000000000009")
+"""A tester frame's magic, stream, flags (a probe), epoch, number and time."""
+
+
+def checked(data: bytes, at: int, pseudo: bytes = b"") -> bytes:
+    """With its checksum (RFC 1071) at an offset."""
+    total = -int.from_bytes(pseudo + data + bytes(len(data) % 2), "big") % 0xFFFF
+    return data[:at] + (total or 0xFFFF).to_bytes(2, "big") + data[at + 2 :]
+
+
+def tester_frame(version: int, tcp: bool, tags: int = 0, options: int = 0, more: int = 0) -> bytes:
+    """A frame with our bytes in it, all sums right."""
+    body = OWN + bytes(more)
+    segment = b"\xc0\0\x70\x62" + (
+        bytes(8) + bytes([0x50 + options, 2, 1, 0, 0, 0, 0, 0]) + b"\x01" * (4 * options)
+        if tcp
+        else struct.pack("!HH", 8 + len(body), 0)
+    )
+    segment, protocol = segment + body, 6 if tcp else 17
+    ends = bytes((198, 18, 0, 1, 198, 19, 0, 1)) if version == 4 else b"\x20\x01" + bytes(30)
+    segment = checked(segment, 16 if tcp else 6, ends + struct.pack("!HH", protocol, len(segment)))
+    if version == 4:
+        words = 5 + options
+        head = struct.pack("!BBHIBBH", 0x40 | words, 0, 4 * words + len(segment), 0, 64, protocol, 0)
+        packet = checked(head + ends + b"\x01" * (4 * options), 10) + segment
+    else:
+        packet = struct.pack("!IHBB", 6 << 28, len(segment), protocol, 64) + ends + segment
+    kind = b"\x08\x00" if version == 4 else b"\x86\xdd"
+    return bytes(12) + b"\x81\x00\x00\x05" * tags + kind + packet
+
+
+FRAMES = {
+    f"ipv{version}_{'tcp' if tcp else 'udp'}_tags{tags}_options{options}": tester_frame(version, tcp, tags, options, 7)
+    for version in (4, 6)
+    for tcp in (False, True)
+    for tags in (0, 2)
+    for options in (0, 1)
+}
+
+
+def frame_seeds() -> dict[str, bytes]:
+    """By name: frames as they are (an even first byte), and how plain ones are made and damaged."""
+    found = {name: b"\0" + data for name, data in FRAMES.items()}
+    found["plain"] = bytes([1, 3, 0, 0])
+    found["probe"] = bytes([9, 3, 0, 5, 0, 0])
+    found["long"] = bytes([5, 0xFF, 0x1F, 3, 0, 0])
+    found["damaged"] = bytes([1, 3, 0, 1, 55, 0, 1])
+    found["cut"] = bytes([3, 3, 0, 0, 41, 0])
+    return found
+
+
+def capture_seeds() -> dict[str, bytes]:
+    """By name: pcap of both byte orders, in us and in ns, and pcapng; frames that are taken, and others."""
+    others = [bytes(60), tester_frame(4, False)[:30], bytes(12) + b"\x86\xdd\x60" + bytes(5) + b"\x2c" + bytes(60)]
+    frames = [*FRAMES.values(), *others]
+    found = {}
+    for name, order, magic in (
+        ("us_little", "<", 0xA1B2C3D4),
+        ("us_big", ">", 0xA1B2C3D4),
+        ("ns_little", "<", 0xA1B23C4D),
+        ("ns_big", ">", 0xA1B23C4D),
+    ):
+        data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, 1)
+        for number, frame in enumerate(frames):
+            data += struct.pack(order + "IIII", 1000 - number % 3, number, len(frame), len(frame)) + frame
+        found[name] = b"\1" + data
+    found["short_room"] = b"\0" + found["us_little"][1:]
+    found["snapped"] = b"\1" + found["us_little"][1:41] + struct.pack("<II", 40, 200) + frames[0][:40]
+    found["other_link"] = b"\1" + found["us_little"][1:21] + b"\x65\0\0\0"
+    blocks = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+    blocks += struct.pack("<IIHHII", 1, 20, 1, 0, 65535, 20)
+    for number, frame in enumerate(frames):
+        padded = frame + bytes(-len(frame) % 4)
+        size = 32 + len(padded)
+        blocks += struct.pack("<IIIIIII", 6, size, 0, 0, number, len(frame), len(frame)) + padded
+        blocks += struct.pack("<I", size)
+    found["pcapng"] = b"\1" + blocks
+    return found
+
+
 if __name__ == "__main__":
-    for name, data in seeds().items():
-        (Path(__file__).parent / "vring" / name).write_bytes(data)
+    made = {"vring": seeds(), "nf": nf_seeds(), "frame": frame_seeds(), "capture": capture_seeds()}
+    for folder, named in made.items():
+        for name, data in named.items():
+            (Path(__file__).parent / folder / name).write_bytes(data)

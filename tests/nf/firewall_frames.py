@@ -8,7 +8,8 @@ from __future__ import annotations
 import ipaddress
 import random
 
-from nf.firewall_model import PORTED, End, Network, Rule, checksum
+from nf.firewall_model import End, Network, Rule
+from nf.packet_model import PORTED, checksum
 
 _PROTOCOLS = (6, 6, 6, 17, 17, 17, 1, 58, 132, 33, 136, 50, 0, 255)
 _PORTS_EDGES = (0, 1, 255, 256, 1023, 1024, 32767, 32768, 65534, 65535)

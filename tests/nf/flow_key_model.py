@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a frame is, by the RFCs, for the models of load_balancer, rate_limiter and flow_monitor; and random frames.
-
-Written from RFC 791, 1812, 8200, 4302, 9293, 768, 792, 9260 and IEEE 802.1Q, not from dataplane/nf/packet.c.
-"""
+"""The flow of a packet, for the models of load_balancer, rate_limiter and flow_monitor; and random frames."""
 
 from __future__ import annotations
 
@@ -13,28 +10,28 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import pairwise
 
-Address = IPv4Address | IPv6Address
-
-FAULTS = (
-    "runt",
-    "tags",
-    "not_ip",
-    "version",
-    "header_length",
-    "length",
-    "checksum",
-    "extensions",
-    "truncated",
+from nf.packet_model import (
+    AH,
+    DCCP,
+    DESTINATION,
+    FRAGMENT,
+    HIP,
+    HOP_BY_HOP,
+    ICMP,
+    ICMPV6,
+    MOBILITY,
+    PORTED,
+    ROUTING,
+    SCTP,
+    SHIM6,
+    TCP,
+    UDP,
+    UDPLITE,
+    Packet,
+    checksum,
 )
-ICMP, TCP, UDP, GRE, ICMPV6, DCCP, SCTP, UDPLITE = 1, 6, 17, 47, 58, 33, 132, 136
-HOP_BY_HOP, ROUTING, FRAGMENT, AH, DESTINATION, MOBILITY = 0, 43, 44, 51, 60, 135
-_SMALLEST = {UDP: 8, UDPLITE: 8, ICMP: 8, ICMPV6: 8, TCP: 20, SCTP: 12, DCCP: 12}
-_WITH_PORTS = {UDP, UDPLITE, TCP, SCTP, DCCP}
-_EXTENSIONS = {HOP_BY_HOP, ROUTING, FRAGMENT, AH, DESTINATION, MOBILITY}
 
-
-class FaultError(Exception):
-    """The frame is no sound packet; the text is one of FAULTS."""
+Address = IPv4Address | IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,96 +55,9 @@ class Key:
         return self.source.ljust(16, b"\0") + self.destination.ljust(16, b"\0") + ports
 
 
-@dataclass(frozen=True, slots=True)
-class Packet:
-    """A sound packet. ``fragment_protocol`` is what every fragment of the datagram has, None if it is whole."""
-
-    key: Key
-    fragment_protocol: int | None
-    tcp_flags: int
-
-
-def parse(frame: bytes) -> Packet:
-    """Take a frame apart, or raise FaultError."""
-    if len(frame) < 14:
-        raise FaultError("runt")
-    kind, rest, tags = frame[12:14], frame[14:], 0
-    while kind in (b"\x81\x00", b"\x88\xa8"):
-        tags += 1
-        if tags > 2:
-            raise FaultError("tags")
-        if len(rest) < 4:
-            raise FaultError("runt")
-        kind, rest = rest[2:4], rest[4:]
-    if kind == b"\x08\x00":
-        return _ipv4(rest)
-    if kind == b"\x86\xdd":
-        return _ipv6(rest)
-    raise FaultError("not_ip")
-
-
-def _ipv4(ip: bytes) -> Packet:
-    if len(ip) < 20:
-        raise FaultError("header_length")
-    if ip[0] >> 4 != 4:
-        raise FaultError("version")
-    header, total = ip[0] % 16 * 4, int.from_bytes(ip[2:4])
-    if not 20 <= header <= len(ip):
-        raise FaultError("header_length")
-    if not header <= total <= len(ip):
-        raise FaultError("length")
-    if checksum(ip[:header]) != 0:
-        raise FaultError("checksum")
-    flags = int.from_bytes(ip[6:8])
-    offset, more = flags & 0x1FFF, bool(flags & 0x2000)
-    return _transport(ip[12:16], ip[16:20], ip[9], ip[header:total], offset, ip[9] if offset or more else None)
-
-
-def _ipv6(ip: bytes) -> Packet:
-    if len(ip) < 40:
-        raise FaultError("header_length")
-    if ip[0] >> 4 != 6:
-        raise FaultError("version")
-    length, following = int.from_bytes(ip[4:6]), ip[6]
-    if length > len(ip) - 40:
-        raise FaultError("length")
-    body = ip[40 : 40 + length]
-    offset, whole_protocol, seen = 0, None, 0
-    while following in _EXTENSIONS and not offset:
-        seen += 1
-        if seen > 8 or (following == HOP_BY_HOP and seen > 1) or len(body) < 8:
-            raise FaultError("extensions")
-        size = 8 if following == FRAGMENT else (body[1] + 2) * 4 if following == AH else (body[1] + 1) * 8
-        if size > len(body):
-            raise FaultError("extensions")
-        if following == FRAGMENT:
-            word = int.from_bytes(body[2:4])
-            offset = word >> 3
-            whole_protocol = body[0] if offset or word & 1 else None
-        following, body = body[0], body[size:]
-    return _transport(ip[8:24], ip[24:40], following, body, offset, whole_protocol)
-
-
-def _transport(
-    source: bytes, destination: bytes, protocol: int, body: bytes, offset: int, whole_protocol: int | None
-) -> Packet:
-    ports, flags = (0, 0), 0
-    if offset == 0:
-        if len(body) < _SMALLEST.get(protocol, 0):
-            raise FaultError("truncated")
-        if protocol in _WITH_PORTS:
-            ports = struct.unpack_from("!HH", body)
-        if protocol == TCP:
-            flags = body[13]
-    return Packet(Key(source, destination, protocol, *ports), whole_protocol, flags)
-
-
-def checksum(data: bytes) -> int:
-    """RFC 1071, from scratch."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total ^ 0xFFFF
+def key_of(packet: Packet) -> Key:
+    """The flow that a packet belongs to; no ports where there are none to see."""
+    return Key(packet.source, packet.destination, packet.protocol, *(packet.ports or (0, 0)))
 
 
 # --- Random frames ------------------------------------------------------------------------------------------------
@@ -165,7 +75,7 @@ class Flow:
 
     def key(self) -> Key:
         """The flow as the functions see it."""
-        ports = (self.source_port, self.destination_port) if self.protocol in _WITH_PORTS else (0, 0)
+        ports = (self.source_port, self.destination_port) if self.protocol in PORTED else (0, 0)
         return Key(self.source.packed, self.destination.packed, self.protocol, *ports)
 
 
@@ -262,6 +172,8 @@ def _random_ipv6(rng: random.Random, of: Flow) -> bytes:
             (AH, FRAGMENT, DESTINATION),
             (DESTINATION, HOP_BY_HOP),
             (ROUTING, MOBILITY),
+            (HIP, SHIM6),
+            (FRAGMENT, FRAGMENT),
             (DESTINATION,) * 8,
             (DESTINATION,) * 9,
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
-from nf.flow_key_model import FaultError, Key, parse
+from nf.flow_key_model import Key, key_of
+from nf.packet_model import TCP, FaultError, parse
 
 
 @dataclass
@@ -65,17 +66,19 @@ class FlowMonitor:
             return True
         self.all.add(1, size)
         self._expire(now)
-        record = self.flows.get(packet.key)
+        key = key_of(packet)
+        record = self.flows.get(key)
         if record is None:
             if len(self.flows) == self.flows_max:
                 self.untracked.add(1, size)
                 return True
-            record = self.flows[packet.key] = Record(now, now)
-        self.flows.move_to_end(packet.key)
+            record = self.flows[key] = Record(now, now)
+        self.flows.move_to_end(key)
         record.last_tsc = now
         record.packets += 1
         record.bytes += size
-        record.tcp_flags |= packet.tcp_flags
+        if packet.protocol == TCP and not packet.fragment_at:
+            record.tcp_flags |= packet.body[13]
         return True
 
     def _expire(self, now: int) -> None:

@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from nf.packet_model import FaultError, Packet, checksum, parse
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_TAGS = (0x8100, 0x88A8)
-_EXTENSIONS = {0, 43, 44, 51, 60, 135}  # RFC 8200 s4, RFC 4302, RFC 6275
-_TRANSPORT_BYTES = {1: 8, 6: 20, 17: 8, 33: 12, 58: 8, 132: 12, 136: 8}
 _ICMP_ERRORS = {3, 4, 5, 11, 12}  # RFC 1812 s4.3.2.7, RFC 792
 _MARTIANS = [ipaddress.ip_network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4")]
 _MARTIANS += [ipaddress.ip_network(text) for text in ("::/128", "::1/128", "ff00::/8")]
@@ -41,101 +40,15 @@ class Route:
     drop: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Datagram:
-    """What a router looks at: ``at`` is where the IP header is in the frame."""
-
-    at: int
-    version: int
-    header: bytes
-    payload: bytes
-    protocol: int
-    first: bool
-
-    @property
-    def source(self) -> Address:
-        """Where it says it is from."""
-        return ipaddress.ip_address(self.header[12:16] if self.version == 4 else self.header[8:24])
-
-    @property
-    def destination(self) -> Address:
-        """Where it goes."""
-        return ipaddress.ip_address(self.header[16:20] if self.version == 4 else self.header[24:40])
-
-
-def checksum(header: bytes | bytearray) -> int:
-    """RFC 1071, of an even number of bytes."""
-    total = sum(int.from_bytes(header[i : i + 2]) for i in range(0, len(header), 2))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return 0xFFFF - total
-
-
-def datagram(frame: bytes) -> Datagram:
+def datagram(frame: bytes) -> Packet:
     """Take a frame apart, or say why it has no sound datagram."""
-    at, tags = 14, 0
-    while True:
-        if len(frame) < at:
-            raise Refused("runt")
-        kind = int.from_bytes(frame[at - 2 : at])
-        if kind not in _TAGS:
-            break
-        tags += 1
-        if tags > 2:
-            raise Refused("tags")
-        at += 4
-    if kind == 0x0800:
-        return _sound(_ipv4(frame, at))
-    if kind == 0x86DD:
-        return _sound(_ipv6(frame, at))
-    raise Refused("not_ip")
+    try:
+        return parse(frame)
+    except FaultError as fault:
+        raise Refused(str(fault)) from None
 
 
-def _ipv4(frame: bytes, at: int) -> Datagram:
-    rest = frame[at:]
-    if len(rest) < 20:
-        raise Refused("header_length")
-    if rest[0] >> 4 != 4:
-        raise Refused("version")
-    header, total = rest[: 4 * (rest[0] & 15)], int.from_bytes(rest[2:4])
-    if not 20 <= 4 * (rest[0] & 15) == len(header):
-        raise Refused("header_length")
-    if not len(header) <= total <= len(rest):
-        raise Refused("length")
-    if checksum(header):
-        raise Refused("checksum")
-    offset = int.from_bytes(header[6:8]) & 0x1FFF
-    return Datagram(at, 4, header, rest[len(header) : total], header[9], offset == 0)
-
-
-def _ipv6(frame: bytes, at: int) -> Datagram:
-    rest = frame[at:]
-    if len(rest) < 40:
-        raise Refused("header_length")
-    if rest[0] >> 4 != 6:
-        raise Refused("version")
-    length = int.from_bytes(rest[4:6])
-    if length > len(rest) - 40:
-        raise Refused("length")
-    payload, kind, seen, first = rest[40 : 40 + length], rest[6], 0, True
-    while first and kind in _EXTENSIONS:
-        if seen == 8 or (kind == 0 and seen) or len(payload) < 8:
-            raise Refused("extensions")
-        size = {44: 8, 51: 4 * (payload[1] + 2)}.get(kind, 8 * (payload[1] + 1))
-        if size > len(payload):
-            raise Refused("extensions")
-        first = kind != 44 or int.from_bytes(payload[2:4]) < 8
-        kind, payload, seen = payload[0], payload[size:], seen + 1
-    return Datagram(at, 6, rest[:40], payload, kind, first)
-
-
-def _sound(packet: Datagram) -> Datagram:
-    if packet.first and len(packet.payload) < _TRANSPORT_BYTES.get(packet.protocol, 0):
-        raise Refused("truncated")
-    return packet
-
-
-def _source_routed(packet: Datagram) -> None:
+def _source_routed(packet: Packet) -> None:
     """RFC 791 s3.1, RFC 7126 s4.3 and s4.4."""
     options = packet.header[20:]
     while options and options[0] != 0:
@@ -147,11 +60,11 @@ def _source_routed(packet: Datagram) -> None:
         options = options[size:]
 
 
-def _silent(packet: Datagram) -> bool:
+def _silent(packet: Packet) -> bool:
     """RFC 1812 s4.3.2.7 and RFC 4443 s2.4 (e): no ICMP error for these."""
-    kind = packet.payload[0] if packet.first and packet.payload else None
+    kind = packet.body[0] if not packet.fragment_at and packet.body else None
     if packet.version == 4:
-        return not packet.first or (packet.protocol == 1 and kind in _ICMP_ERRORS)
+        return packet.fragment_at > 0 or (packet.protocol == 1 and kind in _ICMP_ERRORS)
     return packet.protocol == 58 and (kind is None or kind < 128 or kind == 137)
 
 
@@ -203,15 +116,16 @@ class Router:
             self.drops[refusal.reason] += 1
             return None, refusal.reason, frame
 
-    def _permit(self, frame: bytes, port: int, packet: Datagram) -> Route:
+    def _permit(self, frame: bytes, port: int, packet: Packet) -> Route:
         if frame[0] & 1:
             raise Refused("l2_group")  # RFC 1812 s5.3.4
         if self.own_mac_only and frame[:6] != self.macs[port][1]:
             raise Refused("l2_other")
-        self._addresses(packet)
+        source, destination = ipaddress.ip_address(packet.source), ipaddress.ip_address(packet.destination)
+        self._addresses(source, destination)
         if packet.version == 4:
             _source_routed(packet)
-        route = self.longest(packet.destination)
+        route = self.longest(destination)
         if route is None:
             raise Refused("no_route", "net_unreachable")
         self.hits[route.network] += 1
@@ -221,17 +135,17 @@ class Router:
         return route
 
     @staticmethod
-    def _addresses(packet: Datagram) -> None:
-        if _in_any(packet.source, _MARTIANS):
+    def _addresses(source: Address, destination: Address) -> None:
+        if _in_any(source, _MARTIANS):
             raise Refused("martian_source")
-        if _in_any(packet.destination, _MARTIANS):
+        if _in_any(destination, _MARTIANS):
             raise Refused("martian_destination")
-        if _in_any(packet.destination, _LINK_LOCAL):
+        if _in_any(destination, _LINK_LOCAL):
             raise Refused("link_local")
-        if _in_any(packet.source, _LINK_LOCAL):
-            raise Refused("link_local", "beyond_scope" if packet.version == 6 else None)
+        if _in_any(source, _LINK_LOCAL):
+            raise Refused("link_local", "beyond_scope" if source.version == 6 else None)
 
-    def _fits(self, packet: Datagram) -> None:
+    def _fits(self, packet: Packet) -> None:
         if packet.version == 4:
             hops, size = packet.header[8], int.from_bytes(packet.header[2:4])
         else:
@@ -246,14 +160,14 @@ class Router:
             raise Refused("too_big", "fragmentation_needed")
         raise Refused("unfragmented")
 
-    def _rewrite(self, frame: bytes, packet: Datagram, route: Route, out: int) -> bytes:
+    def _rewrite(self, frame: bytes, packet: Packet, route: Route, out: int) -> bytes:
         peer, own = self.macs[out]
         header = bytearray(packet.header)
         header[8 if packet.version == 4 else 7] -= 1
         if packet.version == 4:
             header[10:12] = bytes(2)
             header[10:12] = checksum(header).to_bytes(2)
-        return (route.mac or peer) + own + frame[12 : packet.at] + bytes(header) + frame[packet.at + len(header) :]
+        return (route.mac or peer) + own + frame[12 : packet.l3] + bytes(header) + frame[packet.l3 + len(header) :]
 
 
 def resolve(

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
-from nf.flow_key_model import TCP, UDP, FaultError, Key, parse
+from nf.flow_key_model import Key, key_of
 from nf.maglev_model import crc32c, populate
+from nf.packet_model import TCP, UDP, FaultError, parse
 
 _PROTOCOLS = {"udp": UDP, "tcp": TCP, "any": None}
 
@@ -78,19 +79,19 @@ class LoadBalancer:
             if str(fault) != "not_ip":
                 raise DropError(str(fault)) from None
             return self._other("not_ip")
-        if packet.fragment_protocol is not None:
-            key = Key(packet.key.source, packet.key.destination, packet.fragment_protocol, 0, 0)
+        if packet.fragment:
+            key = Key(packet.source, packet.destination, packet.datagram_protocol, 0, 0)
             found = [s for s in self.services if self._is_for(s, key)]
             if len(found) > 1:
                 raise DropError("fragment")
         else:
-            key = packet.key
+            key = key_of(packet)
             found = [s for s in self.services if self._is_for(s, key) and s.port in (0, key.destination_port)]
         if not found:
             return self._other("other")
         if not any(backend.up for backend in found[0].backends):
             raise DropError("no_backend")
-        if packet.fragment_protocol is not None:
+        if packet.fragment:
             self.counts["fragment_packets"] += 1
             backend = self._by_hash(found[0], key)
         else:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-ICMP, TCP, UDP = 1, 6, 17
+from nf import packet_model
+from nf.packet_model import ICMP, TCP, UDP
+
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-_TRANSPORT_BYTES = {ICMP: 8, TCP: 20, UDP: 8, 136: 8, 132: 12, 33: 12}
 _CHECKSUM_AT = {ICMP: 2, TCP: 16, UDP: 6}
 
 Endpoint = tuple[bytes, int]
@@ -37,45 +38,19 @@ def residue(data: bytes) -> int:
 
 
 def parse(data: bytes) -> Packet | str:
-    """The packet in a frame, or why it is none that a NAT translates. Of IPv6, sound packets only."""
-    l3, tags = 14, 0
-    if len(data) < 14:
-        return "runt"
-    while word(data, l3 - 2) in (0x8100, 0x88A8):
-        if tags == 2:
-            return "tags"
-        l3, tags = l3 + 4, tags + 1
-        if len(data) < l3:
-            return "runt"
-    if word(data, l3 - 2) == 0x86DD:
+    """The packet in a frame, or why it is none that a NAT translates."""
+    try:
+        p = packet_model.parse(data)
+    except packet_model.FaultError as fault:
+        return str(fault)
+    if p.version == 6:
         return "ipv6"
-    if word(data, l3 - 2) != 0x0800:
-        return "not_ip"
-    return parse_ipv4(data, l3)
-
-
-def parse_ipv4(data: bytes, l3: int) -> Packet | str:
-    """The same, from the IPv4 header on."""
-    if len(data) - l3 < 20:
-        return "header_length"
-    l4, end = l3 + (data[l3] & 15) * 4, l3 + word(data, l3 + 2)
-    if data[l3] >> 4 != 4:
-        return "version"
-    if l4 < l3 + 20 or l4 > len(data):
-        return "header_length"
-    if end < l4 or end > len(data):
-        return "length"
-    if residue(data[l3:l4]) != 0:
-        return "checksum"
-    fragment, protocol = word(data, l3 + 6) & 0x3FFF, data[l3 + 9]
-    if not fragment & 0x1FFF and end - l4 < _TRANSPORT_BYTES.get(protocol, 0):
-        return "truncated"
-    if fragment:
+    if p.fragment:
         return "fragment"
-    if protocol not in (ICMP, TCP, UDP):
+    if p.protocol not in (ICMP, TCP, UDP):
         return "protocol"
-    ports = (word(data, l4 + 4),) * 2 if protocol == ICMP else (word(data, l4), word(data, l4 + 2))
-    return Packet(l3, l4, end, protocol, data[l3 + 12 : l3 + 16], data[l3 + 16 : l3 + 20], ports)
+    ports = (word(data, p.l4 + 4),) * 2 if p.protocol == ICMP else (word(data, p.l4), word(data, p.l4 + 2))
+    return Packet(p.l3, p.l4, p.end, p.protocol, p.source, p.destination, ports)
 
 
 def segment_residue(data: bytes, p: Packet) -> int:

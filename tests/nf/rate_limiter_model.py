@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from nf.flow_key_model import FaultError, parse
+from nf.packet_model import FaultError, parse
 
 FCS_BYTES = 4
 
@@ -63,11 +63,11 @@ class Limiter:
         if self.per == "direction":
             return self._shared(side, now_s)
         try:
-            key = parse(data).key
+            packet = parse(data)
         except FaultError:
             self.no_address += 1
             return self._shared(0, now_s)
-        address = key.source if self.per == "source" else key.destination
+        address = packet.source if self.per == "source" else packet.destination
         self._age(now_s)
         if address not in self.buckets:
             if len(self.buckets) == self.buckets_max:

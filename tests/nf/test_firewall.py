@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from nf.firewall_frames import frame, narrow_rule, rule
-from nf.firewall_model import Firewall, checksum
+from nf.firewall_model import Firewall
+from nf.packet_model import checksum
 from nf_rig import Answer, Call, FrameIn, FrameOut, Record, RefusedError, Replace, Result, nf_run
 
 pytestmark = pytest.mark.dataplane
@@ -183,7 +184,7 @@ def test_frames_that_are_not_ip_leave_if_they_may(tmp_path: Path) -> None:
     arp = bytes(12) + b"\x08\x06" + bytes(46)
     results, report = nf_run({"kind": "firewall", "settings": {"not_ip": "permit"}}, [FrameIn(arp)], tmp_path)
     assert frame_out(results[0]).port == 1
-    assert report["firewall"]["not_ip_permitted"] == {"packets": 1, "bytes": 60}
+    assert report["firewall"]["not_ip_permitted"] == {"packets": 1, "bytes": 64}
 
 
 def test_rules_are_listed_in_pages(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_rules_are_listed_in_pages(tmp_path: Path) -> None:
         Call("flush", {}),
     ]
     results, report = nf_run({"kind": "firewall", "settings": {"rules_file": str(path)}}, calls, tmp_path)
-    hit = {"rule": 53, "line": 53, "name": "r53", "action": "permit", "packets": 1, "bytes": 60}
+    hit = {"rule": 53, "line": 53, "name": "r53", "action": "permit", "packets": 1, "bytes": 64}
     assert answer(results[1]) == {"rules": [hit], "next": 53}
     assert [one["rule"] for one in answer(results[2])["rules"]] == [100]
     assert answer(results[2])["next"] is None

@@ -8,23 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nf.flow_key_model import (
-    DESTINATION,
-    FAULTS,
-    FRAGMENT,
-    GRE,
-    ICMP,
-    TCP,
-    UDP,
-    Flow,
-    ethernet,
-    flow,
-    ipv4,
-    ipv6,
-    random_frame,
-    segment,
-)
+from nf.flow_key_model import Flow, ethernet, flow, ipv4, ipv6, random_frame, segment
 from nf.load_balancer_model import DropError, LoadBalancer
+from nf.packet_model import DESTINATION, FAULTS, FRAGMENT, GRE, ICMP, TCP, UDP
 from nf_rig import Answer, Call, FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
 
 pytestmark = pytest.mark.dataplane
@@ -177,7 +163,7 @@ def test_model_and_planed_balance_the_same(tmp_path: Path) -> None:
         for _ in range(n):
             run.frame(random_frame(rng, pool[active : active + 500]), side, now)
         frames += n
-        if rng.random() < 0.08:
+        if rng.random() < 0.12:
             service = rng.randrange(len(SERVICES))
             name = rng.choice(SERVICES[service]["backends"])["name"]
             run.backend(service, name, rng.random() < 0.6, now)
@@ -338,6 +324,10 @@ ONE = SERVICES[:1]
             "backends[0].mac: a group address; a backend is one station",
         ),
         ({"services": [{"address": "::1", "backends": backends(1) * 2}]}, 'backends: "b0" is named twice'),
+        (
+            {"services": [{"address": f"10.0.0.{i}", "backends": backends(256)} for i in range(65)]},
+            "services[64].backends: with those of the services before more than 16384; use fewer",
+        ),
     ],
 )
 def test_settings_are_refused(tmp_path: Path, settings: dict[str, Any], sentence: str) -> None:

@@ -210,6 +210,22 @@ def test_sessions_outlive_their_task_as_far_as_they_fit(tmp_path: Path) -> None:
     assert _answers(results)[-1] == {"sessions": [], "next": None}
 
 
+def test_a_smaller_table_keeps_the_sessions_that_were_used_last(tmp_path: Path) -> None:
+    """Of whatever protocol; and the lists by which they expire stay in order."""
+    hosts = [(bytes((10, 0, 1, n)), 7000 + n) for n in range(6)]
+    seconds = [n * 10**10 for n in range(7)]  # 2 to 10 of them, whatever the clock
+    first = [
+        FrameIn(frame(udp(host, REMOTE) if n % 2 else tcp(host, REMOTE, SYN)), 0, seconds[n])
+        for n, host in enumerate(hosts)
+    ]
+    again = FrameIn(frame(udp(hosts[1], REMOTE)), 0, seconds[6])
+    smaller = {**TASK["settings"], "sessions_max": 3}
+    records = [*first, again, Replace({"kind": "nat44", "settings": smaller}), Call("sessions", {}, seconds[6])]
+    results, _ = nf_run(TASK, records, tmp_path)
+    kept = {one["inside"] for one in _answers(results)[-1]["sessions"]}
+    assert kept == {"10.0.1.1:7001", "10.0.1.4:7004", "10.0.1.5:7005"}
+
+
 def test_a_million_sessions_of_one_host_only_fill_the_table(tmp_path: Path) -> None:
     """Whoever opens without end is refused; who has a session keeps it."""
     flood = [FrameIn(frame(udp((bytes((10, n >> 16, n >> 8 & 255, n & 255)), 1), REMOTE))) for n in range(20000)]

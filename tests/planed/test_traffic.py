@@ -288,6 +288,13 @@ def test_a_refused_load_starts_none_of_the_generators(planed: Planed) -> None:
     assert planed.settled()["g0"]["tx_packets"] == 0
 
 
+def test_a_generator_has_one_load(planed: Planed) -> None:
+    planed.apply([ring("r0")], [task("g0", "generator", "r0")])
+    with pytest.raises(RpcError, match=r"generators\[1\].task: generators\[0\] names g0 already"):
+        planed.start_traffic(load("g0", **PACED), load("g0", 128, **PACED))
+    assert planed.call("traffic.get") == {"running": False}
+
+
 def test_the_driver_may_come_back(wired: tuple[Planed, Planed]) -> None:
     """A VNF that restarts: the wire works again, counts are exact again."""
     device, driver = wired
