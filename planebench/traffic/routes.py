@@ -138,7 +138,7 @@ def _parsed(text: str, ip: Ip, where: str) -> tuple[int, int]:
 
 
 def _forwarded(address: int, ip: Ip) -> bool:
-    """Not what RFC 1812 section 5.3.7, or RFC 4291 sections 2.5 and 2.7, keep off the wire."""
+    """Not what RFC 1812 section 5.3.7, RFC 3927 section 7, or RFC 4291 sections 2.5 and 2.7 keep off the wire."""
     if ip == 4:
-        return address >> 24 not in (0, 127) and address >> 24 < 224
+        return address >> 24 not in (0, 127) and address >> 24 < 224 and address >> 16 != 0xA9FE
     return address > 1 and address >> 120 != 0xFF and address >> 118 != 0xFE80 >> 6

@@ -65,9 +65,10 @@ def test_list_names_a_switch_that_is_not_here_and_how_to_get_it(planebench, monk
 @pytest.mark.parametrize(
     ("what", "column", "values"),
     [
-        ("vnfs", "vnf", {"l2fwd"}),
+        ("vnfs", "vnf", {"l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "rate_limiter", "monitor"}),
+        ("traffic", "traffic", {"plain", "imix", "facebook", "fib", "pcap"}),
         ("scenarios", "scenario", {"p2p", "p2v", "v2v", "loopback"}),
-        ("suites", "suite", {"quick"}),
+        ("suites", "suite", {"quick", "can17"}),
     ],
 )
 def test_the_other_lists(planebench, what: str, column: str, values: set[str]) -> None:
@@ -220,3 +221,35 @@ def test_output_into_a_pipe_that_closes_is_no_error(planebench, stored: Run, mon
 
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BufferedWriter(Closed(), 1)))
     assert planebench("export").code == 0
+
+
+def test_a_simulated_run_says_that_functions_and_traffic_change_nothing(planebench, own_run_folder: Path) -> None:
+    fast = ("--switch=sim:capacity=10M", "--duration=0.02", "--repeat=1", "--loads=none", "--frame-size=128")
+    chains = ("--chain=nat44,l3fwd", "--chain=l3fwd", "--chain=firewall", "--direction=unidirectional")
+    done = planebench("run", "quick", *fast, *chains, "--traffic=plain,imix,ipv6")
+    assert done.code == 0
+    assert "sim: the simulator counts packets, without network functions or traffic profiles: they change" in done.err
+    assert "left out: loopback nat44,l3fwd, traffic ipv6: nat44 passes IPv4 only" in done.err
+    assert "→ imix 362 B" in done.out
+    (folder,) = own_run_folder.iterdir()
+    assert len((folder / "trials.jsonl").read_text().splitlines()) == 3 * 3 - 1
+    planebench("run", "quick", *fast, "--scenario=p2p", "--name=p2p")
+    header = json.loads(next(own_run_folder.glob("*-p2p/run.json")).read_text())
+    assert not any("simulator" in warning for warning in header["warnings"])
+
+
+def test_what_is_in_the_files_of_traffic_is_kept(planebench, own_run_folder: Path, tmp_path: Path) -> None:
+    """An address list may change while its path does not: --resume then refuses, by these digests."""
+    addresses = tmp_path / "ips.txt"
+    found = []
+    for text in ("10.0.0.1\n", "10.0.0.2\n"):
+        addresses.write_text(text)
+        profile = tmp_path / "mine.yaml"
+        profile.write_text(f"dst_ips: {{file: {addresses}}}\n")
+        name = f"n{len(found)}"
+        options = ("--switch=sim", "--scenario=p2p", "--duration=0.02", "--repeat=1", "--loads=none", f"--name={name}")
+        assert planebench("run", *options, f"--traffic={profile}").code == 0
+        settings = json.loads(next(own_run_folder.glob(f"*-{name}/run.json")).read_text())["settings"]
+        found.append(settings["traffic_files"])
+    assert all(text.startswith(f"{addresses} ") for text in found)
+    assert found[0] != found[1]

@@ -56,9 +56,11 @@ def test_ipv6_prefixes_and_json(table: Path, tmp_path: Path) -> None:
 
 def test_no_address_that_a_router_keeps_off_the_wire(tmp_path: Path) -> None:
     path = tmp_path / "default.txt"
-    path.write_text("0.0.0.0/0\n224.0.0.0/4\n127.0.0.0/8\n")
-    first_bytes = {int(text.partition(".")[0]) for text in draw_addresses(path, 4, 3000, 1)}
+    path.write_text("0.0.0.0/0\n224.0.0.0/4\n127.0.0.0/8\n169.254.0.0/16\n")
+    drawn = draw_addresses(path, 4, 3000, 1)
+    first_bytes = {int(text.partition(".")[0]) for text in drawn}
     assert not first_bytes & {0, 127, *range(224, 256)}
+    assert not any(text.startswith("169.254.") for text in drawn)
 
 
 @pytest.mark.parametrize(
