@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "forward.h"
 #include "frame.h"
 #include "log.h"
 #include "stamps.h"
@@ -190,14 +191,43 @@ static __attribute__((noinline)) void send_mixed(struct vnf *vnf, struct rte_mbu
 		left -= send_verdict(vnf, out, pkts, verdicts, n);
 }
 
+// The same for a function that only forwards, in one pass: asking process() costs it a tenth of its time.
+static unsigned forward_mbufs(struct vnf *vnf, unsigned in)
+{
+	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
+	unsigned out = vnf->out[in];
+	uint16_t n = port_receive(vnf->task.ports[in], vnf->task.queue, pkts, vnf->burst), left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+
+		if (i + FORWARD_AHEAD < n)
+			__builtin_prefetch(rte_pktmbuf_mtod(pkts[i + FORWARD_AHEAD], void *), 1);
+		if (unlikely(m->data_len < RTE_ETHER_HDR_LEN)) {
+			rte_pktmbuf_free(m);
+			continue;
+		}
+		vnf_write_macs(vnf, out, rte_pktmbuf_mtod(m, uint8_t *));
+		pkts[left++] = m;
+	}
+	vnf->task.counters.rx_packets += n;
+	vnf->drops[FORWARD_RUNT] += n - left;
+	if (left)
+		sent(vnf, out, left, port_send_drop(vnf->task.ports[out], vnf->task.queue, pkts, left));
+	return n;
+}
+
 static unsigned poll_mbufs(struct vnf *vnf, unsigned in, uint64_t now_tsc)
 {
 	struct vnf_frame frames[CONFIG_BURST_MAX];
 	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
 	uint8_t verdicts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(vnf->task.ports[in], vnf->task.queue, pkts, vnf->burst);
 	unsigned out = vnf->out[in];
+	uint16_t n;
 
+	if (vnf->ops->only_forwards && likely(!vnf->task.stamps))
+		return forward_mbufs(vnf, in);
+	n = port_receive(vnf->task.ports[in], vnf->task.queue, pkts, vnf->burst);
 	if (n == 0)
 		return 0;
 	for (unsigned i = 0; i < n; i++) {

@@ -44,6 +44,7 @@ struct vnf_method {
 struct vnf_ops {
 	size_t size;              // of the kind's struct, which begins with struct vnf; zeroed
 	const char *const *drops; // names of the reasons, NULL at the end
+	bool only_forwards;       // process() is forward_burst() (forward.h), and drops[0] its runts
 
 	// Settings (config->settings, may be NULL) and files they name, without side effect. Returns 0, or
 	// -EINVAL with a sentence in error. NULL: the kind has no settings.
