@@ -131,6 +131,14 @@ def test_frames_at_the_wrong_port_make_it_invalid() -> None:
     assert trial.verdict == Verdict(VerdictKind.INVALID, (reason,))
 
 
+def test_a_nat_that_sends_back_is_named_as_what_may_be_behind_it() -> None:
+    point = make_point("planed", "loopback", chain="nat44", chain_length=1)
+    trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
+    (reason,) = trial.verdict.reasons
+    assert trial.verdict.kind is VerdictKind.INVALID
+    assert reason.startswith("5 frames came out at a port where they do not belong (nat44 sends back")
+
+
 def test_a_change_of_band_is_seen() -> None:
     distances = iter((NEAR, FAR))
     trial = run_trial(FakeLive(), request(), lambda: next(distances))  # type: ignore[arg-type]
