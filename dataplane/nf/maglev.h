@@ -30,8 +30,8 @@ bool maglev_is_prime(uint32_t n);
 // The permutation of a name in a table of so many entries (prime). Weight is left alone.
 void maglev_permute(struct maglev_backend *backend, const char *name, uint32_t size);
 
-// Share the table out among n backends (MAGLEV_BACKENDS_MAX at most), in turns, in their order: entries are numbers of backends, or
-// MAGLEV_NONE if all are out.
+// Share the table out among n backends (MAGLEV_BACKENDS_MAX at most), in turns, in their order: entries are
+// numbers of backends, or MAGLEV_NONE if all are out.
 void maglev_fill(uint16_t *table, uint32_t size, struct maglev_backend *backends, unsigned n);
 
 // The paper's hash of the 5-tuple: CRC-32C over the bytes of the key, from 0, not inverted at either end.

@@ -232,6 +232,8 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 		else if (port->virtio)
 			virtio_port_settle_all(port->virtio);
 	}
+	for (unsigned i = 0; i < config->task_count; i++)
+		config->tasks[i].settings = NULL; // they belong to the caller's document
 	free(planed->config);
 	json_decref(planed->document);
 	next.set.document = json_incref(document);
