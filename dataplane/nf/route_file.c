@@ -2,14 +2,12 @@
 #include "route_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "route_parse.h"
+#include "text_file.h"
 
 enum { SHOWN_MAX = 44 }; // of a line, in a message
 
@@ -116,34 +114,6 @@ static int parse_json(struct route_list *list, const char *text, size_t bytes, c
 
 // --- Files -----------------------------------------------------------------------------------------------
 
-// Without waiting, for a file may be anything: a pipe, say.
-static int open_file(const char *path, size_t *bytes, const char **why)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat stat;
-
-	*why = file < 0 || fstat(file, &stat)        ? strerror(errno)
-	       : !S_ISREG(stat.st_mode)              ? "no regular file"
-	       : stat.st_size > ROUTE_FILE_BYTES_MAX ? "more than 256 MB"
-	                                             : NULL;
-	*bytes = *why ? 0 : (size_t)stat.st_size;
-	return file;
-}
-
-static const char *read_whole(int file, char *text, size_t bytes)
-{
-	size_t done = 0;
-	ssize_t got = 0;
-
-	if (!text)
-		return "no memory for it";
-	while (done < bytes && (got = read(file, text + done, bytes - done)) > 0)
-		done += (size_t)got;
-	if (got < 0)
-		return strerror(errno);
-	return done == bytes ? NULL : "it became shorter while it was read";
-}
-
 // The end of a path, which says more than its beginning.
 static void set_source(struct route_list *list, const char *path)
 {
@@ -157,27 +127,21 @@ static void set_source(struct route_list *list, const char *path)
 
 int route_list_file(struct route_list *list, const char *path, char *error)
 {
-	const char *why;
-	char *text = NULL;
 	size_t bytes, blank = 0;
-	int file = open_file(path, &bytes, &why), status = -EINVAL;
+	const char *why;
+	char *text = text_file_read(path, ROUTE_FILE_BYTES_MAX, &bytes, &why);
+	int status;
 
 	set_source(list, path);
-	if (!why) {
-		text = malloc(bytes + 1);
-		why = read_whole(file, text, bytes);
-	}
-	while (!why && blank < bytes && strchr(" \t\r\n", text[blank]) && text[blank])
+	if (!text)
+		return REFUSE(EINVAL, "%s: %s; name a file of routes, %d MB at most, that planed may read",
+		              list->source, why, ROUTE_FILE_BYTES_MAX >> 20);
+	while (blank < bytes && strchr(" \t\r\n", text[blank]) && text[blank])
 		blank++;
-	if (why)
-		snprintf(error, ROUTE_ERROR_MAX, "%s: %s; name a file of routes that planed may read",
-		         list->source, why);
-	else if (blank < bytes && (text[blank] == '{' || text[blank] == '['))
+	if (blank < bytes && (text[blank] == '{' || text[blank] == '['))
 		status = parse_json(list, text, bytes, error);
 	else
 		status = route_list_text(list, text, bytes, error);
 	free(text);
-	if (file >= 0)
-		close(file);
 	return status;
 }

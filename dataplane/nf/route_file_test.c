@@ -230,7 +230,7 @@ static void files_are_told_by_their_first_byte(void **state)
 	assert_int_equal(list.count, 0);
 	assert_int_equal(truncate(path, ROUTE_FILE_BYTES_MAX + 1), 0); // a hole, which takes no room
 	assert_int_equal(read_file(path, NULL, &list, error), -EINVAL);
-	assert_non_null(strstr(error, ": more than 256 MB; name a file of routes"));
+	assert_non_null(strstr(error, ": too long; name a file of routes, 256 MB at most"));
 	unlink(path);
 }
 
@@ -265,8 +265,9 @@ static void what_is_no_file_is_refused_at_once(void **state)
 	close(mkstemp(path));
 	unlink(path);
 	assert_int_equal(read_file(path, NULL, &list, error), -EINVAL);
-	assert_non_null(
-	        strstr(error, ": No such file or directory; name a file of routes that planed may read"));
+	assert_non_null(strstr(
+	        error,
+	        ": No such file or directory; name a file of routes, 256 MB at most, that planed may read"));
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(read_file(path, NULL, &list, error), -EINVAL); // and does not wait for a writer
 	assert_non_null(strstr(error, ": no regular file; name a file"));

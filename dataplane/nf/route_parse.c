@@ -98,18 +98,6 @@ int route_check(const struct route_list *list, const struct route *route,
 
 // --- Words -----------------------------------------------------------------------------------------------
 
-static bool mac_parse(const char *text, uint8_t mac[6])
-{
-	if (!text || strlen(text) != 17)
-		return false;
-	for (unsigned i = 0; i < 17; i++)
-		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
-			return false;
-	for (unsigned i = 0; i < 6; i++)
-		mac[i] = (uint8_t)strtoul(text + i * 3, NULL, 16);
-	return true;
-}
-
 static int parse_word(struct route *route, const char *word, char **rest, char *reason)
 {
 	uint32_t value = 0;
@@ -127,7 +115,7 @@ static int parse_word(struct route *route, const char *word, char **rest, char *
 		fine = number(strtok_r(NULL, " \t", rest), &route->via);
 	} else if (strcmp(word, "mac") == 0) {
 		fresh = !route->has_mac;
-		fine = route->has_mac = mac_parse(strtok_r(NULL, " \t", rest), route->mac);
+		fine = route->has_mac = schema_mac(strtok_r(NULL, " \t", rest), route->mac);
 	} else {
 		return BECAUSE("no word of a route; there are drop, port N, mac AA:BB:CC:DD:EE:FF and via N");
 	}
@@ -166,7 +154,7 @@ static int decode_mac(const json_t *value, void *out, const char *where, char *e
 {
 	struct route *route = out;
 
-	route->has_mac = mac_parse(json_string_value(value), route->mac);
+	route->has_mac = schema_mac(json_string_value(value), route->mac);
 	if (route->has_mac)
 		return 0;
 	snprintf(error, SCHEMA_ERROR_MAX, "%s: expected a MAC address like 02:00:00:00:00:01", where);

@@ -3,14 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "schema.h"
+#include "text_file.h"
 
 enum { LINE_MAX_BYTES = 255, SHOWN_MAX = 48, WHERE_MAX = 40, PLACE_MAX = WHERE_MAX + 24, ROOM_FIRST = 64 };
 
@@ -258,47 +256,19 @@ int rule_list_parse(struct rule_list *list, const char *data, size_t length, con
 	                          : text_parse(list, data, length, where, error));
 }
 
-// The whole of a regular file; NULL after saying why not. Nobody waits for a FIFO or reads a device.
-static char *file_read(const char *path, const char *where, size_t *length, char *error)
-{
-	int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	char *data = NULL;
-	struct stat is;
-	ssize_t got;
-
-	if (file < 0 || fstat(file, &is) != 0)
-		(void)REFUSE("%s: %s", where, strerror(errno));
-	else if (!S_ISREG(is.st_mode) || is.st_size > RULE_FILE_BYTES_MAX)
-		(void)REFUSE("%s: not a file of %d MB at most", where, RULE_FILE_BYTES_MAX >> 20);
-	else
-		data = malloc((size_t)is.st_size + 1);
-	if (data) {
-		got = read(file, data, (size_t)is.st_size);
-		*length = got < 0 ? 0 : (size_t)got;
-		if (got < 0) {
-			(void)REFUSE("%s: %s", where, strerror(errno));
-			free(data);
-			data = NULL;
-		}
-	}
-	if (file >= 0)
-		close(file);
-	return data;
-}
-
 int rule_list_load(struct rule_list *list, const char *path, char *error)
 {
 	size_t length = 0, characters = strlen(path);
 	const char *where =
 	        path + (characters < WHERE_MAX ? 0 : characters - WHERE_MAX + 1); // its end tells more
-	char *data;
+	const char *why;
+	char *data = text_file_read(path, RULE_FILE_BYTES_MAX, &length, &why);
 	int status;
 
 	*list = (struct rule_list){0};
-	(void)REFUSE("%s: no memory", where);
-	data = file_read(path, where, &length, error);
 	if (!data)
-		return -EINVAL;
+		return REFUSE("%s: %s; name a file of rules, %d MB at most, that planed may read", where, why,
+		              RULE_FILE_BYTES_MAX >> 20);
 	status = rule_list_parse(list, data, length, where, error);
 	free(data);
 	return status;

@@ -171,9 +171,12 @@ static void files_that_are_none_are_refused(void **state)
 	char error[RULE_ERROR_MAX] = "";
 
 	assert_int_not_equal(rule_list_load(&list, "/nowhere/at/all", error), 0);
-	assert_string_equal(error, "/nowhere/at/all: No such file or directory");
+	assert_string_equal(error, "/nowhere/at/all: No such file or directory; name a file of rules, 8 MB "
+	                           "at most, that planed may read");
 	assert_int_not_equal(rule_list_load(&list, "/dev/zero", error), 0);
-	assert_string_equal(error, "/dev/zero: not a file of 8 MB at most");
+	assert_string_equal(
+	        error,
+	        "/dev/zero: no regular file; name a file of rules, 8 MB at most, that planed may read");
 	assert_int_not_equal(rule_list_load(&list, "/", error), 0);
 }
 

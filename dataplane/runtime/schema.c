@@ -2,8 +2,10 @@
 #include "schema.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct context {
@@ -100,18 +102,23 @@ static int store_choice(const struct context *context, const struct field *field
 	return fail(context, field->key, value, expected);
 }
 
+bool schema_mac(const char *text, uint8_t mac[static 6])
+{
+	if (!text || strlen(text) != 17)
+		return false;
+	for (unsigned i = 0; i < 17; i++)
+		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
+			return false;
+	for (unsigned i = 0; i < 6; i++)
+		mac[i] = (uint8_t)strtoul(text + i * 3, NULL, 16);
+	return true;
+}
+
 static int store_mac(const struct context *context, const struct field *field, const json_t *value,
                      uint8_t out[6])
 {
-	unsigned byte[6];
-	char tail;
-
-	if (!json_is_string(value) || strlen(json_string_value(value)) != 17 ||
-	    sscanf(json_string_value(value), "%2x:%2x:%2x:%2x:%2x:%2x%c", &byte[0], &byte[1], &byte[2],
-	           &byte[3], &byte[4], &byte[5], &tail) != 6)
+	if (!schema_mac(json_string_value(value), out))
 		return fail(context, field->key, value, "expected a MAC address like 02:00:00:00:00:01");
-	for (int i = 0; i < 6; i++)
-		out[i] = (uint8_t)byte[i];
 	return 0;
 }
 

@@ -49,3 +49,6 @@ struct field {
 // error.
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
                   char error[static SCHEMA_ERROR_MAX]);
+
+// Read a MAC address like 02:00:00:00:00:01. NULL is none. Returns whether it was one.
+bool schema_mac(const char *text, uint8_t mac[static 6]);

@@ -114,7 +114,8 @@ static int check_once(const struct generator_request *generators, unsigned last,
 	for (unsigned i = 0; i < last; i++)
 		if (strcmp(generators[i].task, generators[last].task) == 0) {
 			snprintf(error, CONFIG_ERROR_MAX,
-			         "generators[%u].task: generators[%u] names %.31s already; a generator has one "
+			         "generators[%u].task: generators[%u] names %.31s already; a generator has "
+			         "one "
 			         "load",
 			         last, i, generators[last].task);
 			return -EINVAL;

@@ -50,20 +50,6 @@ static int decode_sizes(const json_t *value, void *out, const char *where, char 
 	return 0;
 }
 
-static int decode_mac(const json_t *value, uint8_t mac[6])
-{
-	const char *text = json_string_value(value);
-	unsigned byte[6];
-
-	if (!text || strlen(text) != 17 || strspn(text, "0123456789abcdefABCDEF:") != 17 ||
-	    sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &byte[0], &byte[1], &byte[2], &byte[3], &byte[4],
-	           &byte[5]) != 6)
-		return -EINVAL;
-	for (unsigned i = 0; i < 6; i++)
-		mac[i] = (uint8_t)byte[i];
-	return 0;
-}
-
 static int decode_macs(const json_t *value, void *out, const char *where, char *error)
 {
 	struct profile_macs *macs = out;
@@ -72,7 +58,7 @@ static int decode_macs(const json_t *value, void *out, const char *where, char *
 	if (!json_is_array(value) || n == 0 || n > PROFILE_MACS_MAX)
 		return fail(error, "%s: expected an array of 1 to %d MAC addresses", where, PROFILE_MACS_MAX);
 	for (size_t i = 0; i < n; i++)
-		if (decode_mac(json_array_get(value, i), macs->of[i]) != 0)
+		if (!schema_mac(json_string_value(json_array_get(value, i)), macs->of[i]))
 			return fail(error, "%s[%zu]: expected a MAC address like 02:00:00:00:00:01", where,
 			            i);
 	macs->count = (unsigned)n;
