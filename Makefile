@@ -28,6 +28,7 @@ bench: setup ## the quick suite: table in the terminal, HTML report
 
 test: setup ## unit tests of planed, then pytest against the installed package
 	test -f build/build.ninja || meson setup build
+	ninja -C build --quiet
 	meson test -C build --print-errorlogs
 	$(BIN)/python -P -m pytest
 
