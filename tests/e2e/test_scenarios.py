@@ -17,6 +17,7 @@ from e2e_rig import SWITCHES, Bench, Record, assert_exact, counts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.model.errors import StartError
+from planebench.model.header import SCHEMA_VERSION
 from planebench.switches.base import Found
 from planebench.switches.registry import ADAPTERS
 
@@ -89,7 +90,7 @@ def test_every_result_has_the_fields_of_the_issue(measured: Measured, scenario: 
 
 def test_the_run_says_that_it_is_complete(measured: Measured) -> None:
     assert measured.finished is not None and measured.finished["status"] == "complete"
-    assert measured.header["schema_version"] == 2
+    assert measured.header["schema_version"] == SCHEMA_VERSION
     assert "[1/" in measured.err, "a line a trial where there is no terminal"
 
 
