@@ -64,8 +64,8 @@ struct pacer {
 	uint64_t round, at; // recorded: slot next is times_ns[at] of this round
 };
 
-// Begin. Returns 0, or -EINVAL when the rate (while on; of recorded times the mean) is not a number in (2^-60,
-// tsc_hz), duration or burst is 0, or the arrival process makes no sense.
+// Begin. Returns 0, or -EINVAL when the rate (while on; of recorded times the mean) is not a number in
+// (2^-60, tsc_hz), duration or burst is 0, or the arrival process makes no sense.
 int pacer_start(struct pacer *p, const struct pacer_load *load, uint64_t tsc_hz);
 
 // How many frames may be sent now, at most burst. They count as handed out: what the caller does not send of
