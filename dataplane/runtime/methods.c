@@ -187,40 +187,39 @@ static json_t *do_stamps_get(struct planed *planed, const json_t *params, int *c
 	return list;
 }
 
-// KIND.NAME: a method of a network function. params.task says whose.
-static json_t *call_vnf(struct planed *planed, const char *method, const json_t *params, int *code,
-                        char *error)
-{
-	const char *dot = strchr(method, '.'), *name = json_string_value(json_object_get(params, "task"));
-	struct task *task = name ? planed_find_task(planed, name) : NULL;
-	json_t *result;
-
-	*code = RPC_INVALID_PARAMS;
-	if (task == NULL || strlen(task->ops->kind) != (size_t)(dot - method) ||
-	    strncmp(task->ops->kind, method, (size_t)(dot - method)) != 0) {
-		snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no task \"%.31s\" of kind %.*s",
-		         name ? name : "", (int)(dot - method), method);
-		return NULL;
-	}
-	planed_park(planed);
-	result = vnf_call(task, dot + 1, params, rte_rdtsc(), error);
-	planed_run(planed);
-	return result;
-}
-
-// Whether a method's name begins with the kind of a network function and a dot.
-static bool is_of_vnf(const char *method)
+// The kind of network function whose name and a dot a method begins with, or NULL.
+static const struct task_ops *kind_of(const char *method)
 {
 	char kind[CONFIG_NAME_MAX];
 	const char *dot = strchr(method, '.');
 	const struct task_ops *ops;
 
 	if (dot == NULL || dot - method >= (ptrdiff_t)sizeof(kind))
-		return false;
+		return NULL;
 	memcpy(kind, method, (size_t)(dot - method));
 	kind[dot - method] = '\0';
 	ops = task_ops_find(kind);
-	return ops && ops->vnf;
+	return ops && ops->vnf ? ops : NULL;
+}
+
+// KIND.NAME: a method of a network function. params.task says whose.
+static json_t *call_vnf(struct planed *planed, const struct task_ops *kind, const char *name,
+                        const json_t *params, int *code, char *error)
+{
+	const char *task_name = json_string_value(json_object_get(params, "task"));
+	struct task *task = task_name ? planed_find_task(planed, task_name) : NULL;
+	json_t *result;
+
+	*code = RPC_INVALID_PARAMS;
+	if (task == NULL || task->ops != kind) {
+		snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no task \"%.31s\" of kind %s",
+		         task_name ? task_name : "", kind->kind);
+		return NULL;
+	}
+	planed_park(planed);
+	result = vnf_call(task, name, params, rte_rdtsc(), error);
+	planed_run(planed);
+	return result;
 }
 
 static json_t *do_shutdown(struct planed *planed, const json_t *params, int *code, char *error)
@@ -264,6 +263,8 @@ static json_t *unknown(const char *method, int *code, char *error)
 json_t *methods_call(struct planed *planed, const char *method, const json_t *params, int *code,
                      char error[static CONFIG_ERROR_MAX])
 {
+	const struct task_ops *kind;
+
 	for (unsigned i = 0; i < METHOD_COUNT; i++) {
 		if (strcmp(methods[i].name, method) != 0)
 			continue;
@@ -275,6 +276,7 @@ json_t *methods_call(struct planed *planed, const char *method, const json_t *pa
 		}
 		return methods[i].call(planed, params, code, error);
 	}
-	return is_of_vnf(method) ? call_vnf(planed, method, params, code, error)
-	                         : unknown(method, code, error);
+	kind = kind_of(method);
+	return kind ? call_vnf(planed, kind, strchr(method, '.') + 1, params, code, error)
+	            : unknown(method, code, error);
 }

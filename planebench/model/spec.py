@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from planebench.model.errors import UsageError
@@ -20,17 +21,23 @@ class SwitchSpec:
     options: dict[str, str] = field(default_factory=dict)
 
 
-def parse_switch(text: str) -> SwitchSpec:
-    """Take the text of a switch apart. UsageError for an option without ``=``, named twice, or a bad label."""
-    adapter, *parts = text.split(":")
+def parse_options(what: str, parts: Iterable[str], example: str) -> dict[str, str]:
+    """``key=value`` texts. UsageError, that begins with ``what``, for one without ``=`` or a key given twice."""
     options: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
         if not (key and equals and value):
-            raise UsageError(f'switch "{text}": option "{part}" is not key=value, as in {adapter}:name=other')
+            raise UsageError(f'{what}: option "{part}" is not key=value, as in {example}')
         if key in options:
-            raise UsageError(f'switch "{text}": option {key} is given twice; give it once')
+            raise UsageError(f"{what}: option {key} is given twice; give it once")
         options[key] = value
+    return options
+
+
+def parse_switch(text: str) -> SwitchSpec:
+    """Take the text of a switch apart. UsageError for an option without ``=``, named twice, or a bad label."""
+    adapter, *parts = text.split(":")
+    options = parse_options(f'switch "{text}"', parts, f"{adapter}:name=other")
     label = options.pop("name", adapter)
     if label != adapter and not re.fullmatch(LABEL_PATTERN, label):
         raise UsageError(

@@ -16,7 +16,7 @@ import yaml
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.spec import LABEL_PATTERN
+from planebench.model.spec import LABEL_PATTERN, parse_options
 from planebench.traffic.profile import PLAIN, PLAIN_NAME, TrafficProfile
 from planebench.traffic.schema import profile_from_document
 
@@ -56,7 +56,7 @@ def list_profiles() -> tuple[str, ...]:
 def parse_traffic(text: str) -> TrafficProfile:
     """One profile from what a user wrote. UsageError: no such profile, file, key or value."""
     name, *parts = text.split(":")
-    options = _options(text, parts)
+    options = parse_options(f'traffic "{text}"', parts, "macs:count=63")
     if name == PLAIN_NAME:
         if options:
             raise UsageError(f'traffic "{text}": {PLAIN_NAME} has no options; leave them out')
@@ -89,18 +89,6 @@ def sample(name: str) -> TrafficProfile:
     """A profile of planebench for a list of them: one that needs a file is without it."""
     document, source = _document(name)
     return profile_from_document({k: v for k, v in document.items() if k != "pcap"}, name, source)
-
-
-def _options(text: str, parts: Iterable[str]) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for part in parts:
-        key, equals, value = part.partition("=")
-        if not (key and equals and value):
-            raise UsageError(f'traffic "{text}": option "{part}" is not key=value, as in macs:count=63')
-        if key in options:
-            raise UsageError(f'traffic "{text}": option {key} is given twice; give it once')
-        options[key] = value
-    return options
 
 
 def _document(name: str) -> tuple[dict[str, Any], str]:

@@ -19,7 +19,7 @@ from planebench.traffic.profile import PLAIN, Arrival, Destinations, Flows
 from planebench.traffic.registry import list_profiles, parse_all, parse_traffic
 
 FACEBOOK_MPPS_AT_10G = 8.662
-"""can17, as in /work/shared/reference/papers.yaml: facebook_mix_mpps_at_10g."""
+"""can17: web-server mix at 10 Gb/s (METHODOLOGY section 3)."""
 
 UDP = bytes.fromhex("0200000000020200000000010800") + bytes.fromhex("4500002e000000004011") + bytes(36)
 ARP = bytes(12) + b"\x08\x06" + bytes(46)
