@@ -98,6 +98,14 @@ static __attribute__((noinline, cold)) uint16_t alloc_rest(struct generator *g, 
 	return got;
 }
 
+// Up to n mbufs behind held[]; returns how many.
+static inline uint16_t held_alloc(struct generator *g, struct mbufs *own, uint16_t n)
+{
+	if (likely(rte_pktmbuf_alloc_bulk(own->pool, &own->held[own->held_count], n) == 0))
+		return n;
+	return alloc_rest(g, own, n);
+}
+
 // Fill up held[] to n frames; returns how many are there.
 static inline uint16_t held_fill(struct generator *g, struct mbufs *own, uint16_t n)
 {
@@ -105,8 +113,7 @@ static inline uint16_t held_fill(struct generator *g, struct mbufs *own, uint16_
 
 	if (n <= first)
 		return n;
-	if (unlikely(rte_pktmbuf_alloc_bulk(own->pool, &own->held[first], want) != 0))
-		want = alloc_rest(g, own, want);
+	want = held_alloc(g, own, want);
 	for (uint16_t i = first; i < first + want; i++) {
 		struct rte_mbuf *m = own->held[i];
 
@@ -129,19 +136,25 @@ static inline void held_advance(struct mbufs *own, uint16_t sent)
 	memmove(own->data, &own->data[sent], own->held_count * sizeof(own->data[0]));
 }
 
+static inline uint16_t held_send(struct generator *g, struct mbufs *own, uint16_t n)
+{
+	uint16_t sent = port_send(g->task.ports[0], g->task.queue, own->held, n);
+
+	held_advance(own, sent);
+	frames_sent(g, n, sent);
+	return sent;
+}
+
 static uint16_t mbufs_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
 {
 	struct mbufs *own = g->own;
-	uint16_t n = held_fill(g, own, slots), sent;
+	uint16_t n = held_fill(g, own, slots);
 
 	if (unlikely(n == 0))
 		return 0;
 	probe_choose(g, n, now_tsc);
 	probe_stamp(g, own->data, n);
-	sent = port_send(g->task.ports[0], g->task.queue, own->held, n);
-	held_advance(own, sent);
-	frames_sent(g, n, sent);
-	return sent;
+	return held_send(g, own, n);
 }
 
 // --- Of a profile ----------------------------------------------------------------------------------------
@@ -152,8 +165,7 @@ static inline uint16_t held_fill_profile(struct generator *g, struct mbufs *own,
 
 	if (n <= first)
 		return n;
-	if (unlikely(rte_pktmbuf_alloc_bulk(own->pool, &own->held[first], want) != 0))
-		want = alloc_rest(g, own, want);
+	want = held_alloc(g, own, want);
 	profile_draw(g->profile, g->offered + first, want);
 	for (uint16_t i = first; i < first + want; i++) {
 		struct rte_mbuf *m = own->held[i];
@@ -170,16 +182,13 @@ static inline uint16_t held_fill_profile(struct generator *g, struct mbufs *own,
 static uint16_t mbufs_send_profile(struct generator *g, uint16_t slots, uint64_t now_tsc)
 {
 	struct mbufs *own = g->own;
-	uint16_t n = held_fill_profile(g, own, slots), sent;
+	uint16_t n = held_fill_profile(g, own, slots);
 
 	if (unlikely(n == 0))
 		return 0;
 	probe_choose(g, n, now_tsc);
 	profile_probe_stamp(g, own->data, n);
-	sent = port_send(g->task.ports[0], g->task.queue, own->held, n);
-	held_advance(own, sent);
-	frames_sent(g, n, sent);
-	return sent;
+	return held_send(g, own, n);
 }
 
 const struct generator_way generator_way_mbufs = {
