@@ -18,7 +18,7 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
-from planebench.placement import LinkSettings, Placement, place, switch_request
+from planebench.placement import LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import Plan, SwitchLabel
 from planebench.scenarios import build
 from planebench.store import new_run_id
@@ -139,10 +139,13 @@ def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, setti
     topology = build(point.scenario, point.chain_length)
     links = LinkSettings(
         workdir=Path("/"),
+        wire=settings.wire,
+        vnf_interface=adapter.vnf_interface,
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
         queues=queues_of(adapter),
+        veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
     request = switch_request(topology, place(cpus_of(facts, prepared.plan.switch_cores), len(topology.vnfs)), links)
     return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))

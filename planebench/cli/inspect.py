@@ -14,13 +14,14 @@ from rich.table import Table
 
 from planebench.cli.prepare import check_named_chains
 from planebench.model.choices import unknown
+from planebench.model.option import Option
 from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.store import list_runs
 from planebench.switches.base import Found
-from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.switches.registry import all_adapters, get_adapter
 from planebench.traffic.listing import traffic_rows
-from planebench.vnfs import VNFS, VnfOption
+from planebench.vnfs import VNFS
 
 Row = dict[str, Any]
 
@@ -62,7 +63,7 @@ def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:
 
 def _switches() -> list[Row]:
     rows = []
-    for name, adapter in ADAPTERS.items():
+    for name, adapter in all_adapters().items():
         found = adapter.find()
         here = isinstance(found, Found)
         rows.append(
@@ -90,7 +91,7 @@ def _vnfs() -> list[Row]:
     ]
 
 
-def _option_words(option: VnfOption) -> str:
+def _option_words(option: Option) -> str:
     """``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
     value = "|".join(option.choices) or {"whole": "N", "flag": "true|false", "list": "A+B"}.get(option.kind, "FILE")
     default = f" ({option.default})" if option.default else ""

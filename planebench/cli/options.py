@@ -33,6 +33,10 @@ def _number(kind: Any, flag: str, help: str) -> Any:
 
 PLAN_OPTIONS: dict[str, Any] = {
     "switch": _text("--switch", "A,B", "Switches, with options as sim:capacity=10M; one named twice counts twice."),
+    "switch_option": Annotated[
+        list[str] | None,
+        typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="An option of a switch. Again for another."),
+    ],
     "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback."),
     "frame_size": _text("--frame-size", "N,M", "Bytes with FCS: 64 to 1518, 9000."),
     "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
@@ -53,7 +57,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "loads": _text("--loads", "A,B", "Shares of R+ for latency, e.g. 0.10,0.50; curve; or none."),
     "rates": _text("--rates", "A,B", "Fixed loads per direction for latency, e.g. 100k,1M; or none."),
     "band": _text("--band", "near|far", "Core-distance band that counts (default: the one with most trials)."),
-    "wire": _text("--wire", "NAME", "What stands in for a NIC: virtio, or veth (kernel interfaces)."),
+    "wire": _text("--wire", "NAME", "What stands in for a NIC: virtio, memif, veth (kernel interfaces)."),
     "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "Cores of a switch that has workers for them: planed:workers=N."),
     "traffic": _text("--traffic", "A,B", "Traffic profiles (list traffic), your own as FILE.yaml; plain: none."),

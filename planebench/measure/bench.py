@@ -15,7 +15,7 @@ from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus, place
 from planebench.plans import Group
 from planebench.scenarios import build
-from planebench.switches.base import SwitchAdapter
+from planebench.switches.base import Situation, SwitchAdapter
 from planebench.traffic.profile import TrafficProfile
 
 DEATHS_MAX = 2
@@ -58,9 +58,8 @@ class Bench:
         """Bring it up; what fails is told and remembered, and nothing raises."""
         mine = [t for t in self.past() if t.point.switch == self.label and t.point in self.group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
-        wires = self.adapter.wires
-        if self.group.wire not in wires:
-            self._give_up(f"{self.label} has no {self.group.wire} wire; it has {', '.join(sorted(wires))}")
+        if refusal := self.adapter.refusal(self._situation()):
+            self._give_up(f"not supported: {refusal}")
             return
         try:
             topology = build(self.group.scenario, self.group.chain_length, chain=self.group.chain)
@@ -80,6 +79,10 @@ class Bench:
             self.fresh = True
         except PlanebenchError as error:
             self._give_up(str(error))
+
+    def _situation(self) -> Situation:
+        group, settings = self.group, self.settings
+        return Situation(group.scenario, group.wire, group.chain_length, settings.hugepages, settings.max_frame_bytes)
 
     def restart(self) -> None:
         """Stop it and start it anew."""

@@ -31,7 +31,7 @@ from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.placement import Cpus, Placement, place
-from planebench.placement.af_packet import af_packet_devargs
+from planebench.placement.devargs import af_packet_devargs
 from planebench.placement.memory import memory
 from planebench.planed import PROTOCOL_VERSION, PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow

@@ -23,7 +23,7 @@ from planebench.measure.counts import arrived, vnf_drops
 from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration
-from planebench.model.records import Anatomy, Direction
+from planebench.model.records import Anatomy, Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
@@ -52,7 +52,7 @@ class LiveSettings:
     ring_size: int
     hugepages: bool
     max_frame_bytes: int
-    wire: str
+    wire: WireName
     calibration: Calibration | None = None
     """What the tester can do alone, if it was measured."""
 
@@ -97,7 +97,8 @@ class LiveTopology:
         workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
         links = LinkSettings(
             workdir=workdir,
-            wire="veth" if settings.wire == "veth" else "virtio",
+            wire=settings.wire,
+            vnf_interface=adapter.vnf_interface,
             ring_size=settings.ring_size,
             hugepages=settings.hugepages,
             max_frame_bytes=settings.max_frame_bytes,
@@ -303,10 +304,8 @@ def _prefix(supervisor: Supervisor, label: str) -> str:
 
 
 def _veth(topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor) -> VethWire | None:
-    wires = [port.name for port in topology.ports if port.side == "wire"]
-    if links.wire != "veth" or not wires:
-        return None
-    return VethWire.create(supervisor, wires, cpus=placement.control_cpus)
+    names = [port.name for port in topology.ports if links.is_veth(port)]
+    return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
 
 
 def _start_tester(

@@ -190,6 +190,8 @@ def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int
         idle_cycles=None if busy is None else max(trial_cycles - busy, 0),
         packets=_difference(before.packets, after.packets),
         drops=drops,
+        forwarded_packets=_difference(before.forwarded_packets, after.forwarded_packets),
+        bursts=_difference(before.bursts, after.bursts),
     )
 
 

@@ -15,7 +15,7 @@ from planebench.model.chain_name import chain_label, chain_slug, vnf_texts
 
 ScenarioName = Literal["p2p", "p2v", "v2v", "loopback"]
 Direction = Literal["unidirectional", "bidirectional", "reversed"]
-WireName = Literal["virtio", "veth"]
+WireName = Literal["virtio", "memif", "veth"]
 Hosting = Literal["process"]
 Role = Literal["warmup", "r_plus", "search", "latency"]
 
@@ -289,7 +289,17 @@ class SwitchCycles:
     busy_cycles: int | None = None
     idle_cycles: int | None = None
     packets: int | None = None
+    """Frames that it received."""
     drops: dict[str, int] = field(default_factory=dict)
+    forwarded_packets: int | None = None
+    """Frames that it sent: its ports took them."""
+    bursts: int | None = None
+    """Polls of a port that found frames."""
+
+    @property
+    def batch_size(self) -> float | None:
+        """Mean number of frames that a poll found, of those that found any."""
+        return self.packets / self.bursts if self.packets is not None and self.bursts else None
 
     @property
     def cycles_per_packet(self) -> float | None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The planed document of the tester, and the request to the switch: the two sides of the same ports.
 
-A wire port ``n*`` is a vhost-user device that the tester listens on and the switch drives (``virtio``), or one end of a
-veth pair (``veth``). A VNF port ``v*`` is a vhost-user device of the switch that the tester drives as a VNF would.
+A wire port ``n*`` is a vhost-user device that the tester listens on and the switch drives (``virtio``), the server of a
+memif (``memif``), or one end of a veth pair (``veth``). A VNF port ``v*`` is a vhost-user device of the switch that the
+tester drives as a VNF would; of a switch in the kernel, an end of a veth pair.
 So the tester comes up in two stages: :func:`wire_stage` before the switch starts, :func:`full_stage` after.
 """
 
@@ -11,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from planebench.model.records import WireName
-from planebench.placement.af_packet import af_packet_devargs
+from planebench.placement.devargs import af_packet_devargs, memif_devargs
 from planebench.placement.memory import memory
 from planebench.placement.place import Placement
 from planebench.placement.tasks import Task, Worker, tester_tasks
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios import Topology, TopologyPort
-from planebench.switches.base import SwitchPort, SwitchRequest
+from planebench.switches.base import SwitchPort, SwitchRequest, VnfInterface
 
 Document = dict[str, Any]
 
@@ -39,7 +40,7 @@ class LinkSettings:
 
     ``workdir`` is private to the topology and short: sockets live in it (107 characters at most, with their name).
     ``name`` is the tester's EAL file prefix and must differ between testers that live at the same time.
-    ``veths`` is needed on the veth wire only, one pair for each wire port.
+    ``veths`` has a pair for each port that is one of kernel interfaces (:meth:`is_veth`), and no other.
     """
 
     workdir: Path
@@ -52,6 +53,11 @@ class LinkSettings:
     queues: int = 1
     """Queue pairs of every port; 1 on the veth wire."""
     veths: Mapping[str, VethPair] = field(default_factory=dict)
+    vnf_interface: VnfInterface = "vhost-user"
+
+    def is_veth(self, port: TopologyPort) -> bool:
+        """Whether a port is an end of a pair of kernel interfaces."""
+        return self.wire == "veth" if port.side == "wire" else self.vnf_interface == "veth"
 
     def socket(self, port: str) -> Path:
         """The unix socket of a vhost-user port; the same path on both sides."""
@@ -129,17 +135,21 @@ def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
     common: Document = {"name": port.name, "ring_size": links.ring_size}
     if links.queues > 1:
         common["queues"] = links.queues
-    if port.side == "wire" and links.wire == "veth":
+    if links.is_veth(port):
         arguments = af_packet_devargs(links.veths[port.name].tester, links.ring_size, links.max_frame_bytes)
         return {**common, "kind": "ethdev", "device": f"net_af_packet_{port.name},{arguments}"}
+    if port.side == "wire" and links.wire == "memif":
+        arguments = memif_devargs("server", links.socket(port.name), links.ring_size)
+        return {**common, "kind": "ethdev", "device": f"net_memif_{port.name},{arguments}"}
     kind = "vhost-user" if port.side == "wire" else "virtio-user"
     return {**common, "kind": kind, "path": str(links.socket(port.name))}
 
 
 def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:
-    if port.side == "wire" and links.wire == "veth":
+    if links.is_veth(port):
         interface = links.veths[port.name].switch
         return SwitchPort(port.name, "af_packet", interface=interface, ring_size=links.ring_size)
     if port.side == "wire":
-        return SwitchPort(port.name, "virtio-user", path=links.socket(port.name), ring_size=links.ring_size)
+        kind: Literal["virtio-user", "memif"] = "memif" if links.wire == "memif" else "virtio-user"
+        return SwitchPort(port.name, kind, path=links.socket(port.name), ring_size=links.ring_size)
     return SwitchPort(port.name, "vhost-user", path=links.socket(port.name), ring_size=links.ring_size)

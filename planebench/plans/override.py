@@ -22,6 +22,7 @@ from planebench.plans.schema import (
     parse_search,
     with_chains,
 )
+from planebench.plans.switch_options import with_switch_options
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
@@ -46,6 +47,7 @@ def override(plan: Plan, **options: Any) -> Plan:
     :data:`OPTIONS` has them all, beside ``seed``, ``name`` and ``chain``. Text options are comma-separated lists;
     ``switch`` may repeat a name, and a switch asked for by name must be there. ``chain`` is a list of chains, each a
     text with commas of its own: instead of all chains of the plan, and of all its scenarios but those asked for.
+    ``switch_option`` is a list of SWITCH.KEY=VALUE.
     ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
     ``loads`` are shares of R+, ``curve`` for a whole curve of them, or ``none`` for none; ``rates`` are fixed loads
     beside them. ``search`` are names of search methods and ``search_duration`` the length of their trials.
@@ -200,6 +202,7 @@ def _search(**changes: Any) -> Callable[[Plan], Plan]:
 
 OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "switch": _with_switches,
+    "switch_option": lambda plan, texts: replace(plan, switches=with_switch_options(plan.switches, texts)),
     "scenario": lambda plan, text: _with_scenarios(plan, text),
     "frame_size": lambda plan, text: replace(plan, frame_sizes_bytes=_each("frame size", text, parse_frame_size)),
     "direction": lambda plan, text: replace(plan, directions=_each("direction", text, parse_direction)),

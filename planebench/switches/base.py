@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The seam between the harness and a switch: what an adapter must do. Nothing else here knows a switch by name.
 
-Adding a switch = one file in this folder with an ``ADAPTER`` object, and a line in ``registry.py``.
+Adding a switch = one file with an ``ADAPTER`` object: in this folder with a line in ``registry.py``, or anywhere else
+with an entry point (docs/adding-a-switch.md).
 """
 
 from __future__ import annotations
@@ -9,10 +10,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from planebench.host.process import Supervisor
-from planebench.model.records import SwitchCycles
+from planebench.model.option import Option, Value, parse_values
+from planebench.model.records import ScenarioName, SwitchCycles, WireName
+from planebench.switches.finding import PATH_OPTION, Found, Installation, NotFound, installation
+
+__all__ = [
+    "PATH_OPTION",
+    "Adapter",
+    "Configurable",
+    "Found",
+    "Installation",
+    "MultiQueue",
+    "NotFound",
+    "Option",
+    "RunningSwitch",
+    "Situation",
+    "SwitchAdapter",
+    "SwitchPort",
+    "SwitchRequest",
+    "ThreadRef",
+    "Traits",
+    "queues_of",
+]
+
+VnfInterface = Literal["vhost-user", "veth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +44,13 @@ class SwitchPort:
     """A port the switch has to open.
 
     ``virtio-user``: the switch is the virtio driver and connects to ``path`` (the emulated NIC: the tester listens).
+    ``memif``: the switch is the memif client (slave), interface id 0, and connects to the socket ``path``.
     ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface).
-    ``af_packet``: the kernel interface ``interface`` (veth wire).
+    ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
     """
 
     name: str
-    kind: Literal["virtio-user", "vhost-user", "af_packet"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet"]
     path: Path | None = None
     interface: str | None = None
     ring_size: int = 256
@@ -46,7 +71,7 @@ class SwitchRequest:
     hugepages: bool
     max_frame_bytes: int = 1518
     netns_pid: int | None = None
-    """Process whose network namespace the switch must live in (veth wire)."""
+    """Process whose network namespace the switch must live in (kernel interfaces)."""
     queues: int = 1
     """Queue pairs of each port: as many as a :class:`MultiQueue` adapter asked for."""
     more_cpus: tuple[int, ...] = ()
@@ -59,18 +84,29 @@ class SwitchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The switch is here."""
+class Situation:
+    """Where a switch would be measured: what :meth:`SwitchAdapter.refusal` is asked about."""
 
-    version: str
-    binary: Path
+    scenario: ScenarioName
+    wire: WireName
+    chain_length: int = 0
+    hugepages: bool = False
+    max_frame_bytes: int = 1518
 
 
 @dataclass(frozen=True, slots=True)
-class NotFound:
-    """The switch is not here, and how to get it: ``apt-get install dpdk``."""
+class Traits:
+    """What kind of switch it is, in the terms of conext19, Table 1. ``source``: who says so."""
 
-    remedy: str
+    architecture: Literal["modular", "self-contained"]
+    paradigm: Literal["structured", "match/action"]
+    models: tuple[Literal["rtc", "pipeline", "interrupt"], ...]
+    """Run to completion, pipeline; ``interrupt`` is ours: the kernel's softirq, no thread of the switch's own."""
+    virtual_interface: str
+    reprogrammability: Literal["low", "medium", "high"]
+    languages: tuple[str, ...]
+    purpose: str
+    source: Literal["conext19", "planebench"] = "planebench"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +125,7 @@ class RunningSwitch(Protocol):
         """Every process of the switch: all are paused (SIGSTOP) while another switch is measured."""
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The threads that forward."""
+        """The threads that forward; none for a switch that has no thread of its own."""
 
     def counters(self) -> SwitchCycles:
         """Counters since the start; the harness takes differences. Raises DiedError."""
@@ -102,30 +138,75 @@ class RunningSwitch(Protocol):
 
 
 class SwitchAdapter(Protocol):
-    """How the harness finds and starts one kind of switch."""
+    """How the harness finds and starts one kind of switch. Most derive from :class:`Adapter`, which has defaults."""
 
     name: str
     title: str
     """For people: ``Open vSwitch with DPDK``."""
     remedy: str
     """How to get it."""
+    traits: Traits
     wires: frozenset[str]
+    vnf_interface: VnfInterface
+    """What its VNFs are connected by."""
+    options: tuple[Option, ...]
 
     def find(self) -> Found | NotFound:
-        """Look for the switch on this machine; cheap, starts nothing but ``--version``."""
+        """Look for the switch on this machine; cheap, starts nothing but ``--version``. Raises UsageError where the
+        user names a program that is none."""
+
+    def refusal(self, situation: Situation) -> str:
+        """Why it cannot be measured so, as a sentence; empty if it can."""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Ring sizes, burst, function (patch, flow rules, ...): what belongs in the run header."""
+        """Its part of the fairness manifest (planebench.switches.manifest): goes into the run header."""
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         """Start and connect everything; return when the switch's own ports exist. Raises StartError with log lines."""
+
+
+class Adapter:
+    """What adapters have in common: options, where the switch is, wires that it has not. Derive from it.
+
+    A subclass has at least ``name``, ``title``, ``remedy``, ``traits``, ``find``, ``settings`` and ``start``.
+    ``self.values`` has the options that were given, by key.
+    """
+
+    name: str
+    title: str
+    remedy: str
+    traits: Traits
+    wires: frozenset[str] = frozenset({"virtio"})
+    vnf_interface: VnfInterface = "vhost-user"
+    options: tuple[Option, ...] = (PATH_OPTION,)
+
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        self.values: Mapping[str, Value] = dict(values or {})
+
+    def with_options(self, texts: Mapping[str, str]) -> Self:
+        """An adapter with these options, the others as they are. UsageError names an unknown one, or a bad value."""
+        return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
+
+    def value(self, key: str, default: Any) -> Any:
+        """The value of an option, or ``default`` where it was not given."""
+        return self.values.get(key, default)
+
+    def installation(self) -> Installation:
+        """What the user says about where it is: the option ``path``, PLANEBENCH_NAME, switches.toml. UsageError."""
+        return installation(self.name, self.values.get(PATH_OPTION.key))
+
+    def refusal(self, situation: Situation) -> str:
+        """Only what its wires tell."""
+        if situation.wire in self.wires:
+            return ""
+        return f"{self.name} has no {situation.wire} wire; it has {', '.join(sorted(self.wires))}"
 
 
 @runtime_checkable
 class Configurable(Protocol):
     """An adapter with options of its own: ``NAME:key=value`` on the command line and in plans."""
 
-    def with_options(self, options: Mapping[str, str]) -> SwitchAdapter:
+    def with_options(self, texts: Mapping[str, str]) -> SwitchAdapter:
         """An adapter with these options. UsageError names an unknown one, or a bad value, and what is valid."""
 
 

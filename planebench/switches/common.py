@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +10,13 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.process import Process
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
-from planebench.placement import af_packet
+from planebench.placement import devargs
 from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, ThreadRef
 
 STANDARD_FRAME_BYTES = 1518
 """Up to here a switch keeps its defaults."""
 MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
-_SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
 
 class ProcessGroup:
@@ -45,12 +43,6 @@ class ProcessGroup:
                 process.ask_to_end()
         for process in self.processes:
             process.terminate()
-
-
-def find_program(name: str) -> Path | None:
-    """A program on PATH; only if PATH is the user's without sbin, in the system folders too (ovs-vswitchd is there)."""
-    found = shutil.which(name) or shutil.which(name, path=_SYSTEM_FOLDERS)
-    return Path(found) if found else None
 
 
 def is_socket(path: Path) -> bool:
@@ -124,7 +116,18 @@ def ring_size(request: SwitchRequest) -> int:
 
 def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
     """Arguments of DPDK's af_packet driver for one port: the same as on the tester's side."""
-    return af_packet.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
+    return devargs.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
+
+
+def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
+    """The ``--vdev`` of one port, for a switch that takes DPDK's virtual devices."""
+    if port.kind == "virtio-user":
+        return f"net_virtio_user{number},path={socket_path(port)},queue_size={port.ring_size}"
+    if port.kind == "vhost-user":
+        return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
+    if port.kind == "memif":
+        return f"net_memif{number},{devargs.memif_devargs('client', socket_path(port), port.ring_size)}"
+    return f"net_af_packet{number},{af_packet_devargs(port, request)}"
 
 
 def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:
@@ -146,6 +149,8 @@ def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
     )
 
 
-def memory_text(request: SwitchRequest) -> str:
-    """For the settings of a report."""
-    return "hugepages" if request.hugepages else "4 KiB pages (no hugepages)"
+def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
+    """What a DPDK switch drives its wire ports with, for its settings; ``-`` where it has none."""
+    drivers = {"virtio-user": virtio, "memif": "DPDK's memif", "af_packet": "DPDK's af_packet"}
+    kinds = dict.fromkeys(drivers[port.kind] for port in request.ports if port.kind in drivers)
+    return ", ".join(kinds) or "-"

@@ -23,7 +23,9 @@ from planebench.model.errors import DiedError, PlanebenchError, StartError, Usag
 from planebench.model.records import SwitchCycles
 from planebench.planed import program_lines
 from planebench.switches import common
-from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
+from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest, ThreadRef, Traits
+from planebench.switches.finding import find_program
+from planebench.switches.manifest import manifest
 from planebench.switches.unixctl import unixctl
 
 BRIDGE = "br0"
@@ -52,17 +54,20 @@ _DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
 
 
-class OvsDpdkAdapter:
+class OvsDpdkAdapter(Adapter):
     """``ovs-dpdk``: ``ovs-vswitchd`` built with DPDK, userspace datapath, everything not named here at its default."""
 
     name = "ovs-dpdk"
     title = "Open vSwitch with DPDK"
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
-    wires = frozenset({"virtio", "veth"})
+    wires = frozenset({"virtio", "memif", "veth"})
+    traits = Traits(
+        "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C",), "SDN switch", source="conext19"
+    )
 
     def find(self) -> Found | NotFound:
         """An ovs-vswitchd that says it has DPDK, its tools and its database schema."""
-        missing = [tool for tool in _TOOLS if common.find_program(tool) is None]
+        missing = [tool for tool in _TOOLS if find_program(tool) is None]
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
         for binary in _candidates():
@@ -74,14 +79,15 @@ class OvsDpdkAdapter:
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """How it is run, for the report."""
-        return {
-            "function": "one in_port flow each way, userspace datapath (netdev)",
-            "ring_size": str(common.ring_size(request)),
-            "burst": "32",
-            "memory": f"{common.memory_text(request)}, a pool of mbufs for each port (per-port-memory)",
-            "vnf_ports": "dpdkvhostuser",
-            "caches": "EMC, SMC and megaflows at their defaults",
-        }
+        return manifest(
+            request,
+            function="match/action: one in_port flow each way, userspace datapath (netdev)",
+            nic_driver=common.nic_driver(request),
+            vnf_interface="vhost-user (dpdkvhostuser)",
+            burst="32",
+            buffers="a pool of mbufs for each port (per-port-memory)",
+            caches="EMC, SMC and megaflows at their defaults",
+        )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningOvs:
         """Start database and vswitchd, wait for every port, install the flows. Raises StartError with log lines."""
@@ -228,7 +234,7 @@ def _check(request: SwitchRequest) -> None:
 
 def _candidates() -> tuple[Path, ...]:
     """Debian keeps the DPDK build aside; elsewhere it is the only one."""
-    named = (common.find_program(name) for name in ("ovs-vswitchd-dpdk", "ovs-vswitchd"))
+    named = (find_program(name) for name in ("ovs-vswitchd-dpdk", "ovs-vswitchd"))
     return tuple(path for path in (_DEBIAN_BINARY, *named) if path is not None and path.is_file())
 
 
@@ -243,7 +249,7 @@ def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths
     process = supervisor.spawn(
         "ovsdb-server",
         [
-            str(common.find_program("ovsdb-server")),
+            str(find_program("ovsdb-server")),
             str(paths.database),
             f"--remote=punix:{paths.database_socket}",
             f"--unixctl={paths.root / 'ovsdb.ctl'}",
@@ -333,9 +339,7 @@ def _port_command(number: int, port: SwitchPort, request: SwitchRequest) -> list
 
 
 def _devargs(number: int, port: SwitchPort, request: SwitchRequest) -> str:
-    if port.kind == "virtio-user":
-        return f"net_virtio_user{number},path={common.socket_path(port)},queue_size={port.ring_size}"
-    return f"net_af_packet{number},{common.af_packet_devargs(port, request)}"
+    return common.dpdk_vdev(number, port, request)
 
 
 def _mask(cpu: int) -> str:
@@ -374,7 +378,7 @@ def _ports_added(request: SwitchRequest, vswitchd: Process, paths: Paths) -> boo
 
 def _tool(argv: list[str], *, stdin: str | None = None) -> str:
     """Run one of Open vSwitch's short-lived tools; its stdout. Raises StartError with its stderr."""
-    program = common.find_program(argv[0])
+    program = find_program(argv[0])
     try:
         done = subprocess.run(
             [str(program or argv[0]), *argv[1:]],

@@ -19,31 +19,34 @@ from planebench.planed import (
     planed_version,
 )
 from planebench.switches import common
-from planebench.switches.base import Found, NotFound, SwitchRequest, ThreadRef
-from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
+from planebench.switches.base import Adapter, Found, NotFound, Option, SwitchRequest, ThreadRef, Traits
+from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
 
 PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
 
 
-class PlanedAdapter:
+class PlanedAdapter(Adapter):
     """``planed``: packets are copied from ring to ring by patch tasks, or by learning bridges of two ports."""
 
     name = "planed"
     title = "planed"
     remedy = REMEDY
+    options: tuple[Option, ...] = OPTIONS
+    traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "NFV data plane")
 
-    def __init__(self, options: PlanedOptions | None = None) -> None:
-        self.options = options or PlanedOptions()
-        self.wires = frozenset({"virtio", "veth"} if self.queues == 1 else {"virtio"})  # a veth has one queue
+    def __init__(self, chosen: PlanedOptions | None = None) -> None:
+        super().__init__()
+        self.chosen = chosen or PlanedOptions()
+        self.wires = frozenset({"virtio", "memif", "veth"} if self.queues == 1 else {"virtio"})  # others: one queue
 
     @property
     def queues(self) -> int:
         """Queue pairs of each port."""
-        return self.options.workers
+        return self.chosen.workers
 
-    def with_options(self, options: Mapping[str, str]) -> PlanedAdapter:
+    def with_options(self, texts: Mapping[str, str]) -> PlanedAdapter:
         """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
-        return PlanedAdapter(self.options.changed(options))
+        return PlanedAdapter(self.chosen.changed(texts))
 
     def find(self) -> Found | NotFound:
         """The planed program and its version."""
@@ -55,7 +58,7 @@ class PlanedAdapter:
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """How it is run, for the report."""
-        return switch_settings(request, self.options)
+        return switch_settings(request, self.chosen)
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
         """Start it and wait until it answers. Raises StartError, UsageError or NotInstalledError."""
@@ -64,9 +67,9 @@ class PlanedAdapter:
         found = common.require(self)
         config = request.workdir / "planed-switch.json"
         socket = request.workdir / "planed-switch.rpc"
-        document = switch_document(request, f"{supervisor.root.name}-switch", self.options)
+        document = switch_document(request, f"{supervisor.root.name}-switch", self.chosen)
         config.write_text(json.dumps(document, indent=1))
-        isa = [] if self.options.isa is None else ["--isa", self.options.isa]
+        isa = [] if self.chosen.isa is None else ["--isa", self.chosen.isa]
         process = supervisor.spawn(
             "planed-switch",
             [str(found.binary), "--config", str(config), "--rpc", str(socket), *isa],

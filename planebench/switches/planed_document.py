@@ -12,7 +12,8 @@ from planebench.placement.memory import memory
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios.queues import QUEUES_MAX, queue_name
 from planebench.switches import common
-from planebench.switches.base import SwitchPort, SwitchRequest
+from planebench.switches.base import Option, SwitchPort, SwitchRequest
+from planebench.switches.manifest import manifest
 
 BURST = 64
 FUNCTIONS = {
@@ -58,6 +59,15 @@ class PlanedOptions:
         return parsed
 
 
+OPTIONS = (
+    Option("function", "function", "text", "kind of its tasks", "patch", tuple(FUNCTIONS)),
+    Option("backend", "backend", "text", "data path of its ports: DPDK's, or our own", DEFAULT_BACKEND, BACKENDS),
+    Option("workers", "workers", "whole", "queue pairs on each port, and workers", "1", least=1, most=QUEUES_MAX),
+    Option("isa", "isa", "text", "instruction set of its hot code", "the best", INSTRUCTION_SETS),
+    Option("drop_one_in", "drop_one_in", "whole", "drop every so manieth frame", "none", least=1, most=DROP_ONE_IN_MAX),
+)
+
+
 def _drop_one_in(text: str) -> int:
     digits = text.isascii() and text.isdigit() and len(text) <= len(str(DROP_ONE_IN_MAX))
     number = int(text) if digits else 0
@@ -91,18 +101,20 @@ def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str,
     """How it is run, for the report."""
     chosen = {} if options.drop_one_in is None else {"drop_one_in": str(options.drop_one_in)}
     if request.queues > 1:
-        chosen |= {"queues": str(request.queues), "workers": str(_worker_count(request))}
+        chosen |= {"workers": str(_worker_count(request))}
     if options.isa is not None:
         chosen["isa"] = options.isa
-    return {
-        "function": FUNCTIONS[options.function],
-        "ring_size": str(common.ring_size(request)),
-        "burst": str(BURST),
-        "memory": common.memory_text(request),
-        "mbufs": str(_memory(request)["mbuf_count"]),
-        "backend": options.backend or DEFAULT_BACKEND,
+    backend = options.backend or DEFAULT_BACKEND
+    return manifest(
+        request,
+        function=FUNCTIONS[options.function],
+        nic_driver=common.nic_driver(request) if backend == "dpdk" else common.nic_driver(request, "planed's"),
+        vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
+        burst=str(BURST),
+        buffers=f"{_memory(request)['mbuf_count']} mbufs, one pool",
+        backend=backend,
         **chosen,
-    }
+    )
 
 
 def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | None = None) -> dict[str, Any]:
@@ -118,7 +130,9 @@ def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | 
         "name": name.lower(),
         "memory": _memory(request),
         "nice": -20,
-        "ports": [_port(port, request, options.backend) for port in common.paired_ports(request)],
+        "ports": [
+            _port(number, port, request, options.backend) for number, port in enumerate(common.paired_ports(request))
+        ],
         "tasks": [task for tasks in by_queue for task in tasks],
         "workers": [
             {
@@ -167,13 +181,12 @@ def _memory(request: SwitchRequest) -> dict[str, Any]:
     )
 
 
-def _port(port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict[str, Any]:
+def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict[str, Any]:
     document: dict[str, Any] = {"name": port.name, "kind": port.kind, "ring_size": port.ring_size}
     if request.queues > 1:
         document["queues"] = request.queues
-    if port.kind == "af_packet":
-        device = f"net_af_packet_{port.name},{common.af_packet_devargs(port, request)}"
-        return {**document, "kind": "ethdev", "device": device}
+    if port.kind in ("af_packet", "memif"):
+        return {**document, "kind": "ethdev", "device": common.dpdk_vdev(number, port, request)}
     if backend is not None:
         document["backend"] = backend
     return {**document, "path": str(common.socket_path(port))}

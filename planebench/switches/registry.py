@@ -1,18 +1,60 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every switch there is, by name, and how one is found from what a user writes."""
+"""Every switch there is, by name, and how one is found from what a user writes.
+
+Ours are listed here; others come from installed packages with an entry point of the group ``planebench.switches``,
+whose name is the switch's name and whose object is its adapter (docs/adding-a-switch.md).
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 from planebench.switches import ovs_dpdk, planed, sim, testpmd
-from planebench.switches.base import Configurable, SwitchAdapter
+from planebench.switches.base import Adapter, Configurable, SwitchAdapter
 
+ENTRY_POINTS = "planebench.switches"
 _ALL: tuple[SwitchAdapter, ...] = (planed.ADAPTER, ovs_dpdk.ADAPTER, testpmd.ADAPTER, sim.ADAPTER)
 ADAPTERS: dict[str, SwitchAdapter] = {adapter.name: adapter for adapter in _ALL}
-"""Name -> adapter, in the order in which they are listed."""
+"""Name -> adapter of ours, in the order in which they are listed."""
+
+
+def all_adapters() -> Mapping[str, SwitchAdapter]:
+    """Ours, and those of other packages that could be loaded. Loads these once."""
+    return ADAPTERS | _foreign()[0]
+
+
+def broken_adapters() -> Mapping[str, str]:
+    """Entry points that could not be loaded, and why: one that is broken must not take the others with it."""
+    return _foreign()[1]
+
+
+@cache
+def _foreign() -> tuple[dict[str, SwitchAdapter], dict[str, str]]:
+    found: dict[str, SwitchAdapter] = {}
+    broken: dict[str, str] = {}
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            found[point.name] = _load(point, found)
+        except Exception as error:  # whatever a stranger's import may do
+            broken[point.name] = f"{point.value}: {error}"
+    return found, broken
+
+
+def _load(point: EntryPoint, found: Mapping[str, SwitchAdapter]) -> SwitchAdapter:
+    if point.name in ADAPTERS or point.name in found:
+        raise UsageError(f"there is a switch {point.name} already; give it another name")
+    adapter = point.load()
+    if not isinstance(adapter, Adapter):
+        raise UsageError(f"it is a {type(adapter).__name__}; derive it from planebench.switches.base.Adapter")
+    if adapter.name != point.name:
+        raise UsageError(f"its name is {adapter.name}; make them alike")
+    return cast(SwitchAdapter, adapter)
 
 
 def get_adapter(text: str) -> SwitchAdapter:
@@ -20,12 +62,14 @@ def get_adapter(text: str) -> SwitchAdapter:
 
     Raises UsageError with the valid names, the closest first, or the valid options.
     """
-    spec = parse_switch(text)
-    if spec.adapter not in ADAPTERS:
-        close = difflib.get_close_matches(spec.adapter, ADAPTERS, n=1, cutoff=0.5)
+    spec, adapters = parse_switch(text), all_adapters()
+    if spec.adapter in broken_adapters():
+        raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
+    if spec.adapter not in adapters:
+        close = difflib.get_close_matches(spec.adapter, adapters, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"there is no switch {spec.adapter!r}; {hint}valid names: {', '.join(ADAPTERS)}")
-    adapter = ADAPTERS[spec.adapter]
+        raise UsageError(f"there is no switch {spec.adapter!r}; {hint}valid names: {', '.join(adapters)}")
+    adapter = adapters[spec.adapter]
     if not spec.options:
         return adapter
     if not isinstance(adapter, Configurable):

@@ -12,27 +12,30 @@ from planebench.measure.runner import Runner
 from planebench.model.errors import StartError
 from planebench.model.records import Trial
 from planebench.sim import SIM_KEYS, SimRunner, SimSpec
-from planebench.switches.base import Found, RunningSwitch, SwitchRequest
+from planebench.switches.base import Adapter, Found, Option, RunningSwitch, SwitchRequest, Traits
 
 
-class SimAdapter:
+class SimAdapter(Adapter):
     """``sim:capacity=10M:noise=1%``: found everywhere, needs no tester (measure.runner.SelfMeasured)."""
 
     name = "sim"
     title = "simulated switch"
     remedy = "it is part of planebench"
-    wires = frozenset({"virtio", "veth"})
+    wires = frozenset({"virtio", "memif", "veth"})
+    traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "a truth that is known")
+    options = tuple(Option(key, key, "text", "docs/simulator.md") for key in SIM_KEYS)
 
     def __init__(self, spec: SimSpec | None = None) -> None:
+        super().__init__()
         self.spec = spec or SimSpec()
 
     def find(self) -> Found:
         """Always here."""
         return Found("simulated", Path(sys.executable))
 
-    def with_options(self, options: Mapping[str, str]) -> SimAdapter:
+    def with_options(self, texts: Mapping[str, str]) -> SimAdapter:
         """With these keys of the simulator. UsageError names key, value and what is valid."""
-        return SimAdapter(SimSpec.from_options(self.name, options))
+        return SimAdapter(SimSpec.from_options(self.name, texts))
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """The keys that are not as they are by default."""

@@ -16,7 +16,8 @@ from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.model.errors import DiedError, StartError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
+from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest, ThreadRef, Traits
+from planebench.switches.manifest import manifest
 
 PROMPT = b"testpmd> "
 FORWARDING = b"io packet forwarding - ports=%d "
@@ -47,18 +48,19 @@ _CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\)")
 _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
-class TestpmdAdapter:
+class TestpmdAdapter(Adapter):
     """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core."""
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
     name = "testpmd"
     title = "DPDK testpmd"
     remedy = "install DPDK's tools: `apt-get install dpdk` (Debian, Ubuntu) or `dnf install dpdk-tools` (Fedora)"
-    wires = frozenset({"virtio", "veth"})
+    wires = frozenset({"virtio", "memif", "veth"})
+    traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "DPDK's test of drivers")
 
     def find(self) -> Found | NotFound:
         """``dpdk-testpmd`` on PATH and the DPDK version it runs with."""
-        binary = common.find_program("dpdk-testpmd")
+        binary = self.installation().program("dpdk-testpmd")
         if binary is None:
             return NotFound(self.remedy)
         version = _version(binary, binary.stat().st_mtime_ns)
@@ -68,15 +70,16 @@ class TestpmdAdapter:
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """How it is run, for the report."""
-        return {
-            "function": "io forwarding between pairs of ports",
-            "ring_size": str(common.ring_size(request)),
-            "burst": str(BURST),
-            "memory": common.memory_text(request),
-            "mbufs": str(_mbuf_count(request)),
-            "tx_retry": "off (default)",
-            "idle_cycles": "worker CPU time minus busy cycles",
-        }
+        return manifest(
+            request,
+            function="patch: io forwarding between pairs of ports",
+            nic_driver=common.nic_driver(request),
+            vnf_interface="vhost-user (DPDK net_vhost)",
+            burst=str(BURST),
+            buffers=f"{_mbuf_count(request)} mbufs, one pool",
+            tx_retry="off (default)",
+            idle_cycles="worker CPU time minus busy cycles",
+        )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningTestpmd:
         """Start it and wait for its prompt and its sockets. Raises StartError, UsageError or NotInstalledError."""
@@ -245,7 +248,8 @@ def _arguments(binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ..
         "--log-level=lib.eal:debug",  # tells the TSC frequency
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-        *(f"--vdev={_vdev(index, port, request)}" for index, port in enumerate(ports)),
+        # Port ids follow the order of the vdevs, and testpmd pairs 0 with 1, 2 with 3, ...
+        *(f"--vdev={common.dpdk_vdev(index, port, request)}" for index, port in enumerate(ports)),
         "--",
         "--interactive",
         "--auto-start",
@@ -266,15 +270,6 @@ def _arguments(binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ..
     if common.is_jumbo(request) and all(port.kind != "af_packet" for port in ports):
         arguments.append(f"--max-pkt-len={request.max_frame_bytes}")
     return arguments
-
-
-def _vdev(index: int, port: SwitchPort, request: SwitchRequest) -> str:
-    """One port. Port ids follow the order of the vdevs, and testpmd pairs 0 with 1, 2 with 3, ..."""
-    if port.kind == "virtio-user":
-        return f"net_virtio_user{index},path={common.socket_path(port)},queue_size={port.ring_size}"
-    if port.kind == "vhost-user":
-        return f"net_vhost{index},iface={common.socket_path(port)},queues=1"
-    return f"net_af_packet{index},{common.af_packet_devargs(port, request)}"
 
 
 ADAPTER = TestpmdAdapter()

@@ -2,7 +2,6 @@
 """The network functions of planed that a chain is made of: what there is, and what a user writes. No processes."""
 
 from planebench.vnfs.chain import CHAIN_LENGTH_MAX, ChainVnf, parse_chain, resolve_chain
-from planebench.vnfs.option import VnfOption
 from planebench.vnfs.registry import VNFS, VnfKind
 
 __all__ = [
@@ -10,7 +9,6 @@ __all__ = [
     "VNFS",
     "ChainVnf",
     "VnfKind",
-    "VnfOption",
     "parse_chain",
     "resolve_chain",
 ]

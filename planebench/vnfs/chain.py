@@ -16,8 +16,9 @@ from typing import Any
 from planebench.model.chain_name import SEPARATOR
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.option import Option, existing_file, parse_values
+from planebench.model.spec import parse_options
 from planebench.traffic.profile import TrafficProfile
-from planebench.vnfs.option import VnfOption, existing_file
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
 
 CHAIN_LENGTH_MAX = 5
@@ -102,7 +103,7 @@ def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:
     return new
 
 
-def _given(vnf: ChainVnf) -> Iterator[VnfOption]:
+def _given(vnf: ChainVnf) -> Iterator[Option]:
     return (option for option in vnf.kind.all_options if option.name in vnf.options)
 
 
@@ -110,25 +111,10 @@ def _parse_vnf(text: str) -> ChainVnf:
     name, *parts = text.split(":")
     if name not in VNFS:
         raise unknown("network function", name, tuple(VNFS))
-    kind, options = VNFS[name], {}
-    valid = {option.name: option for option in kind.all_options}
-    for part in parts:
-        key, equals, value = part.partition("=")
-        if not (key and equals and value):
-            raise UsageError(f'option "{part}" of {name} is not key=value{_example(kind)}')
-        if not valid:
-            raise UsageError(f'{name} has no option "{key}": it has none; leave it out')
-        if key not in valid:
-            raise unknown(f"option of {name}", key, tuple(valid))
-        if key in options:
-            raise UsageError(f"option {key} of {name} is given twice; give it once")
-        valid[key].value(value, name)
-        options[key] = value
+    kind = VNFS[name]
+    options = parse_options(name, parts, f"{name}:{kind.options[0].name}=..." if kind.options else name)
+    parse_values(name, kind.all_options, options)
     return ChainVnf(kind, options)
-
-
-def _example(kind: VnfKind) -> str:
-    return f", as {kind.name}:{kind.options[0].name}=..." if kind.options else ": it has no options; leave it out"
 
 
 def _read_settings(path: Path, vnf: str) -> dict[str, Any]:

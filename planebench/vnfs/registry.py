@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from planebench.model.option import Option
 from planebench.vnfs import memory
-from planebench.vnfs.option import VnfOption
 
 SETTINGS_OPTION = "settings"
-_SETTINGS = VnfOption(SETTINGS_OPTION, "", "file", "JSON, the whole settings object")
+_SETTINGS = Option(SETTINGS_OPTION, "", "file", "JSON, the whole settings object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class VnfKind:
     name: str
     kind: str
     summary: str
-    options: tuple[VnfOption, ...] = ()
+    options: tuple[Option, ...] = ()
     memory_bytes: Callable[[Mapping[str, Any]], int] = memory.nothing
     ip_versions: tuple[int, ...] = (4, 6)
 
     @property
-    def all_options(self) -> tuple[VnfOption, ...]:
+    def all_options(self) -> tuple[Option, ...]:
         """Its options, and the one for a file of settings where it has any."""
         return (*self.options, _SETTINGS) if self.options else ()
 
@@ -45,9 +45,9 @@ _KINDS = (
         "l3fwd",
         "routes IPv4 and IPv6 by longest prefix: TTL, checksum, next hop's MAC",
         (
-            VnfOption("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes, 1 of IPv6"),
-            VnfOption("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
-            VnfOption("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
+            Option("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes, 1 of IPv6"),
+            Option("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
+            Option("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
         ),
     ),
     VnfKind(
@@ -55,10 +55,10 @@ _KINDS = (
         "firewall",
         "permits or drops by 5-tuple rules with prefixes and port ranges; the first match wins",
         (
-            VnfOption("rules", "rules_file", "file", "rules, one a line or JSON", "10 rules"),
-            VnfOption("default", "default", "text", "what no rule matches", "drop", ("drop", "permit")),
-            VnfOption("not_ip", "not_ip", "text", "ARP and the like", "drop", ("drop", "permit")),
-            VnfOption("fragments", "fragments", "text", "fragments but the first", "match", ("match", "drop")),
+            Option("rules", "rules_file", "file", "rules, one a line or JSON", "10 rules"),
+            Option("default", "default", "text", "what no rule matches", "drop", ("drop", "permit")),
+            Option("not_ip", "not_ip", "text", "ARP and the like", "drop", ("drop", "permit")),
+            Option("fragments", "fragments", "text", "fragments but the first", "match", ("match", "drop")),
         ),
         memory.firewall,
     ),
@@ -67,17 +67,17 @@ _KINDS = (
         "nat44",
         "translates source addresses and ports (NAPT); the first port is inside",
         (
-            VnfOption("outside", "outside", "list", "outside addresses", "one, and a forward for the bench"),
-            VnfOption("inside", "inside", "list", "prefixes that are translated", "all"),
-            VnfOption("port_min", "port_min", "whole", "lowest outside port", "1024"),
-            VnfOption("port_max", "port_max", "whole", "highest outside port", "65535"),
-            VnfOption("sessions_max", "sessions_max", "whole", "sessions at most", "65536"),
-            VnfOption("sessions_per_host", "sessions_per_host", "whole", "sessions of an inside host at most", "none"),
-            VnfOption("udp_s", "udp_s", "whole", "seconds until an idle UDP session ends", "300"),
-            VnfOption("tcp_established_s", "tcp_established_s", "whole", "the same of a TCP connection", "7440"),
-            VnfOption("tcp_transitory_s", "tcp_transitory_s", "whole", "of one that opens or closes", "240"),
-            VnfOption("icmp_s", "icmp_s", "whole", "seconds until an idle ICMP session ends", "60"),
-            VnfOption("hairpin", "hairpin", "flag", "inside to inside by an outside address", "true"),
+            Option("outside", "outside", "list", "outside addresses", "one, and a forward for the bench"),
+            Option("inside", "inside", "list", "prefixes that are translated", "all"),
+            Option("port_min", "port_min", "whole", "lowest outside port", "1024"),
+            Option("port_max", "port_max", "whole", "highest outside port", "65535"),
+            Option("sessions_max", "sessions_max", "whole", "sessions at most", "65536"),
+            Option("sessions_per_host", "sessions_per_host", "whole", "sessions of an inside host at most", "none"),
+            Option("udp_s", "udp_s", "whole", "seconds until an idle UDP session ends", "300"),
+            Option("tcp_established_s", "tcp_established_s", "whole", "the same of a TCP connection", "7440"),
+            Option("tcp_transitory_s", "tcp_transitory_s", "whole", "of one that opens or closes", "240"),
+            Option("icmp_s", "icmp_s", "whole", "seconds until an idle ICMP session ends", "60"),
+            Option("hairpin", "hairpin", "flag", "inside to inside by an outside address", "true"),
         ),
         ip_versions=(4,),
     ),
@@ -86,12 +86,10 @@ _KINDS = (
         "load_balancer",
         "spreads connections over backends by Maglev hashing; direct server return",
         (
-            VnfOption("table_size", "table_size", "whole", "entries of the lookup table, a prime", "65537"),
-            VnfOption("connections", "connections", "whole", "connections that keep their backend; 0: none"),
-            VnfOption(
-                "connection_timeout_s", "connection_timeout_s", "whole", "seconds until an idle one is forgotten"
-            ),
-            VnfOption("other", "other", "text", "traffic to no service", "forward", ("forward", "drop")),
+            Option("table_size", "table_size", "whole", "entries of the lookup table, a prime", "65537"),
+            Option("connections", "connections", "whole", "connections that keep their backend; 0: none"),
+            Option("connection_timeout_s", "connection_timeout_s", "whole", "seconds until an idle one is forgotten"),
+            Option("other", "other", "text", "traffic to no service", "forward", ("forward", "drop")),
         ),
     ),
     VnfKind(
@@ -99,11 +97,11 @@ _KINDS = (
         "rate_limiter",
         "a token bucket: drops what comes above a rate and a burst",
         (
-            VnfOption("rate_bps", "rate_bps", "whole", "bits a second", "100G"),
-            VnfOption("rate_pps", "rate_pps", "whole", "or packets a second"),
-            VnfOption("burst_bytes", "burst_bytes", "whole", "size of the bucket"),
-            VnfOption("burst_packets", "burst_packets", "whole", "or in packets"),
-            VnfOption(
+            Option("rate_bps", "rate_bps", "whole", "bits a second", "100G"),
+            Option("rate_pps", "rate_pps", "whole", "or packets a second"),
+            Option("burst_bytes", "burst_bytes", "whole", "size of the bucket"),
+            Option("burst_packets", "burst_packets", "whole", "or in packets"),
+            Option(
                 "per",
                 "per",
                 "text",
@@ -111,7 +109,7 @@ _KINDS = (
                 "all",
                 ("all", "direction", "source", "destination"),
             ),
-            VnfOption(
+            Option(
                 "directions",
                 "directions",
                 "text",
@@ -119,7 +117,7 @@ _KINDS = (
                 "both",
                 ("both", "from_clients", "from_servers"),
             ),
-            VnfOption("buckets_max", "buckets_max", "whole", "buckets at most"),
+            Option("buckets_max", "buckets_max", "whole", "buckets at most"),
         ),
     ),
     VnfKind(
@@ -127,8 +125,8 @@ _KINDS = (
         "flow_monitor",
         "counts packets and bytes of each flow, and forwards everything",
         (
-            VnfOption("flows_max", "flows_max", "whole", "flows at most", "65536"),
-            VnfOption("idle_timeout_s", "idle_timeout_s", "whole", "seconds until an idle flow may be replaced", "60"),
+            Option("flows_max", "flows_max", "whole", "flows at most", "65536"),
+            Option("idle_timeout_s", "idle_timeout_s", "whole", "seconds until an idle flow may be replaced", "60"),
         ),
     ),
 )

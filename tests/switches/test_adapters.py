@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.switches import common, ovs_dpdk, planed, testpmd
+from planebench.switches import common, finding, ovs_dpdk, planed, testpmd
 from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, queues_of
+from planebench.switches.manifest import MANIFEST_KEYS
 from planebench.switches.planed_document import PlanedOptions, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
@@ -55,7 +56,7 @@ def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.M
     monkeypatch.delenv("PLANEBENCH_PLANED", raising=False)
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr("sys.prefix", str(tmp_path))
-    monkeypatch.setattr(common, "_SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
     monkeypatch.setattr(ovs_dpdk, "_DEBIAN_BINARY", tmp_path / "ovs-vswitchd-dpdk")
     adapter = get_adapter(name)
     found = adapter.find()
@@ -70,7 +71,7 @@ def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_
         (tmp_path / tool).write_text("#!/bin/sh\necho 'ovs-vswitchd (Open vSwitch) 9.9.9'\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(common, "_SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
     monkeypatch.setattr(ovs_dpdk, "_DEBIAN_BINARY", tmp_path / "nowhere")
     monkeypatch.setattr(ovs_dpdk, "_schema", lambda: tmp_path)
     found = ovs_dpdk.ADAPTER.find()
@@ -88,7 +89,7 @@ def test_settings_are_text_and_state_ring_and_memory(adapter: SwitchAdapter) -> 
     assert all(isinstance(value, str) for value in settings.values())
     assert settings["ring_size"] == "256"
     assert "4 KiB" in settings["memory"]
-    assert {"virtio", "veth"} == adapter.wires
+    assert set(MANIFEST_KEYS) <= set(settings)
 
 
 @pytest.mark.parametrize(
@@ -298,15 +299,15 @@ def test_planed_drops_by_port() -> None:
 
 def test_planed_with_a_fault_has_it_in_every_task_and_in_its_settings() -> None:
     faulty = planed.ADAPTER.with_options({"drop_one_in": "1000"})
-    assert faulty.options.drop_one_in == 1000 and planed.ADAPTER.options.drop_one_in is None
+    assert faulty.chosen.drop_one_in == 1000 and planed.ADAPTER.chosen.drop_one_in is None
     assert faulty.settings(LOOPBACK)["drop_one_in"] == "1000"
     assert "drop_one_in" not in planed.ADAPTER.settings(LOOPBACK)
-    tasks = switch_document(LOOPBACK, "pb", faulty.options)["tasks"]
+    tasks = switch_document(LOOPBACK, "pb", faulty.chosen)["tasks"]
     assert [task["fault"] for task in tasks] == [{"drop_one_in": 1000}] * 2
     assert not any("fault" in task for task in switch_document(LOOPBACK, "pb")["tasks"])
-    assert planed.ADAPTER.with_options({}).options.drop_one_in is None
-    assert faulty.with_options({}).options.drop_one_in == 1000
-    assert faulty.with_options({"drop_one_in": "1"}).options.drop_one_in == 1
+    assert planed.ADAPTER.with_options({}).chosen.drop_one_in is None
+    assert faulty.with_options({}).chosen.drop_one_in == 1000
+    assert faulty.with_options({"drop_one_in": "1"}).chosen.drop_one_in == 1
     assert faulty.name == "planed"
 
 
@@ -320,10 +321,10 @@ def test_planed_refuses_a_fault_that_cannot_be(value: str) -> None:
 
 def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None:
     chosen = planed.ADAPTER.with_options({"backend": "vring"}).with_options({"drop_one_in": "7"})
-    assert (chosen.options.backend, chosen.options.drop_one_in, planed.ADAPTER.options.backend) == ("vring", 7, None)
+    assert (chosen.chosen.backend, chosen.chosen.drop_one_in, planed.ADAPTER.chosen.backend) == ("vring", 7, None)
     assert chosen.settings(LOOPBACK)["backend"] == planed.ADAPTER.settings(LOOPBACK)["backend"] == "vring"
     assert planed.ADAPTER.with_options({"backend": "dpdk"}).settings(LOOPBACK)["backend"] == "dpdk"
-    ports = switch_document(LOOPBACK, "pb", chosen.options)["ports"]
+    ports = switch_document(LOOPBACK, "pb", chosen.chosen)["ports"]
     assert {(port["kind"], port["backend"]) for port in ports} == {("vhost-user", "vring"), ("virtio-user", "vring")}
     assert not any("backend" in port for port in switch_document(LOOPBACK, "pb")["ports"])
     with pytest.raises(UsageError, match=r"backend 'ring' is not valid for switch planed\. Valid: dpdk, vring"):
@@ -332,7 +333,7 @@ def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None
 
 def test_planed_as_a_bridge_has_it_in_every_task_and_in_its_settings() -> None:
     bridge = planed.ADAPTER.with_options({"function": "bridge"}).with_options({"backend": "dpdk"})
-    assert (bridge.options.function, bridge.options.backend, planed.ADAPTER.options.function) == (
+    assert (bridge.chosen.function, bridge.chosen.backend, planed.ADAPTER.chosen.function) == (
         "bridge",
         "dpdk",
         "patch",
@@ -361,7 +362,7 @@ def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
     assert adapter.with_options({"backend": "dpdk"}).queues == 3
     assert adapter.wires == {"virtio"}, "a kernel interface pair has one queue"
     request = replace(LOOPBACK, queues=3)
-    alone = switch_document(request, "pb", adapter.options)
+    alone = switch_document(request, "pb", adapter.chosen)
     assert {port["queues"] for port in alone["ports"]} == {3}
     assert [(task["name"], task["ports"], task.get("queue", 0)) for task in alone["tasks"]] == [
         (f"patch{index}{suffix}", ["n0", "v0"] if index == 0 else ["v1", "n1"], queue)
@@ -370,7 +371,7 @@ def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
     ]
     names = [task["name"] for task in alone["tasks"]]
     assert alone["workers"] == [{"name": "patch", "cpu": 3, "tasks": names}], "two on one core would share it"
-    shared = switch_document(replace(request, more_cpus=(5,)), "pb", adapter.options)["workers"]
+    shared = switch_document(replace(request, more_cpus=(5,)), "pb", adapter.chosen)["workers"]
     assert [(worker["name"], worker["cpu"]) for worker in shared] == [("patch", 3), ("patch-q1", 5)]
     assert [worker["tasks"] for worker in shared] == [names[:2] + names[4:], names[2:4]]
     assert adapter.settings(request)["queues"] == "3" and adapter.settings(request)["workers"] == "1"
@@ -388,6 +389,7 @@ def test_planed_refuses_an_option_it_has_not() -> None:
         planed.ADAPTER.with_options({"drop_one_in": "5", "drop": "5"})
 
 
-@pytest.mark.parametrize("name", ["testpmd", "ovs-dpdk"])
-def test_other_switches_have_no_options(name: str) -> None:
-    assert getattr(get_adapter(name), "with_options", None) is None
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_unknown_option_is_answered_with_the_valid_ones(name: str) -> None:
+    with pytest.raises(UsageError, match=rf"switch {name}.*wheels.*Valid: .*(path|function)"):
+        get_adapter(f"{name}:wheels=4")

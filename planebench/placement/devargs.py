@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's af_packet driver on a kernel interface: one set of arguments for both sides of a veth wire."""
+"""Arguments of DPDK's drivers for the wires: one set for both sides."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
 
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 
@@ -21,3 +24,8 @@ def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> s
     per_block = JUMBO_SLOTS_PER_BLOCK if jumbo else STANDARD_SLOTS_PER_BLOCK
     slots = -(-ring_size // per_block) * per_block
     return f"iface={interface},blocksz={slot_bytes * per_block},framesz={slot_bytes},framecnt={slots}"
+
+
+def memif_devargs(role: Literal["server", "client"], socket: Path, ring_size: int) -> str:
+    """``role=...,socket=...``: a memif with interface id 0, a socket of its own, and ``ring_size`` (a power of two)."""
+    return f"role={role},id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"

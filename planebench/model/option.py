@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An option of a switch or a network function: from ``name=value`` that a user writes to a checked value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+
+OptionKind = Literal["whole", "flag", "text", "list", "file"]
+Value = int | bool | str | list[str]
+
+LIST_SEPARATOR = "+"
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_UNFIT = re.compile(r"[,:=\s]")
+_SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """``name=value`` becomes ``key: value`` of the settings. ``default`` is for people.
+
+    ``whole``: a number from ``least`` to ``most``, 64k and 10G too. ``list``: texts with + between them. ``file``: a
+    path. ``choices``: of a text.
+    """
+
+    name: str
+    key: str
+    kind: OptionKind
+    help: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
+
+    def value(self, text: str, what: str) -> Value:
+        """The value of the settings. UsageError: what has it, option, value, and what is valid."""
+        if self.kind == "whole":
+            return self._whole(text, what)
+        if self.kind == "flag":
+            return self._flag(text, what)
+        if self.choices and text not in self.choices:
+            raise self._refusal(text, what, ", ".join(self.choices))
+        return text.split(LIST_SEPARATOR) if self.kind == "list" else text
+
+    def resolved(self, text: str, what: str, base: Path) -> str:
+        """The text as it is kept: of a file, its absolute path. UsageError for a value that is not valid, or not there.
+
+        A relative path is one from ``base``.
+        """
+        self.value(text, what)
+        return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind == "file" else text
+
+    def _whole(self, text: str, what: str) -> int:
+        match = re.fullmatch(r"([0-9]{1,18})([kMG]?)", text)
+        number = int(match[1]) * _SUFFIXES[match[2]] if match else -1
+        if number < self.least or (self.most is not None and number > self.most):
+            raise self._refusal(text, what, self._range())
+        return number
+
+    def _range(self) -> str:
+        if self.most is not None:
+            return f"{self.least}..{self.most}"
+        return "a whole number, as 1500, 64k or 10G" + (f", from {self.least}" if self.least else "")
+
+    def _flag(self, text: str, what: str) -> bool:
+        if text not in _FLAGS:
+            raise self._refusal(text, what, "true, false")
+        return _FLAGS[text]
+
+    def _refusal(self, text: str, what: str, valid: str) -> UsageError:
+        return UsageError(f'{what}: {self.name} "{text}" is not valid. Valid: {valid}')
+
+
+def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str]) -> dict[str, Value]:
+    """The values of the options that were given, by key. UsageError: ``what`` has no such option, or a bad value."""
+    valid = {option.name: option for option in options}
+    for name in texts:
+        if name not in valid:
+            raise (
+                unknown(f"option of {what}", name, tuple(valid))
+                if valid
+                else UsageError(f'{what} has no option "{name}": it has none; leave it out')
+            )
+    return {valid[name].key: valid[name].value(text, what) for name, text in texts.items()}
+
+
+def existing_file(text: str, what: str, base: Path) -> Path:
+    """The absolute path of a readable file. UsageError if it is none, or if its path cannot be part of a chain."""
+    path = (base / Path(text).expanduser()).resolve()
+    if _UNFIT.search(str(path)):
+        raise UsageError(f'{what} "{path}": a path in a chain has no comma, colon, equals sign or space; give another')
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise UsageError(f'{what} "{path}" cannot be read: {error.strerror}; give a readable file') from None
+    return path

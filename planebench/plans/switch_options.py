@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``--switch-option vpp.rx_ring=1024``: an option put into the text of a switch, as if it had been written there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.spec import parse_switch
+
+
+def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
+    """The switches with the options put in; each goes to every switch of that label, or else of that adapter.
+
+    UsageError for an option that is not SWITCH.KEY=VALUE, or whose switch is not there. Whether the switch has such an
+    option is for its adapter to say.
+    """
+    found = list(switches)
+    for text in options:
+        label, key, value = _parse(text)
+        specs = [parse_switch(switch) for switch in found]
+        chosen = {n for n, spec in enumerate(specs) if spec.label == label}
+        chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == label}
+        if not chosen:
+            raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
+        found = [_put(switch, key, value) if n in chosen else switch for n, switch in enumerate(found)]
+    return tuple(found)
+
+
+def _parse(text: str) -> tuple[str, str, str]:
+    where, equals, value = text.partition("=")
+    label, dot, key = where.rpartition(".")
+    if not (label and dot and key and equals and value) or ":" in value:
+        raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in vpp.rx_ring=1024')
+    return label, key, value
+
+
+def _put(switch: str, key: str, value: str) -> str:
+    """The last word on a key counts."""
+    parts = [part for part in switch.split(":") if part.partition("=")[0] != key or "=" not in part]
+    return ":".join([*parts, f"{key}={value}"])

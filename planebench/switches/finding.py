@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a switch is: what the user says (option ``path``, ``PLANEBENCH_VPP=/path``, switches.toml), PATH, usual places.
+
+``switches.toml`` is read from $PLANEBENCH_SWITCHES, or planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
+
+    [vpp]
+    path = "/opt/vpp/bin/vpp"                    # the program, or the folder that it was built in
+    env = {LD_LIBRARY_PATH = "/opt/vpp/lib"}     # added to the environment of everything of this switch
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from planebench.model.errors import UsageError
+from planebench.model.option import Option
+
+PATH_OPTION = Option("path", "path", "text", "the program, or the folder that it was built in", "found")
+SWITCHES_FILE_VARIABLE = "PLANEBENCH_SWITCHES"
+_SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The switch is here."""
+
+    version: str
+    binary: Path
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """The switch is not here, and how to get it: ``apt-get install dpdk``."""
+
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the user says about where a switch is. ``said_by`` names who says so, for errors."""
+
+    path: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    said_by: str = ""
+
+    def program(self, name: str, places: Sequence[str] = ()) -> Path | None:
+        """The program ``name`` of the switch: of the user's path, else on PATH, else in one of ``places``.
+
+        The user's path is the program ``name`` itself, another program beside which it is, or a folder: then
+        ``places`` are looked for in it too, without their own first folders. ``places`` are globs of absolute paths.
+        Raises UsageError where a user names a path that has it not.
+        """
+        if self.path is None:
+            return find_program(name) or next(iter(_usable(places)), None)
+        folder = self.path if self.path.is_dir() else self.path.parent
+        below = [str(folder / name), str(folder / "bin" / name), *_endings(folder, places)]
+        candidates = [str(self.path)] if self.path.is_file() and self.path.name == name else below
+        for path in _usable(candidates):
+            return path
+        raise UsageError(f'{self.said_by} "{self.path}" has no program {name}; give the program or its folder')
+
+
+def find_program(name: str) -> Path | None:
+    """A program on PATH; if PATH is the user's, without sbin, in the system folders too (ovs-vswitchd is there)."""
+    found = shutil.which(name) or shutil.which(name, path=_SYSTEM_FOLDERS)
+    return Path(found) if found else None
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    path: str | None = None
+    env: dict[str, str] = {}
+
+
+def installation(switch: str, path: Any = None) -> Installation:
+    """What the user says about a switch; ``path`` is that of its option. UsageError for a file or path that is bad."""
+    entry, file = _entries(), switches_file()
+    known = entry.get(switch, _Entry())
+    variable = f"PLANEBENCH_{switch.upper().replace('-', '_')}"
+    for text, said_by in (
+        (path, f"switch {switch}: path"),
+        (os.environ.get(variable), variable),
+        (known.path, f"{file}: {switch}.path"),
+    ):
+        if text:
+            where = Path(str(text)).expanduser()
+            if not where.exists():
+                raise UsageError(f'{said_by} "{where}" does not exist; give the program or its folder')
+            return Installation(where.absolute(), known.env, said_by)
+    return Installation(None, known.env)
+
+
+def switches_file() -> Path:
+    """Where switches.toml is, or would be."""
+    named = os.environ.get(SWITCHES_FILE_VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "planebench" / "switches.toml"
+
+
+def _entries() -> dict[str, _Entry]:
+    file = switches_file()
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        return TypeAdapter(dict[str, _Entry]).validate_python(document)
+    except FileNotFoundError:
+        if os.environ.get(SWITCHES_FILE_VARIABLE):
+            raise UsageError(f'{SWITCHES_FILE_VARIABLE} "{file}" does not exist; give a file, or unset it') from None
+        return {}
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{file}: {key}: {first['msg']}. Valid: [SWITCH] with path and env") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+
+
+def _usable(patterns: Sequence[str]) -> list[Path]:
+    paths = [Path(path) for pattern in patterns for path in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True)]
+    return [path for path in paths if path.is_file() and os.access(path, os.X_OK)]
+
+
+def _endings(folder: Path, places: Sequence[str]) -> list[str]:
+    """``/opt/vpp/bin/vpp`` and the folder F: ``F/opt/vpp/bin/vpp``, ``F/vpp/bin/vpp``, ``F/bin/vpp``."""
+    tails = [Path(place).parts[1:] for place in places]
+    return [str(Path(folder, *tail[start:])) for tail in tails for start in range(len(tail))]
