@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Exchange:
     """Whole frames at a port that is not the other end of the cross-connect."""
     changed: Counter[str] = field(default_factory=Counter)
     disorder: Counter[str] = field(default_factory=Counter)
+    """Frames that came after a later one of their kind: those of one kind are one flow."""
     doubled: Counter[str] = field(default_factory=Counter)
     lost: set[tuple[str, int]] = field(default_factory=set)
     """(port, number) of what did not come through in any of the tries."""
@@ -58,10 +59,13 @@ class Exchange:
 
     def _judge(self, port: str, known: Sequence[tuple[str, int]]) -> None:
         self.astray.update(f"{a} -> {port}" for a, _ in known if self.peers[a] != port)
+        way = f"{self.peers[port]} -> {port}"
         numbers = [n for a, n in known if self.peers[a] == port]
         first = list(dict.fromkeys(numbers))
-        self.doubled.update(f"{self.peers[port]} -> {port}" for _ in range(len(numbers) - len(first)))
-        self.disorder.update(f"{self.peers[port]} -> {port}" for a, b in itertools.pairwise(first) if b < a)
+        self.doubled[way] += len(numbers) - len(first)
+        for kind in {frame.kind for frame in self.sent[self.peers[port]]}:  # order is that of a flow
+            flow = [n for n in first if self.sent[self.peers[port]][n].kind == kind]
+            self.disorder[way] += sum(b < a for a, b in itertools.pairwise(flow))
 
     def _towards(self, port: str) -> list[RawFrame]:
         return [*self.sent[self.peers[port]], *(f for a, frames in self.sent.items() if a != port for f in frames)]
@@ -143,7 +147,8 @@ def _device(port: str, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> str
 
 
 def most(counter: Counter[str], limit: int = 4) -> str:
-    """``3 n0 -> v1, 2 ...``: the most frequent ones."""
-    parts: Iterator[str] = (f"{count} x {text}" for text, count in counter.most_common(limit))
+    """``3 x n0 -> v1; 2 x ...``: the most frequent ones; empty if all are 0."""
+    counter = +counter
+    parts = [f"{count} x {text}" for text, count in counter.most_common(limit)]
     more = len(counter) - limit
     return "; ".join(parts) + (f"; and {more} more kinds" if more > 0 else "")

@@ -71,8 +71,9 @@ def keeps_order(bed: Bed) -> Remarks:
     if tally.reordered or tally.duplicate:
         raise Failure("frames in the order in which they were sent, each once", tally.words())
     found = _exchanged(bed)
-    if found.disorder or found.doubled:
-        words = f"overtaken: {most(found.disorder) or 'none'}; twice: {most(found.doubled) or 'none'}"
+    overtaken, twice = most(found.disorder), most(found.doubled)
+    if overtaken or twice:
+        words = f"overtaken: {overtaken or 'none'}; twice: {twice or 'none'}"
         raise Failure("frames in the order in which they were sent, each once", words)
     return ()
 

@@ -14,7 +14,7 @@ SCHEMA_VERSION = 1
 """Of the JSON document. 1: first."""
 
 Outcome = Literal["pass", "remark", "fail", "not supported", "not run"]
-"""``remark``: passed, and there is something to know. ``not run``: what it needs was not there; ``reason`` says what."""
+"""``remark``: passed, with something to know. ``not run``: what it needs was not there; remarks say what."""
 
 ITSELF = "itself"
 """The column of checks that need no topology."""

@@ -28,7 +28,7 @@ def runs_on_its_core(bed: Bed) -> Remarks:
     wrong += [f"thread {t.name} is of process {t.pid}, which pids() leaves out" for t in polling if t.pid in strangers]
     if wrong:
         raise Failure(f"every forwarding thread pinned to one of CPUs {_list(bed.live.request.cpus)}", "; ".join(wrong))
-    others = [text for text in _intruders(bed, {thread.tid for thread in polling})]
+    others = list(_intruders(bed, {thread.tid for thread in polling}))
     if others:
         raise Failure(f"nothing else of the switch on CPUs {_list(bed.live.request.cpus)}", "; ".join(others))
     return ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -33,12 +33,18 @@ LOOK_S = 0.05
 class Leftovers:
     """Everything that there is in the usual places, at one moment."""
 
-    paths: frozenset[str]
+    paths: Mapping[str, tuple[int, int]]
+    """Path -> inode and time of its last change in ns, by which it can be told whether it was touched."""
 
     @classmethod
     def take(cls) -> Self:
         """Look now; takes some ms."""
-        return cls(frozenset(path for folder, depth in FOLDERS for path in _below(folder, depth)))
+        return cls({path: mark for folder, depth in FOLDERS for path, mark in _below(folder, depth)})
+
+    def touched(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Those of the paths that are not as they were."""
+        now = Leftovers.take().paths
+        return tuple(path for path in paths if path in now and now[path] != self.paths.get(path))
 
     def left(self, ours: Path, spared: Collection[int] = (), within_s: float = 2.0) -> tuple[str, ...]:
         """What is there now and was not then, once it has had ``within_s`` to go: files, interfaces, processes.
@@ -54,7 +60,7 @@ class Leftovers:
     def _new(self, ours: Path, spared: Collection[int]) -> tuple[str, ...]:
         known = [pid for pid in processes_with(str(ours)) if pid not in spared]
         processes = [pid for pid in known if reaper.__file__ not in command_line(pid)]
-        new = sorted(Leftovers.take().paths - self.paths - {str(ours)})
+        new = sorted(Leftovers.take().paths.keys() - self.paths.keys() - {str(ours)})
         new = [path for path in new if not path.startswith(f"{ours}/") and not _is_run_folder(path)]
         theirs = set(_of_others(new, {os.getpid(), *known})) if new else set()
         return (
@@ -74,13 +80,17 @@ def command_line(pid: int) -> str:
     return (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ").strip()
 
 
-def _below(folder: str, depth: int) -> Iterator[str]:
+def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
     try:
         entries = list(os.scandir(folder))
     except OSError:
         return
     for entry in entries:
-        yield entry.path
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:  # gone meanwhile
+            continue
+        yield entry.path, (status.st_ino, status.st_ctime_ns)
         if depth > 1 and entry.is_dir(follow_symlinks=False):
             yield from _below(entry.path, depth - 1)
 
@@ -91,7 +101,7 @@ def _is_run_folder(path: str) -> bool:
 
 
 def _pids() -> list[int]:
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
 
 
 def _words(pid: int) -> bytes:
