@@ -12,12 +12,14 @@ from planebench.conformance.bed import Bed
 from planebench.conformance.counting import send_exact
 from planebench.conformance.exchange import send_bad
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
+from planebench.conformance.vnf_process import Split, end_quietly
 from planebench.host import procfs
 from planebench.host.leftovers import Leftovers
 from planebench.model.errors import DiedError
 from planebench.placement import wire_stage
 
 PAUSE_S = 0.2
+FLOOD_S = 0.05
 DEATH_S = 5.0
 LAST_LINES = "last log lines:\n"
 
@@ -66,6 +68,34 @@ def survives_vnf_restart(bed: Bed) -> Remarks:
     bed.live.apply(bed.live.document())
     still_forwards(bed, "a restart of the VNFs")
     return ()
+
+
+def survives_vnf_death(bed: Bed) -> Remarks:
+    """A VNF process is killed while frames flow; another one opens the same ports."""
+    for number in range(2):
+        split = Split.start(bed)
+        try:
+            split.wait_until_forwarding()
+            _count_through(split, f"start {number + 1} of the VNF process")
+            if number == 0:
+                split.flood(FLOOD_S)
+                split.kill()
+                end_quietly(split)
+                bed.live.check()
+        finally:
+            split.stop()
+    bed.live.apply(bed.live.document())
+    still_forwards(bed, "a VNF that was killed")
+    return ()
+
+
+def _count_through(split: Split, after: str) -> None:
+    for flow in split.bed.ways:
+        tally = split.count(flow)
+        if tally.lost or not tally.offered:
+            tally = split.count(flow)
+        if tally.lost or not tally.offered:
+            raise Failure(f"{flow.name}: all {tally.offered} frames to come through after {after}", tally.words())
 
 
 def starts_again(bed: Bed) -> Remarks:
@@ -142,6 +172,7 @@ CHECKS = (
     Check("bad-frames", "Runts, giants and headers that lie do it no harm.", survives_bad_frames),
     Check("pause", "After SIGSTOP and SIGCONT, as between trials, it forwards.", survives_pause),
     Check("vnf-restart", "VNFs close their ports and open them again: frames flow again.", survives_vnf_restart, True),
+    Check("vnf-killed", "A VNF process is killed and started again: frames flow again.", survives_vnf_death, True),
 )
 LAST_CHECKS = (
     Check("restart", "Stopped, it is gone; started again in the same folder, it forwards.", starts_again),
