@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from planebench.conformance.bed import Bed
 from planebench.conformance.counting import send_exact
@@ -20,6 +21,8 @@ from planebench.placement import wire_stage
 
 PAUSE_S = 0.2
 FLOOD_S = 0.05
+OTHERS_S = 2.0
+SHOWN = 6
 DEATH_S = 5.0
 LAST_LINES = "last log lines:\n"
 
@@ -150,22 +153,37 @@ def _words(pids: Iterable[int]) -> str:
 def leaves_nothing(bed: Bed) -> Remarks:
     """After stop(): no process, file, socket, interface or namespace that was not there before.
 
-    Others work on the machine too: what appeared once, and is not touched when it is all done again, is theirs.
+    Others work on the machine too: what appeared once, and is not touched when it is all done again, is theirs, and
+    where things appear without us nothing can be told.
     """
     bed.stop()
     left = bed.before.left(bed.supervisor.root)
     suspects = [text for text in left if text.startswith("/")]
     if len(suspects) < len(left):
-        raise Failure("nothing to be left", "; ".join(left))
+        raise Failure("nothing to be left", _some([text for text in left if text not in suspects]))
     if not suspects:
         return ()
     again = Leftovers.take()
     bed.start()
     bed.stop()
-    found = (*again.left(bed.supervisor.root), *again.touched(suspects))
-    if found:
-        raise Failure("nothing to be left", "; ".join(dict.fromkeys((*suspects, *found))))
-    return (f"appeared meanwhile, but not when it was done again: {', '.join(suspects)}",)
+    found = dict.fromkeys((*again.left(bed.supervisor.root), *again.touched(suspects)))
+    busy = _folders_of_others()
+    if guilty := [path for path in found if str(Path(path).parent) not in busy]:
+        raise Failure("nothing to be left", _some(guilty))
+    return (f"somebody left, while others were at work here: {_some(suspects)}",)
+
+
+def _folders_of_others() -> set[str]:
+    """Where things appear, or change, while nothing of ours runs."""
+    quiet = Leftovers.take()
+    time.sleep(OTHERS_S)
+    now = Leftovers.take()
+    return {str(Path(path).parent) for path in now.paths if now.paths[path] != quiet.paths.get(path)}
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    return "; ".join(paths[:SHOWN]) + more
 
 
 CHECKS = (
