@@ -140,14 +140,11 @@ def swapped(request: SwitchRequest) -> SwitchRequest:
 
 
 def lying(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
-    """One frame more at every look."""
-    looks = 0
+    """One frame in fifty that never was."""
 
     def counters() -> SwitchCycles:
-        nonlocal looks
-        looks += 1
         true = it.counters()
-        return replace(true, packets=true.packets + looks)
+        return replace(true, packets=true.packets + true.packets // 50)
 
     return Changed(it, {"counters": counters})
 
