@@ -31,6 +31,17 @@ NAPI_WEIGHT = 64
 """Frames that the kernel takes from an interface at once (NAPI_POLL_WEIGHT)."""
 VETH_RING_SIZE = 256
 """Frames that wait for an interface's thread (veth.c)."""
+TERMS = {
+    "nic_driver": "veth",
+    "vnf_interface": "veth (the kernel's); VNFs use DPDK's af_packet",
+    "ring_size": f"{VETH_RING_SIZE} (veth's, fixed)",
+    "checksum_offload": "none: frames have their checksums",
+    "segmentation_offload": "none: GRO off, senders send whole frames",
+    "mergeable_buffers": "-",
+    "memory": "the kernel's (4 KiB pages)",
+    "buffers": "the kernel's",
+}
+"""The part of the fairness manifest that is the same for all of them."""
 _RX = "bytes packets errs drop fifo frame compressed multicast"
 _TX = "bytes packets errs drop fifo colls carrier compressed"
 _COLUMNS = f"face |{_RX}|{_TX}".split()
@@ -54,27 +65,22 @@ class KernelAdapter(Adapter):
         return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
 
     def refusal(self, situation: Situation) -> str:
-        """Only kernel interfaces."""
-        if situation.wire == "veth":
-            return ""
-        return f"{self.name} is in the kernel and has kernel interfaces only; use --wire veth"
+        """Only kernel interfaces; v2v has no wire. DPDK's af_packet, on the other side of them, takes 1518 bytes."""
+        if situation.wire not in self.wires and situation.scenario != "v2v":
+            return f"{self.name} has kernel interfaces only; use --wire veth"
+        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
+            return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"
+        return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """How it is run, for the report."""
-        own, sender = f"{request.cpu} (threaded NAPI)", "those of tester and VNFs (a core of its own takes root)"
+        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own takes root)"
         return manifest(
             request,
             function=self.function,
             cores=own if has_core() else sender,
-            burst=f"{NAPI_WEIGHT} (NAPI)",
-            nic_driver="veth",
-            vnf_interface="veth (the kernel's); VNFs use DPDK's af_packet",
-            ring_size=f"{VETH_RING_SIZE} (veth's, fixed)",
-            checksum_offload="none: frames have their checksums",
-            segmentation_offload="none: GRO off, senders send whole frames",
-            mergeable_buffers="-",
-            memory="the kernel's (4 KiB pages)",
-            buffers="the kernel's",
+            burst=str(NAPI_WEIGHT),
+            **TERMS,
         )
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
@@ -116,14 +122,14 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
     if done.wait(SETUP_TIMEOUT_S) != 0:
         text = done.obituary()
         done.terminate()
-        raise StartError(f"cannot set up {what} in the kernel: {text}")
+        raise StartError(f"the kernel could not be set up: {text}")
     return done.log_tail(1000)
 
 
 def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
     """``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace. What it wrote; StartError."""
     argv = [sys.executable, "-I", str(Path(kernel_setup.__file__)), action, *arguments]
-    return in_namespace(f"{action}-setup", argv, request, supervisor)
+    return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 
 class RunningKernel:
@@ -141,6 +147,7 @@ class RunningKernel:
         self._holder_start = procfs.start_ticks(self._holder)
         self._threads: tuple[ThreadRef, ...] = ()
         self._begun_ns = time.monotonic_ns()
+        self._ran_ns = 0
         self._stopped = False
 
     def place(self) -> None:
@@ -149,7 +156,7 @@ class RunningKernel:
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
         self._threads = (*threads, *_softirq_thread(self._request.cpu))
-        self._begun_ns = time.monotonic_ns()
+        self._begun_ns, self._ran_ns = time.monotonic_ns(), self._run_ns() or 0
 
     def pids(self) -> tuple[int, ...]:
         """None: it has no process. Without frames it does nothing."""
@@ -183,14 +190,18 @@ class RunningKernel:
         )
 
     def _cycles(self) -> tuple[int | None, int | None]:
-        """Busy and idle TSC cycles."""
-        texts = [procfs.read_text(f"/proc/{thread.tid}/schedstat") for thread in self._threads]
-        hz = self._request.tsc_hz
-        if not texts or not all(texts) or not hz:
+        """Busy and idle TSC cycles since the start."""
+        run_ns, hz = self._run_ns(), self._request.tsc_hz
+        if run_ns is None or not hz:
             return None, None
-        busy_ns = sum(int(text.split()[0]) for text in texts if text)
+        busy_ns = run_ns - self._ran_ns
         idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
         return busy_ns * hz // 10**9, idle_ns * hz // 10**9
+
+    def _run_ns(self) -> int | None:
+        """CPU time of its threads since they exist, in ns; None where it has none, or the kernel does not tell."""
+        texts = [procfs.read_text(f"/proc/{thread.tid}/schedstat") for thread in self._threads]
+        return sum(int(text.split()[0]) for text in texts if text) if texts and all(texts) else None
 
     def check(self) -> None:
         """Raise DiedError if the namespace, or a thread of a port, is gone."""

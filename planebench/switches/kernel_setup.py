@@ -58,10 +58,9 @@ def place_input(route: IPRoute, cpu: str, interfaces: Sequence[str]) -> None:
     """
     sysfs = _own_sysfs()
     for name in interfaces:
-        index = _index(route, name)
-        _attach(route, index, _PASS)
-        _gro_off(name)
         before = _threads_of(name)
+        _attach(route, _index(route, name), _PASS)
+        _gro_off(name)
         (sysfs / "class/net" / name / "threaded").write_text("1")
         new = _threads_of(name) - before
         if len(new) != 1:
@@ -111,15 +110,17 @@ def bridge(route: IPRoute, pairs: Sequence[Sequence[str]]) -> None:
             Path("/proc/sys/net/bridge", name).write_text("0")
     for number, pair in enumerate(pairs):
         route.link("add", ifname=f"br{number}", kind="bridge", br_stp_state=0, br_mcast_snooping=0, br_forward_delay=0)
-        (master,) = route.link_lookup(ifname=f"br{number}")
+        master = _index(route, f"br{number}")
         for interface in pair:
             route.link("set", index=_index(route, interface), master=master)
         route.link("set", index=master, state="up")
 
 
 def _index(route: IPRoute, name: str) -> int:
-    (index,) = route.link_lookup(ifname=name)
-    return int(index)
+    found = route.link_lookup(ifname=name)
+    if not found:
+        raise OSError(f"there is no interface {name}")
+    return int(found[0])
 
 
 # XDP

@@ -70,7 +70,7 @@ def get_adapter(text: str) -> SwitchAdapter:
     Raises UsageError with the valid names, the closest first, or the valid options.
     """
     spec, adapters = parse_switch(text), all_adapters()
-    if spec.adapter in broken_adapters():
+    if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:
         close = difflib.get_close_matches(spec.adapter, adapters, n=1, cutoff=0.5)

@@ -16,7 +16,7 @@ from planebench.switches.planed_document import PlanedOptions, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
 WORKDIR = Path("/tmp/w")
-PROGRAMS = {name: adapter for name, adapter in ADAPTERS.items() if name != "sim"}
+PROGRAMS = {name: it for name, it in ADAPTERS.items() if name != "sim" and it.vnf_interface == "vhost-user"}
 """The switches that are programs: a simulated one starts nothing."""
 
 
