@@ -33,7 +33,7 @@ class TcAdapter(Adapter):
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
     traits = Traits("modular", "match/action", ("interrupt",), "veth", "medium", ("C",), "the kernel's traffic control")
-    options = (
+    options: tuple[Option, ...] = (
         PATH_OPTION,
         Option("filter", "filter", "text", "classifier that matches all", "u32", choices=tuple(FILTERS)),
     )
