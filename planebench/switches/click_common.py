@@ -16,12 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.process import Process
-from planebench.model.errors import DiedError, PlanebenchError, UsageError
+from planebench.host.process import Process, wait_ready
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.switches import common
 from planebench.switches.base import Installation, SwitchRequest, ThreadRef
 
 CONTROL_TIMEOUT_S = 5.0
+COMPLAINTS = 12
+_COMPLAINT = re.compile(r"rror|ail|annot|nvalid|nknown")
 _GREETING = re.compile(rb"Click::ControlSocket/\d+\.\d+\r\n")
 _LINE = re.compile(rb"(\d{3})([ -])([^\r\n]*)\r\n")
 _DATA = re.compile(rb"DATA (\d+)\r\n")
@@ -46,24 +48,24 @@ def element_classes(binary: Path, env: Mapping[str, str]) -> frozenset[str]:
 
 
 def _says(binary: Path, env: Mapping[str, str], *arguments: str) -> str:
-    return _output(binary, binary.stat().st_mtime_ns, tuple(sorted(env.items())), arguments)
+    """Standard output, however it ends: FastClick aborts after --version, with what it said still in its buffer."""
+    try:
+        return _output(binary, binary.stat().st_mtime_ns, tuple(sorted(env.items())), arguments)
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 @lru_cache(maxsize=16)
 def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
-    """Standard output, however it ends: FastClick aborts after --version, with what it said still in its buffer."""
-    try:
-        done = subprocess.run(
-            ["stdbuf", "-oL", str(binary), *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=10,
-            env={**os.environ, **dict(env), "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
+    done = subprocess.run(
+        ["stdbuf", "-oL", str(binary), *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=10,
+        env={**os.environ, **dict(env), "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+    )
     return done.stdout
 
 
@@ -86,8 +88,21 @@ class RunningClick(common.ProcessGroup):
         pid = self.process.pid
         return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
 
-    def answers(self) -> bool:
-        """Whether the router runs: only then is the control socket served."""
+    def wait_ready(self) -> None:
+        """Wait until the router runs. Raises StartError with what it complains about; then it is stopped."""
+        try:
+            wait_ready(self.title, self._answers, self.processes)
+        except StartError as error:
+            self.stop()
+            log = self.process.log_path.read_text(errors="replace").splitlines()
+            lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
+            raise StartError(f"{error}\nWhat it complained about, of its log lines:\n" + "\n".join(lines)) from error
+        except BaseException:
+            self.stop()
+            raise
+
+    def _answers(self) -> bool:
+        """Only when the router runs is the control socket served."""
         try:
             return bool(ask(self.control, ["version"], timeout_s=1.0))
         except PlanebenchError:

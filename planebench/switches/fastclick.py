@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.process import Process, Supervisor
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.base import PATH_OPTION, Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, Traits
@@ -109,7 +109,9 @@ class FastClickAdapter(Adapter):
         binary = common.require(self).binary
         graph, control = request.workdir / "fastclick.click", request.workdir / "fastclick.ctl"
         graph.write_text(self.graph(request, ports, control))
-        control.unlink(missing_ok=True)  # of one that was killed: it would not start
+        # With a socket of an earlier one, which leaves them behind, it would not start.
+        for path in (control, *(common.socket_path(port) for port in ports if port.kind == "vhost-user")):
+            path.unlink(missing_ok=True)
         process = supervisor.spawn(
             self.name,
             [str(binary), *self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick"), str(graph)],
@@ -119,12 +121,7 @@ class FastClickAdapter(Adapter):
             netns_pid=request.netns_pid,
         )
         switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
-        try:
-            wait_ready("FastClick", switch.answers, [process])
-            wait_ready("FastClick's vhost ports", lambda: common.sockets_exist(ports), [process])
-        except BaseException:
-            switch.stop()
-            raise
+        switch.wait_ready()
         return switch
 
     def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:

@@ -39,7 +39,7 @@ LOOPBACK = SwitchRequest(
 
 
 def test_get_adapter_by_name() -> None:
-    assert set(PROGRAMS) == {"planed", "ovs-dpdk", "testpmd"}
+    assert set(PROGRAMS) >= {"planed", "ovs-dpdk", "testpmd"}
     assert all(get_adapter(name).name == name for name in ADAPTERS)
 
 
@@ -53,7 +53,7 @@ def test_an_unknown_switch_is_answered_with_the_valid_names_and_the_closest() ->
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("PLANEBENCH_PLANED", raising=False)
+    monkeypatch.delenv(f"PLANEBENCH_{name.upper().replace('-', '_')}", raising=False)
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
