@@ -6,18 +6,23 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from planebench.conformance.bed import Bed
 from planebench.conformance.counting import send_exact
 from planebench.conformance.exchange import send_bad
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
+from planebench.conformance.vnf_process import Split, end_quietly
 from planebench.host import procfs
 from planebench.host.leftovers import Leftovers
 from planebench.model.errors import DiedError
 from planebench.placement import wire_stage
 
 PAUSE_S = 0.2
+FLOOD_S = 0.05
+OTHERS_S = 2.0
+SHOWN = 6
 DEATH_S = 5.0
 LAST_LINES = "last log lines:\n"
 
@@ -66,6 +71,34 @@ def survives_vnf_restart(bed: Bed) -> Remarks:
     bed.live.apply(bed.live.document())
     still_forwards(bed, "a restart of the VNFs")
     return ()
+
+
+def survives_vnf_death(bed: Bed) -> Remarks:
+    """A VNF process is killed while frames flow; another one opens the same ports."""
+    for number in range(2):
+        split = Split.start(bed)
+        try:
+            split.wait_until_forwarding()
+            _count_through(split, f"start {number + 1} of the VNF process")
+            if number == 0:
+                split.flood(FLOOD_S)
+                split.kill()
+                end_quietly(split)
+                bed.live.check()
+        finally:
+            split.stop()
+    bed.live.apply(bed.live.document())
+    still_forwards(bed, "a VNF that was killed")
+    return ()
+
+
+def _count_through(split: Split, after: str) -> None:
+    for flow in split.bed.ways:
+        tally = split.count(flow)
+        if tally.lost or not tally.offered:
+            tally = split.count(flow)
+        if tally.lost or not tally.offered:
+            raise Failure(f"{flow.name}: all {tally.offered} frames to come through after {after}", tally.words())
 
 
 def starts_again(bed: Bed) -> Remarks:
@@ -120,28 +153,44 @@ def _words(pids: Iterable[int]) -> str:
 def leaves_nothing(bed: Bed) -> Remarks:
     """After stop(): no process, file, socket, interface or namespace that was not there before.
 
-    Others work on the machine too: what appeared once, and is not touched when it is all done again, is theirs.
+    Others work on the machine too: what appeared once, and is not touched when it is all done again, is theirs, and
+    where things appear without us nothing can be told.
     """
     bed.stop()
     left = bed.before.left(bed.supervisor.root)
     suspects = [text for text in left if text.startswith("/")]
     if len(suspects) < len(left):
-        raise Failure("nothing to be left", "; ".join(left))
+        raise Failure("nothing to be left", _some([text for text in left if text not in suspects]))
     if not suspects:
         return ()
     again = Leftovers.take()
     bed.start()
     bed.stop()
-    found = (*again.left(bed.supervisor.root), *again.touched(suspects))
-    if found:
-        raise Failure("nothing to be left", "; ".join(dict.fromkeys((*suspects, *found))))
-    return (f"appeared meanwhile, but not when it was done again: {', '.join(suspects)}",)
+    found = dict.fromkeys((*again.left(bed.supervisor.root), *again.touched(suspects)))
+    busy = _folders_of_others()
+    if guilty := [path for path in found if str(Path(path).parent) not in busy]:
+        raise Failure("nothing to be left", _some(guilty))
+    return (f"somebody left, while others were at work here: {_some(suspects)}",)
+
+
+def _folders_of_others() -> set[str]:
+    """Where things appear, or change, while nothing of ours runs."""
+    quiet = Leftovers.take()
+    time.sleep(OTHERS_S)
+    now = Leftovers.take()
+    return {str(Path(path).parent) for path in now.paths if now.paths[path] != quiet.paths.get(path)}
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    return "; ".join(paths[:SHOWN]) + more
 
 
 CHECKS = (
     Check("bad-frames", "Runts, giants and headers that lie do it no harm.", survives_bad_frames),
     Check("pause", "After SIGSTOP and SIGCONT, as between trials, it forwards.", survives_pause),
     Check("vnf-restart", "VNFs close their ports and open them again: frames flow again.", survives_vnf_restart, True),
+    Check("vnf-killed", "A VNF process is killed and started again: frames flow again.", survives_vnf_death, True),
 )
 LAST_CHECKS = (
     Check("restart", "Stopped, it is gone; started again in the same folder, it forwards.", starts_again),

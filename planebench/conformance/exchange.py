@@ -80,7 +80,8 @@ def exchange_good(bed: Bed) -> Exchange:
     """Every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
     names = [port.name for port in bed.topology.ports]
     peers = _peers(bed)
-    sent = {name: good_frames(names.index(name), names.index(peers[name])) for name in names}
+    kernel = any(bed.live.links.is_veth(port) for port in bed.topology.ports)
+    sent = {name: good_frames(names.index(name), names.index(peers[name]), kernel=kernel) for name in names}
     found = Exchange(sent, peers)
     wanted = {name: len(sent[peers[name]]) for name in names}
     while found.tries < TRIES and (found.lost or found.tries == 0):

@@ -42,8 +42,13 @@ def mac(port: int) -> bytes:
     return bytes((0x02, 0x70, 0x62, 0, port, 1))
 
 
-def good_frames(port: int, peer: int) -> list[RawFrame]:
-    """What is sent into a port: all plain sizes, then tags, other protocols and other addresses."""
+def good_frames(port: int, peer: int, *, kernel: bool = False) -> list[RawFrame]:
+    """What is sent into a port: all plain sizes, then tags, other protocols and other addresses.
+
+    ``kernel``: through kernel interfaces, where a packet socket takes the outer tag off, and DPDK's af_packet puts an
+    802.1Q tag back whatever it was.
+    """
+    service_tag = b"\x81\x00" if kernel else b"\x88\xa8"
     there, here = mac(peer), mac(port)
     ether = there + here
     plain = [(PLAIN, ether, size) for size in PLAIN_SIZES]
@@ -51,7 +56,7 @@ def good_frames(port: int, peer: int) -> list[RawFrame]:
         ("VLAN-tagged", ether + b"\x81\x00\x00\x64", 68),
         ("VLAN-tagged", ether + b"\x81\x00\x00\x64", 1518),
         ("priority-tagged", ether + b"\x81\x00\xa0\x00", 100),
-        ("double-tagged", ether + b"\x88\xa8\x00\x0a\x81\x00\x00\x14", 200),
+        ("double-tagged", ether + service_tag + b"\x00\x0a\x81\x00\x00\x14", 200),
         ("broadcast", _BROADCAST + here, 64),
         ("multicast", _MULTICAST + here, 300),
     ]
