@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from planebench.host.process import Process, Supervisor
+from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.base import PATH_OPTION, Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, Traits
@@ -29,6 +31,8 @@ PLACES = (
 BURST = 32
 BUFFERS = 65535
 """FastClick's own default (DPDKInfo, NB_MBUF)."""
+JUMBO_BUFFERS = 16383
+"""Of 9856 bytes each, they take as much memory."""
 TX_QUEUE = 1024
 """ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
 EAL_MB = 96
@@ -74,6 +78,14 @@ class FastClickAdapter(Adapter):
         "modular", "structured", ("rtc", "pipeline"), "vhost-user", "low", ("C++",), "modular router", "conext19"
     )
 
+    def with_options(self, texts: Mapping[str, str]) -> Self:
+        """An adapter with these options. UsageError as usual, and for an IQUEUE that FastClick refuses."""
+        adapter = super().with_options(texts)
+        iqueue = adapter.value("iqueue", TX_QUEUE)
+        if iqueue & (iqueue - 1):
+            raise UsageError(f'switch {self.name}: iqueue "{iqueue}" is not valid. Valid: a power of 2')
+        return adapter
+
     def find(self) -> Found | NotFound:
         """A ``click`` that says it is FastClick and has elements for DPDK."""
         where = self.installation()
@@ -96,7 +108,7 @@ class FastClickAdapter(Adapter):
             checksum_offload="none asked for; DPDK's drivers at their defaults",
             segmentation_offload="none asked for; DPDK's drivers at their defaults",
             mergeable_buffers=DEFAULT,
-            buffers=f"{self.value('buffers', BUFFERS)} mbufs, one pool",
+            buffers=f"{self.buffers(request)} mbufs, one pool",
             ndesc=str(self.value("ndesc", common.ring_size(request))),
             tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software for each port (IQUEUE)",
             tx_retry="until the ring takes them (BLOCKING true)" if blocking else "from the software queue",
@@ -124,13 +136,17 @@ class FastClickAdapter(Adapter):
         switch.wait_ready()
         return switch
 
+    def buffers(self, request: SwitchRequest) -> int:
+        """How many mbufs it has."""
+        return int(self.value("buffers", JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS))
+
     def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:
         """The router configuration."""
         ndesc = self.value("ndesc", common.ring_size(request))
         burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
         blocking = str(self.value("blocking", False)).lower()
         size = f", MBUF_SIZE {JUMBO_MBUF_BYTES}" if common.is_jumbo(request) else ""
-        lines = [f"DPDKInfo(NB_MBUF {self.value('buffers', BUFFERS)}{size});"]
+        lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
         for number, port in enumerate(ports):
             # MODE none: the default is RSS, which virtio-user refuses.
             lines += [
@@ -143,7 +159,7 @@ class FastClickAdapter(Adapter):
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
         """``--dpdk ... --``. Port ids follow the order of the vdevs."""
         mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
-        size_mb = EAL_MB + -(-self.value("buffers", BUFFERS) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
+        size_mb = EAL_MB + -(-self.buffers(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
         return [
             "--dpdk",
             f"--lcores=0@{request.cpu}",
