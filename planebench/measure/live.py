@@ -72,6 +72,7 @@ class LiveTopology:
         self._switch_processes: tuple[Process, ...] = ()
         self._veth: VethWire | None = None
         self._epoch = 0
+        self._tsc_hz = 0
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
         self._profiles: tuple[TrafficProfile, ...] = ()
@@ -126,6 +127,7 @@ class LiveTopology:
     def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         known = len(supervisor.processes)
+        self._tsc_hz = int(self._call("stats.get")["tsc_hz"])
         self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         try:
@@ -145,7 +147,7 @@ class LiveTopology:
     @property
     def request(self) -> SwitchRequest:
         """What the switch is started with."""
-        return switch_request(self.topology, self.placement, self.links, netns_pid=self.netns_pid)
+        return switch_request(self.topology, self.placement, self.links, netns_pid=self.netns_pid, tsc_hz=self._tsc_hz)
 
     @property
     def netns_pid(self) -> int | None:

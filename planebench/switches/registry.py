@@ -17,11 +17,13 @@ from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 from planebench.switches import (
     fastclick,
+    linux_bridge,
     ovs_dpdk,
     planed,
     sim,
     snabb,
     testpmd,
+    xdp,
 )
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
 
@@ -32,6 +34,8 @@ _ALL: tuple[SwitchAdapter, ...] = (
     testpmd.ADAPTER,
     fastclick.ADAPTER,
     snabb.ADAPTER,
+    linux_bridge.ADAPTER,
+    xdp.ADAPTER,
     sim.ADAPTER,
 )
 ADAPTERS: dict[str, SwitchAdapter] = {adapter.name: adapter for adapter in _ALL}
