@@ -86,7 +86,7 @@ class Bench:
 
     def _keep_conditions(self, runner: Runner) -> None:
         if isinstance(runner, Observed) and runner.conditions is not None:
-            self.keep(replace(runner.conditions, start=self.start_number))
+            self.keep(replace(runner.conditions, switch=self.label, start=self.start_number))
 
     def _situation(self) -> Situation:
         group, settings = self.group, self.settings

@@ -16,7 +16,6 @@ from planebench.switches.base import RunningSwitch
 
 
 def read_conditions(
-    label: str,
     topology: Topology,
     wire: WireName,
     switch: RunningSwitch,
@@ -24,7 +23,8 @@ def read_conditions(
 ) -> Conditions:
     """What is found now; the switch must be running, not paused. ``ports`` asks the tester (``ports.get``).
 
-    Never raises: what cannot be read is unknown, and ``problem`` says why. ``start`` is 0: who starts switches counts.
+    Never raises: what cannot be read is unknown, and ``problem`` says why. Its label, and which
+    start it is, is for who started it to say.
     """
     problems: list[str] = []
     found: tuple[PortConditions, ...] = ()
@@ -39,7 +39,7 @@ def read_conditions(
     except PlanebenchError as error:
         problems.append(f"threads of the switch: {error}")
     return Conditions(
-        switch=label,
+        switch="",
         scenario=topology.scenario,
         chain_length=topology.chain_length,
         wire=wire,

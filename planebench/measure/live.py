@@ -30,7 +30,7 @@ from planebench.model.records import Anatomy, Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, SwitchAdapter, queues_of
+from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, queues_of
 from planebench.traffic.document import profile_document
 from planebench.traffic.profile import PLAIN, TrafficProfile
 
@@ -124,15 +124,14 @@ class LiveTopology:
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
-            live._attach(label, adapter, supervisor, netns_pid)
+            live._attach(adapter, supervisor)
             undo.pop_all()
         return live
 
-    def _attach(self, label: str, adapter: SwitchAdapter, supervisor: Supervisor, netns_pid: int | None) -> None:
+    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         known = len(supervisor.processes)
-        request = switch_request(self.topology, self.placement, self.links, netns_pid=netns_pid)
-        self._switch = adapter.start(request, supervisor)
+        self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         try:
             self._apply(self.topology)
@@ -140,8 +139,30 @@ class LiveTopology:
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self._logs()}") from error
         ports = partial(self._call, "ports.get")
-        self.conditions = read_conditions(label, self.topology, self.links.wire, self._switch, ports)
+        self.conditions = read_conditions(self.topology, self.links.wire, self._switch, ports)
         self.pause()
+
+    def restart_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+        """Stop the switch and start it anew on the same ports, in the same folder. Left paused. Raises StartError."""
+        self.resume()
+        self.apply(wire_stage(self.topology, self.links))
+        self.switch.stop()
+        self._attach(adapter, supervisor)
+
+    @property
+    def request(self) -> SwitchRequest:
+        """What the switch is started with."""
+        return switch_request(self.topology, self.placement, self.links, netns_pid=self.netns_pid)
+
+    @property
+    def netns_pid(self) -> int | None:
+        """The process that holds the network namespace of the wires; None where they are no kernel interfaces."""
+        return self._veth.netns_pid if self._veth is not None else None
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The tester, then what was started for the switch."""
+        return (self._tester, *self._switch_processes)
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Every thread that polls: the tester's workers and the switch's."""
@@ -240,6 +261,23 @@ class LiveTopology:
         if self._veth is not None:
             self._veth.close()
             self._veth = None
+
+    def document(self) -> dict[str, Any]:
+        """The whole document of the tester: every port and task."""
+        workers = assign_tasks(self.placement, self.topology, self.links.queues)
+        return full_stage(self.topology, workers, self.links)
+
+    def apply(self, document: dict[str, Any]) -> None:
+        """Have the tester run another document, as one without the ports of VNFs. Not paused. DiedError, RpcError."""
+        self._call("config.apply", document)
+
+    def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Ask the tester. Not paused. DiedError, RpcError."""
+        return self._call(method, params)
+
+    def wait_until_forwarding(self) -> None:
+        """Until frames cross in both directions. Not paused. StartError after CONNECT_DEADLINE_S."""
+        self._wait_until_forwarding()
 
     def _apply(self, topology: Topology) -> None:
         workers = assign_tasks(self.placement, topology, self.links.queues)

@@ -149,7 +149,10 @@ class SwitchAdapter(Protocol):
     wires: frozenset[str]
     vnf_interface: VnfInterface
     """What its VNFs are connected by."""
-    options: tuple[Option, ...]
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What ``with_options`` takes."""
 
     def find(self) -> Found | NotFound:
         """Look for the switch on this machine; cheap, starts nothing but ``--version``. Raises UsageError where the

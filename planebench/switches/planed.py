@@ -73,7 +73,7 @@ class PlanedAdapter(Adapter):
         process = supervisor.spawn(
             "planed-switch",
             [str(found.binary), "--config", str(config), "--rpc", str(socket), *isa],
-            cpus=request.control_cpus | set(request.cpus),
+            cpus=request.control_cpus,  # workers pin themselves
             workdir=request.workdir,
             netns_pid=request.netns_pid,
         )

@@ -39,7 +39,7 @@ LOOPBACK = SwitchRequest(
 
 
 def test_get_adapter_by_name() -> None:
-    assert set(PROGRAMS) == {"planed", "ovs-dpdk", "testpmd"}
+    assert {"planed", "ovs-dpdk", "testpmd", "snabb"} <= set(PROGRAMS)
     assert all(get_adapter(name).name == name for name in ADAPTERS)
 
 
@@ -375,7 +375,7 @@ def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
     assert [(worker["name"], worker["cpu"]) for worker in shared] == [("patch", 3), ("patch-q1", 5)]
     assert [worker["tasks"] for worker in shared] == [names[:2] + names[4:], names[2:4]]
     assert adapter.settings(request)["queues"] == "3" and adapter.settings(request)["workers"] == "1"
-    assert "queues" not in planed.ADAPTER.settings(LOOPBACK)
+    assert planed.ADAPTER.settings(LOOPBACK)["queues"] == "1"
 
 
 @pytest.mark.parametrize("value", ["0", "5", "", "two", "1.0", "+1"])
