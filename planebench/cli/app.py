@@ -85,10 +85,13 @@ def report(
     html: Annotated[
         Path | None, typer.Option(help="Where the page goes (default: report.html in the run folder)")
     ] = None,
+    conditions: Annotated[
+        bool, typer.Option("--conditions", help="Instead of the table: under which conditions the switches ran.")
+    ] = False,
     runs: RunsOption = None,
 ) -> None:
     """The table of a run, and its HTML report: one file, opens without a network."""
-    output.report(run, html, runs)
+    output.report(run, html, runs, conditions=conditions)
 
 
 @app.command()

@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import read_anatomy
+from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import arrived, vnf_drops
 from planebench.measure.sending import next_epoch, send
+from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration
 from planebench.model.records import Anatomy, Direction, WireName
@@ -76,6 +79,8 @@ class LiveTopology:
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
         self._profiles: tuple[TrafficProfile, ...] = ()
+        self.conditions: Conditions | None = None
+        """As they were found when it came up."""
 
     @classmethod
     def start(
@@ -135,6 +140,8 @@ class LiveTopology:
             self._wait_until_forwarding()
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self._logs()}") from error
+        ports = partial(self._call, "ports.get")
+        self.conditions = read_conditions(self.topology, self.links.wire, self._switch, ports)
         self.pause()
 
     def restart_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
