@@ -112,6 +112,7 @@ class RunningPlaned(common.ProcessGroup):
             idle_cycles=_total(stats, "idle_cycles"),
             packets=_total(stats, "rx_packets"),
             drops=parse_drops(stats),
+            forwarded_packets=_total(stats, "tx_packets"),
         )
 
     def stop(self) -> None:

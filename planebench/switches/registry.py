@@ -15,11 +15,17 @@ from typing import cast
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
-from planebench.switches import ovs_dpdk, planed, sim, testpmd
+from planebench.switches import ovs_dpdk, ovs_netdev, planed, sim, testpmd
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
 
 ENTRY_POINTS = "planebench.switches"
-_ALL: tuple[SwitchAdapter, ...] = (planed.ADAPTER, ovs_dpdk.ADAPTER, testpmd.ADAPTER, sim.ADAPTER)
+_ALL: tuple[SwitchAdapter, ...] = (
+    planed.ADAPTER,
+    ovs_dpdk.ADAPTER,
+    testpmd.ADAPTER,
+    ovs_netdev.ADAPTER,
+    sim.ADAPTER,
+)
 ADAPTERS: dict[str, SwitchAdapter] = {adapter.name: adapter for adapter in _ALL}
 """Name -> adapter of ours, in the order in which they are listed."""
 
