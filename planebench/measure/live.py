@@ -127,7 +127,8 @@ class LiveTopology:
     def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor, netns_pid: int | None) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         known = len(supervisor.processes)
-        request = switch_request(self.topology, self.placement, self.links, netns_pid=netns_pid)
+        tsc_hz = int(self._call("stats.get")["tsc_hz"])
+        request = switch_request(self.topology, self.placement, self.links, netns_pid=netns_pid, tsc_hz=tsc_hz)
         self._switch = adapter.start(request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         try:

@@ -79,9 +79,14 @@ def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSetting
 
 
 def switch_request(
-    topology: Topology, placement: Placement, links: LinkSettings, *, netns_pid: int | None = None
+    topology: Topology,
+    placement: Placement,
+    links: LinkSettings,
+    *,
+    netns_pid: int | None = None,
+    tsc_hz: int | None = None,
 ) -> SwitchRequest:
-    """What a switch adapter is started with for this topology; ``netns_pid`` as in SwitchRequest."""
+    """What a switch adapter is started with for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
     return SwitchRequest(
         ports=tuple(_switch_port(port, links) for port in topology.ports),
         cross_connects=topology.cross_connects,
@@ -93,6 +98,7 @@ def switch_request(
         netns_pid=netns_pid,
         queues=links.queues,
         more_cpus=placement.more_switch_cpus,
+        tsc_hz=tsc_hz,
     )
 
 

@@ -77,6 +77,8 @@ class SwitchRequest:
     """Queue pairs of each port: as many as a :class:`MultiQueue` adapter asked for."""
     more_cpus: tuple[int, ...] = ()
     """Further cores to forward on, for a switch that has queues for them."""
+    tsc_hz: int | None = None
+    """TSC frequency as the tester measured it, for a switch that counts in ns; None where there is no tester yet."""
 
     @property
     def cpus(self) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from typing import cast
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
-from planebench.switches import ovs_dpdk, ovs_netdev, planed, sim, testpmd
+from planebench.switches import linux_bridge, ovs_dpdk, ovs_netdev, planed, sim, testpmd, xdp
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
 
 ENTRY_POINTS = "planebench.switches"
@@ -23,6 +23,8 @@ _ALL: tuple[SwitchAdapter, ...] = (
     planed.ADAPTER,
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
+    linux_bridge.ADAPTER,
+    xdp.ADAPTER,
     ovs_netdev.ADAPTER,
     sim.ADAPTER,
 )
