@@ -10,6 +10,7 @@ import typer
 
 from planebench import __version__
 from planebench.cli import calibrate as calibrating
+from planebench.cli import check as checking
 from planebench.cli import compare as comparing
 from planebench.cli import doctor as examining
 from planebench.cli import inspect, output
@@ -25,6 +26,8 @@ app = typer.Typer(
 )
 plan_app = typer.Typer(help="What a plan would measure.", no_args_is_help=True)
 app.add_typer(plan_app, name="plan")
+switch_app = typer.Typer(help="A switch by itself.", no_args_is_help=True)
+app.add_typer(switch_app, name="switch")
 
 
 def _version(wanted: bool) -> None:
@@ -82,10 +85,13 @@ def report(
     html: Annotated[
         Path | None, typer.Option(help="Where the page goes (default: report.html in the run folder)")
     ] = None,
+    conditions: Annotated[
+        bool, typer.Option("--conditions", help="Instead of the table: under which conditions the switches ran.")
+    ] = False,
     runs: RunsOption = None,
 ) -> None:
     """The table of a run, and its HTML report: one file, opens without a network."""
-    output.report(run, html, runs)
+    output.report(run, html, runs, conditions=conditions)
 
 
 @app.command()
@@ -165,3 +171,27 @@ def plan_show(
 ) -> None:
     """Every point that would run, and how long it takes, before anything runs."""
     inspect.show_plan(plan, overrides, json)
+
+
+@switch_app.command("check")
+def switch_check(
+    switch: Annotated[str, typer.Argument(metavar="NAME[:OPTION=VALUE]", help="A switch, as in run --switch.")],
+    scenario: Annotated[
+        str, typer.Option(metavar="A,B", help="p2p, p2v, v2v, loopback-1 to loopback-5.")
+    ] = checking.DEFAULT_CASES,
+    wire: Annotated[
+        str | None, typer.Option(metavar="A,B|all", help="virtio, memif, veth (default: the first that it has).")
+    ] = None,
+    checks: Annotated[
+        str | None, typer.Option("--check", metavar="A,B", help="Only these checks (docs/conformance.md).")
+    ] = None,
+    hugepages: HugepagesOption = None,
+    json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Does an adapter do all that the bench relies on? Exit code 1 if anything fails.
+
+    Examples: planebench switch check planed;  planebench switch check vpp --wire all --scenario p2p,loopback-2
+    """
+    options = checking.CheckOptions(switch, scenario, wire, checks, hugepages, json, quiet)
+    raise typer.Exit(checking.check_switch(options))

@@ -67,7 +67,7 @@ def run_plan(options: RunOptions) -> int:
     settings = live_settings(prepared, facts, options.hugepages)
     sweep_stale()
     try:
-        with _terminable():
+        with terminable():
             writer, trials, settings = _open(prepared, facts, settings, options)
             _announce(writer, prepared, options, len(trials))
             code = _measure(prepared, facts, settings, writer, options, trials)
@@ -198,7 +198,7 @@ def _measure(
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """SIGTERM and SIGHUP end a run as Ctrl-C does; after the first, all are ignored until the process ends in order."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,17 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import read_anatomy
+from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import arrived, vnf_drops
 from planebench.measure.sending import next_epoch, send
+from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration
 from planebench.model.records import Anatomy, Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, SwitchAdapter, queues_of
+from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, queues_of
 from planebench.traffic.document import profile_document
 from planebench.traffic.profile import PLAIN, TrafficProfile
 
@@ -72,9 +75,12 @@ class LiveTopology:
         self._switch_processes: tuple[Process, ...] = ()
         self._veth: VethWire | None = None
         self._epoch = 0
+        self._tsc_hz = 0
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
         self._profiles: tuple[TrafficProfile, ...] = ()
+        self.conditions: Conditions | None = None
+        """As they were found when it came up."""
 
     @classmethod
     def start(
@@ -105,6 +111,7 @@ class LiveTopology:
             name=_prefix(supervisor, label),
             nice=-20,
             queues=queues_of(adapter),
+            memif_receive_queue=memif_queue_of(adapter),
         )
         with contextlib.ExitStack() as undo:
             veth = _veth(topology, links, placement, supervisor)
@@ -119,23 +126,46 @@ class LiveTopology:
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
-            live._attach(adapter, supervisor, netns_pid)
+            live._attach(adapter, supervisor)
             undo.pop_all()
         return live
 
-    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor, netns_pid: int | None) -> None:
+    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         known = len(supervisor.processes)
-        tsc_hz = int(self._call("stats.get")["tsc_hz"])
-        request = switch_request(self.topology, self.placement, self.links, netns_pid=netns_pid, tsc_hz=tsc_hz)
-        self._switch = adapter.start(request, supervisor)
+        self._tsc_hz = int(self._call("stats.get")["tsc_hz"])
+        self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         try:
             self._apply(self.topology)
             self._wait_until_forwarding()
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self._logs()}") from error
+        ports = partial(self._call, "ports.get")
+        self.conditions = read_conditions(self.topology, self.links.wire, self._switch, ports)
         self.pause()
+
+    def restart_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+        """Stop the switch and start it anew on the same ports, in the same folder. Left paused. Raises StartError."""
+        self.resume()
+        self.apply(wire_stage(self.topology, self.links))
+        self.switch.stop()
+        self._attach(adapter, supervisor)
+
+    @property
+    def request(self) -> SwitchRequest:
+        """What the switch is started with."""
+        return switch_request(self.topology, self.placement, self.links, netns_pid=self.netns_pid, tsc_hz=self._tsc_hz)
+
+    @property
+    def netns_pid(self) -> int | None:
+        """The process that holds the network namespace of the wires; None where they are no kernel interfaces."""
+        return self._veth.netns_pid if self._veth is not None else None
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The tester, then what was started for the switch."""
+        return (self._tester, *self._switch_processes)
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Every thread that polls: the tester's workers and the switch's."""
@@ -234,6 +264,23 @@ class LiveTopology:
         if self._veth is not None:
             self._veth.close()
             self._veth = None
+
+    def document(self) -> dict[str, Any]:
+        """The whole document of the tester: every port and task."""
+        workers = assign_tasks(self.placement, self.topology, self.links.queues)
+        return full_stage(self.topology, workers, self.links)
+
+    def apply(self, document: dict[str, Any]) -> None:
+        """Have the tester run another document, as one without the ports of VNFs. Not paused. DiedError, RpcError."""
+        self._call("config.apply", document)
+
+    def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Ask the tester. Not paused. DiedError, RpcError."""
+        return self._call(method, params)
+
+    def wait_until_forwarding(self) -> None:
+        """Until frames cross in both directions. Not paused. StartError after CONNECT_DEADLINE_S."""
+        self._wait_until_forwarding()
 
     def _apply(self, topology: Topology) -> None:
         workers = assign_tasks(self.placement, topology, self.links.queues)

@@ -73,7 +73,7 @@ class PlanedAdapter(Adapter):
         process = supervisor.spawn(
             "planed-switch",
             [str(found.binary), "--config", str(config), "--rpc", str(socket), *isa],
-            cpus=request.control_cpus | set(request.cpus),
+            cpus=request.control_cpus,  # workers pin themselves
             workdir=request.workdir,
             netns_pid=request.netns_pid,
         )
@@ -112,6 +112,7 @@ class RunningPlaned(common.ProcessGroup):
             idle_cycles=_total(stats, "idle_cycles"),
             packets=_total(stats, "rx_packets"),
             drops=parse_drops(stats),
+            forwarded_packets=_total(stats, "tx_packets"),
         )
 
     def stop(self) -> None:

@@ -15,7 +15,17 @@ from typing import cast
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
-from planebench.switches import linux_bridge, ovs_dpdk, planed, sim, testpmd, xdp
+from planebench.switches import (
+    fastclick,
+    linux_bridge,
+    ovs_dpdk,
+    ovs_netdev,
+    planed,
+    sim,
+    snabb,
+    testpmd,
+    xdp,
+)
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
 
 ENTRY_POINTS = "planebench.switches"
@@ -23,8 +33,11 @@ _ALL: tuple[SwitchAdapter, ...] = (
     planed.ADAPTER,
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
+    fastclick.ADAPTER,
+    snabb.ADAPTER,
     linux_bridge.ADAPTER,
     xdp.ADAPTER,
+    ovs_netdev.ADAPTER,
     sim.ADAPTER,
 )
 ADAPTERS: dict[str, SwitchAdapter] = {adapter.name: adapter for adapter in _ALL}

@@ -55,8 +55,8 @@ def test_frames_cross_the_switch_whole_and_are_counted(
     # Each direction passes the switch twice: wire to VNF, VNF to wire.
     assert (after.packets or 0) - (before.packets or 0) == 2 * sum(way.offered for way in ways)
     assert not any(after.drops.values()), after.drops
-    assert (after.busy_cycles or 0) > (before.busy_cycles or 0)
-    assert (after.idle_cycles or 0) > (before.idle_cycles or 0)
+    for now, then in ((after.busy_cycles, before.busy_cycles), (after.idle_cycles, before.idle_cycles)):
+        assert now is None or now > (then or 0), "unknown, or more than before"
     switch.check()
 
 

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench switch check``: the conformance suite on one adapter."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
+from planebench.cli.run import INTERRUPTED, terminable
+from planebench.conformance import Plan, Report, Result, run_suite
+from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
+from planebench.conformance.show import WORDS, print_report, to_document
+from planebench.host import facts as host_facts
+from planebench.host.facts import HostFacts
+from planebench.host.process import sweep_stale
+from planebench.measure.live import LiveSettings
+from planebench.measure.runner import SelfMeasured
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.planed import REMEDY, find_planed
+from planebench.switches.base import Found, NotFound, SwitchAdapter
+from planebench.switches.registry import get_adapter
+
+__all__ = ["DEFAULT_CASES", "CheckOptions", "check_switch"]
+
+RING_SIZE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """The command line of ``switch check``."""
+
+    switch: str
+    scenarios: str
+    wires: str | None = None
+    checks: str | None = None
+    hugepages: bool | None = None
+    json: bool = False
+    quiet: bool = False
+
+
+def check_switch(options: CheckOptions) -> int:
+    """Run the suite and show what came of it. Exit code: 0, 1 if anything failed or nothing could be checked, 130.
+
+    Raises UsageError and NotInstalledError before anything is started.
+    """
+    adapter = get_adapter(options.switch)
+    found = _found(adapter)
+    facts = host_facts.collect()
+    plan = _plan(options, adapter, facts)
+    sweep_stale()
+    begun = time.monotonic()
+    try:
+        with terminable(), measuring(facts), Listener(plan.steps, options.quiet) as listener:
+            results = run_suite(plan, listener)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    report = Report(
+        switch=options.switch,
+        title=adapter.title,
+        version=found.version,
+        binary=str(found.binary),
+        hugepages=plan.settings.hugepages,
+        wires=plan.wires,
+        scenarios=tuple(case.name for case in plan.cases),
+        results=results,
+        duration_s=time.monotonic() - begun,
+    )
+    _show(report, options)
+    return 0 if report.passed else 1
+
+
+def _found(adapter: SwitchAdapter) -> Found:
+    if isinstance(adapter, SelfMeasured):
+        raise UsageError(f"switch {adapter.name} forwards no packets, so there is nothing to check; name another")
+    found = adapter.find()
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f'switch "{adapter.name}" is not installed; get it with: {found.remedy}')
+    return found
+
+
+def _plan(options: CheckOptions, adapter: SwitchAdapter, facts: HostFacts) -> Plan:
+    cases, checks = parse_cases(options.scenarios), parse_checks(options.checks)
+    wires = parse_wires(options.wires, adapter)
+    if not (cases and wires):
+        raise UsageError("nothing to check: name at least one scenario and one wire")
+    planed = find_planed()
+    if planed is None:
+        raise NotInstalledError(f"the program planed is not here, and it is the tester: {REMEDY}")
+    settings = LiveSettings(
+        planed=planed,
+        ring_size=RING_SIZE,
+        hugepages=enough_hugepages(options.hugepages, facts, 1),
+        max_frame_bytes=1518,
+        wire=wires[0],
+    )
+    return Plan(adapter, cases, wires, cpus_of(facts), settings, checks)
+
+
+def _show(report: Report, options: CheckOptions) -> None:
+    if options.json:
+        print(json_module.dumps(to_document(report), indent=1))
+    else:
+        print_report(report, Console(file=sys.stdout))
+
+
+class Listener:
+    """A bar with the time left on a terminal, a line a result elsewhere. Everything goes to standard error."""
+
+    def __init__(self, steps: int, quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet)
+        self._steps, self._done = steps, 0
+        self._bar = self._make_bar() if self._console.is_terminal and not quiet else None
+        self._task = self._bar.add_task("starting", total=steps) if self._bar else None
+
+    def _make_bar(self) -> Progress:
+        """Drawn between checks only: drawing takes CPU time from the pollers."""
+        return Progress(
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("[dim]left[/]"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            TextColumn("{task.description}"),
+            console=self._console,
+            auto_refresh=False,
+            speed_estimate_period=60,
+        )
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def working_on(self, text: str) -> None:
+        """A check begins."""
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, description=escape(text))
+            self._bar.refresh()
+
+    def done(self, result: Result) -> None:
+        """A check has ended."""
+        self._done += 1
+        if self._bar and self._task is not None:
+            self._bar.advance(self._task)
+            self._bar.refresh()
+            return
+        place = " ".join(filter(None, (result.wire, result.scenario, result.check)))
+        words = f"[{self._done}/{self._steps}] {place}: {WORDS[result.outcome]} ({result.duration_s:.2f} s)"
+        self._console.print(words, markup=False, highlight=False, soft_wrap=True)

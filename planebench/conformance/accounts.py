@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks of what a switch says of itself: its counters against the tester's, its manifest, its options."""
+
+from __future__ import annotations
+
+import time
+
+from planebench.conformance.bed import Bed
+from planebench.conformance.counting import send_exact
+from planebench.conformance.model import Check, Failure, Remarks
+from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial
+from planebench.model.errors import UsageError
+from planebench.model.records import Point, SwitchCycles, Trial, VerdictKind
+from planebench.stats.ledger import ATTEMPTS, describe, ledger
+from planebench.switches.base import Configurable, NotFound, SwitchAdapter
+from planebench.switches.manifest import MANIFEST_KEYS, UNKNOWN
+from planebench.traffic import SATURATING
+
+ROUNDS = 3
+OVERLOAD_S = 0.1
+TRIES = 3
+SETTLE_S = 1.0
+"""Some switches bring their counters up to date only now and then."""
+NO_SUCH_OPTION = "no-such-option"
+
+
+def is_found(adapter: SwitchAdapter) -> Remarks:
+    """It is here, and says which version it is."""
+    found = adapter.find()
+    if isinstance(found, NotFound):
+        raise Failure("the switch", f"not found: {found.remedy}")
+    if not found.version.strip():
+        raise Failure("a version", f"none, of {found.binary}")
+    return ()
+
+
+def refuses_options(adapter: SwitchAdapter) -> Remarks:
+    """What is no option of it is refused, with those that are."""
+    if not isinstance(adapter, Configurable):
+        return ("has no options",)
+    try:
+        adapter.with_options({NO_SUCH_OPTION: "1"})
+    except UsageError as error:
+        missing = [option.name for option in adapter.options if option.name not in str(error)]
+        if NO_SUCH_OPTION not in str(error) or missing:
+            raise Failure(f"a sentence with {NO_SUCH_OPTION} and all valid options", str(error)) from error
+        return ()
+    raise Failure(f"UsageError for option {NO_SUCH_OPTION}", "an adapter")
+
+
+def states_manifest(bed: Bed) -> Remarks:
+    """Every key of the fairness manifest has a value."""
+    settings = bed.adapter.settings(bed.live.request)
+    missing = [key for key in MANIFEST_KEYS if not settings.get(key, "").strip()]
+    if missing:
+        raise Failure(f"a value for each of {', '.join(MANIFEST_KEYS)}", f"none for {', '.join(missing)}")
+    unknown = [key for key in MANIFEST_KEYS if settings[key] == UNKNOWN]
+    return (f"manifest has unknown: {', '.join(unknown)}",) if unknown else ()
+
+
+def counts_frames(bed: Bed) -> Remarks:
+    """At a low rate: received and sent are exactly what the tester counts, nothing dropped."""
+    for attempt in range(TRIES):
+        before = bed.switch.counters()
+        tally = send_exact(bed.live, bed.ways, rounds=ROUNDS)
+        wanted = bed.hops * tally.offered
+        counters = _counted(bed, before, wanted)
+        wrong = _wrong(counters, wanted)
+        if not wrong and not tally.lost:
+            return _unknown(counters)
+        if attempt + 1 == TRIES:
+            raise Failure(f"{bed.hops} x {tally.offered} frames received and sent, none dropped", "; ".join(wrong))
+    return ()
+
+
+def _counted(bed: Bed, before: SwitchCycles, wanted: int) -> SwitchCycles:
+    """What it counted since, once that is as many as wanted, or SETTLE_S later."""
+    deadline = time.monotonic() + SETTLE_S
+    while True:
+        counters = cycles_of_trial(before, bed.switch.counters(), 0)
+        late = [n for n in (counters.packets, counters.forwarded_packets) if n is not None and n < wanted]
+        if not late or time.monotonic() > deadline:
+            return counters
+        time.sleep(0.02)
+
+
+def _wrong(counters: SwitchCycles, wanted: int) -> list[str]:
+    found = []
+    for name, number in (("received", counters.packets), ("sent", counters.forwarded_packets)):
+        if number is not None and number != wanted:
+            found.append(f"{name} {number}, not {wanted}")
+    found += [f"dropped {n} {key}" for key, n in counters.drops.items() if n and key.rpartition(":")[2] not in ATTEMPTS]
+    if counters.busy_cycles is not None and counters.busy_cycles <= 0:
+        found.append(f"{counters.busy_cycles} busy cycles")
+    if counters.bursts is not None and not 0 < counters.bursts <= wanted:
+        found.append(f"{counters.bursts} bursts")
+    return found
+
+
+def _unknown(counters: SwitchCycles) -> Remarks:
+    named = {
+        "received": counters.packets,
+        "sent": counters.forwarded_packets,
+        "busy cycles": counters.busy_cycles,
+        "batch size": counters.bursts,
+        "drops": counters.drops or None,
+    }
+    unknown = [name for name, value in named.items() if value is None]
+    return (f"does not count: {', '.join(unknown)}",) if unknown else ()
+
+
+def accounts_for_drops(bed: Bed) -> Remarks:
+    """Flat out: what was offered came through, or was dropped by somebody who counts it by name."""
+    for attempt in range(TRIES):
+        trial = _overload(bed)
+        account = ledger(trial)
+        wrong = _impossible(trial, bed.hops)
+        exact = account.counted and not _has_veth(bed)
+        if account.unexplained_packets < 0 or (exact and account.unexplained_packets):
+            wrong.append(describe(account))
+        if not wrong:
+            return () if exact or not account.unexplained_packets else (_uncounted(bed, account.counted),)
+        if attempt + 1 == TRIES:
+            raise Failure("offered = forwarded + drops by named reasons", "; ".join(wrong))
+    return ()
+
+
+def _has_veth(bed: Bed) -> bool:
+    return any(bed.live.links.is_veth(port) for port in bed.topology.ports)
+
+
+def _uncounted(bed: Bed, counted: bool) -> str:
+    """What cannot be counted by anybody, or is not by the switch."""
+    if counted and _has_veth(bed):
+        return "frames are lost in kernel interfaces, where DPDK's af_packet does not count them"
+    return "frames are lost, and it does not count drops"
+
+
+def _overload(bed: Bed) -> Trial:
+    case = bed.case
+    point = Point(bed.adapter.name, case.scenario, "bidirectional", case.chain_length, 64, bed.settings.wire)
+    try:
+        trial = run_trial(bed.live, TrialRequest(point, "r_plus", SATURATING, OVERLOAD_S), lambda: None)
+    finally:
+        bed.live.resume()
+    bed.live.check()
+    if trial.verdict.kind is VerdictKind.INVALID:
+        raise Failure("a trial", "; ".join(trial.verdict.reasons))
+    return trial
+
+
+def _impossible(trial: Trial, hops: int) -> list[str]:
+    """Each frame that came through passed every cross-connect, and none passed one more often than it was sent."""
+    least, most = hops * trial.forwarded_packets, hops * sum(way.offered_packets for way in trial.directions)
+    named = (("received", trial.switch.packets), ("sent", trial.switch.forwarded_packets))
+    return [
+        f"{name} {number}, which is not within {least} to {most}"
+        for name, number in named
+        if number is not None and not least <= number <= most
+    ]
+
+
+ITSELF_CHECKS = (
+    Check("found", "The adapter finds the switch, and tells its version.", is_found),
+    Check("options", "An option that it has not got is refused with those that it has.", refuses_options),
+)
+CHECKS = (
+    Check("settings", "Every key of the fairness manifest is stated.", states_manifest),
+    Check("counters", "At a low rate, received and sent equal the tester's counts, and no drop.", counts_frames),
+    Check("overload", "Flat out, offered = forwarded + drops by named reasons.", accounts_for_drops),
+)

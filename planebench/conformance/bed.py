@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a check works on: a switch and the tester, up on one scenario, and what was kept of the machine before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planebench.conformance.model import Case
+from planebench.host.leftovers import Leftovers
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.model.errors import DiedError
+from planebench.placement import Cpus, Placement, place
+from planebench.scenarios import Flow, Topology, build, flows
+from planebench.switches.base import RunningSwitch, Situation, SwitchAdapter
+
+if TYPE_CHECKING:
+    from planebench.conformance.exchange import Exchange
+
+
+@dataclass
+class Bed:
+    """One scenario on one wire. Not paused while a check has it; :meth:`renew` starts everything anew."""
+
+    adapter: SwitchAdapter
+    case: Case
+    cpus: Cpus
+    settings: LiveSettings
+    supervisor: Supervisor
+    before: Leftovers = field(default_factory=Leftovers.take)
+    """Of the machine, before anything of this scenario was started."""
+    logs: tuple[Path, ...] = ()
+    """Of the switch that was started last."""
+    exchange: Exchange | None = None
+    """Raw frames through every cross-connect, once it was done: several checks look at it."""
+    _live: LiveTopology | None = None
+
+    def __post_init__(self) -> None:
+        self.topology: Topology = build(self.case.scenario, self.case.chain_length)
+        self.placement: Placement = place(self.cpus, len(self.topology.vnfs))
+        self.starts = 0
+
+    @property
+    def situation(self) -> Situation:
+        """What the adapter is asked about."""
+        it = self.settings
+        return Situation(self.case.scenario, it.wire, self.case.chain_length, it.hugepages, it.max_frame_bytes)
+
+    @property
+    def live(self) -> LiveTopology:
+        """The topology that is up. DiedError if there is none."""
+        if self._live is None:
+            raise DiedError("the topology is not up")
+        return self._live
+
+    @property
+    def up(self) -> bool:
+        """Whether there is one."""
+        return self._live is not None
+
+    @property
+    def switch(self) -> RunningSwitch:
+        """The running switch. DiedError if there is none."""
+        return self.live.switch
+
+    @property
+    def ways(self) -> tuple[Flow, ...]:
+        """There, and back."""
+        return flows(self.topology, "bidirectional")
+
+    @property
+    def hops(self) -> int:
+        """How often a frame passes the switch on its way."""
+        return len(self.topology.cross_connects)
+
+    def start(self) -> None:
+        """Bring tester and switch up, and see frames cross. Raises StartError."""
+        known = len(self.supervisor.processes)
+        self.starts += 1
+        try:
+            self._live = LiveTopology.start(
+                f"{self.adapter.name}-{self.starts}",
+                self.adapter,
+                self.topology,
+                self.placement,
+                self.settings,
+                self.supervisor,
+            )
+            self._live.resume()
+        finally:
+            self.note_logs(known)
+
+    def note_logs(self, known: int) -> None:
+        """Keep where the processes write that were started after the first ``known`` ones."""
+        started = [process for process in self.supervisor.processes[known:] if process.name not in ("tester", "netns")]
+        self.logs = tuple(process.log_path for process in started if process.name != "veth-setup") or self.logs
+
+    def stop(self) -> None:
+        """End everything. Never raises; safe to call twice."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def renew(self) -> None:
+        """What a failed check left behind is nothing to go on with. Raises StartError."""
+        self.stop()
+        self.start()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Scenarios, wires and checks as a user names them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import get_args
+
+from planebench.conformance.model import Case
+from planebench.conformance.suite import ALL_CHECKS
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.records import WireName
+from planebench.scenarios import SCENARIOS
+from planebench.switches.base import SwitchAdapter
+from planebench.vnfs.chain import CHAIN_LENGTH_MAX
+
+DEFAULT_CASES = "p2p,p2v,v2v,loopback-1,loopback-2"
+ALL_WIRES = "all"
+_WIRES: tuple[WireName, ...] = get_args(WireName)
+
+
+def parse_cases(text: str) -> tuple[Case, ...]:
+    """``p2p,loopback-3``; loopback alone is loopback-1. UsageError for what is none."""
+    plain = {name: Case(name, name) for name in SCENARIOS if name != "loopback"}
+    chains = [Case(f"loopback-{n}", "loopback", n) for n in range(1, CHAIN_LENGTH_MAX + 1)]
+    valid = plain | {case.name: case for case in chains}
+    names = ["loopback-1" if name == "loopback" else name for name in _items(text)]
+    return tuple(valid[_one_of("scenario", name, valid)] for name in dict.fromkeys(names))
+
+
+def parse_wires(text: str | None, adapter: SwitchAdapter) -> tuple[WireName, ...]:
+    """Wires of the adapter, in our order: the first one, ``all``, or those that are named. UsageError."""
+    usable = tuple(wire for wire in _WIRES if wire in adapter.wires)
+    if text is None:
+        return usable[:1]
+    if text == ALL_WIRES:
+        return usable
+    named = {_one_of("wire", name, _WIRES) for name in _items(text)}
+    for name in sorted(named - set(usable)):
+        raise UsageError(f"{adapter.name} has no {name} wire. Valid: {', '.join(usable)}, {ALL_WIRES}")
+    return tuple(wire for wire in usable if wire in named)
+
+
+def parse_checks(text: str | None) -> frozenset[str]:
+    """Names of checks; all of them without a text. UsageError for what is none."""
+    names = [check.name for check in ALL_CHECKS]
+    if text is None:
+        return frozenset(names)
+    return frozenset(_one_of("check", name, names) for name in _items(text))
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _one_of(what: str, name: str, valid: Collection[str]) -> str:
+    if name not in valid:
+        raise unknown(what, name, valid)
+    return name

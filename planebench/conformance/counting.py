@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Exact counts: so few frames at a time that no ring can overflow, and time enough for each of them to arrive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.live import LiveTopology
+from planebench.scenarios import Flow
+from planebench.traffic.profile import PLAIN, TrafficProfile
+
+FRAMES = 96
+"""Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
+RATE_PPS = 20_000
+SETTLE_S = 2.0
+"""A frame that has not come by then is lost, on however busy a machine."""
+LOOK_S = 0.01
+
+Call = Callable[..., dict[str, Any]]
+
+
+@dataclass
+class Tally:
+    """What became of frames, added up over rounds."""
+
+    offered: int = 0
+    arrived: int = 0
+    """Different ones, damaged or not, at the port where they belong."""
+    corrupt: int = 0
+    duplicate: int = 0
+    reordered: int = 0
+    misdirected: int = 0
+    foreign: int = 0
+    tester_drops: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        """Offered, and never seen again."""
+        return self.offered - self.arrived
+
+    def add(self, counts: TesterCounts) -> None:
+        """The counts of one more sending."""
+        for way in counts.directions:
+            self.offered += way.offered_packets
+            self.arrived += way.forwarded_packets + way.corrupt_packets
+            self.corrupt += way.corrupt_packets
+            self.duplicate += way.duplicate_packets
+            self.reordered += way.reordered_packets
+        self.misdirected += counts.misdirected_packets
+        self.foreign += counts.foreign_packets
+        for reason, packets in counts.tester_drops.items():
+            self.tester_drops[reason] = self.tester_drops.get(reason, 0) + packets
+
+    def words(self) -> str:
+        """Everything that is not 0."""
+        found = [f"{getattr(self, it.name)} {it.name}" for it in fields(self) if it.name != "tester_drops"]
+        drops = [f"{packets} {reason} in the tester" for reason, packets in self.tester_drops.items()]
+        return ", ".join(text for text in (*found, *drops) if not text.startswith("0 "))
+
+
+def send_exact(
+    live: LiveTopology, flows: Sequence[Flow], size: int = 64, profile: TrafficProfile = PLAIN, rounds: int = 1
+) -> Tally:
+    """Send up to ``FRAMES`` frames in each of the flows, ``rounds`` times, each once the round before has arrived."""
+    tally = Tally()
+    frames = live.profile(profile, live.topology.chain, flat_out=False)
+    for _ in range(rounds):
+        stats = live.send(flows, size, FRAMES / RATE_PPS, RATE_PPS, profile=frames)
+        tally.add(settled(live.call, stats, flows))
+    return tally
+
+
+def settled(call: Call, stats: dict[str, Any], flows: Sequence[Flow]) -> TesterCounts:
+    """The counters of a sending once every frame has come, or SETTLE_S later."""
+    deadline = time.monotonic() + SETTLE_S
+    counts = tester_counts(stats, flows)
+    while not _complete(counts) and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+        counts = tester_counts(call("stats.get"), flows)
+    return counts
+
+
+def _complete(counts: TesterCounts) -> bool:
+    return all(way.forwarded_packets + way.corrupt_packets >= way.offered_packets for way in counts.directions)

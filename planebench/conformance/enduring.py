@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks of what a switch has to live through, and of what is left when it does not live any more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from planebench.conformance.bed import Bed
+from planebench.conformance.counting import send_exact
+from planebench.conformance.exchange import send_bad
+from planebench.conformance.model import Check, Failure, NotSupported, Remarks
+from planebench.conformance.vnf_process import Split, end_quietly
+from planebench.host import procfs
+from planebench.host.leftovers import Leftovers
+from planebench.model.errors import DiedError
+from planebench.placement import wire_stage
+
+PAUSE_S = 0.2
+FLOOD_S = 0.05
+OTHERS_S = 2.0
+SHOWN = 6
+DEATH_S = 5.0
+LAST_LINES = "last log lines:\n"
+
+
+def still_forwards(bed: Bed, after: str) -> None:
+    """Frames come through again, and from then on every one. Raises Failure."""
+    bed.live.check()
+    bed.live.wait_until_forwarding()
+    for _ in range(2):
+        tally = send_exact(bed.live, bed.ways, rounds=2)
+        if tally.offered and not tally.lost and not tally.duplicate:
+            return
+    raise Failure(f"all {tally.offered} frames to come through after {after}", tally.words())
+
+
+def survives_bad_frames(bed: Bed) -> Remarks:
+    """Runts, giants and headers that lie into every port; then good ones have to pass."""
+    send_bad(bed)
+    still_forwards(bed, "runts, giants and headers that lie")
+    return ()
+
+
+def survives_pause(bed: Bed) -> Remarks:
+    """Stopped and let go as between the trials of other switches."""
+    bed.live.pause()
+    try:
+        time.sleep(PAUSE_S)
+        awake = [pid for pid in bed.switch.pids() if not _stopped(pid)]
+    finally:
+        bed.live.resume()
+    if awake:
+        raise Failure("every process of pids() to be stopped by SIGSTOP", f"still running: {_words(awake)}")
+    still_forwards(bed, "a pause")
+    return ()
+
+
+def _stopped(pid: int) -> bool:
+    fields = procfs.stat_fields(pid)
+    return fields is None or fields[0] in "Tt"
+
+
+def survives_vnf_restart(bed: Bed) -> Remarks:
+    """The VNFs close their ports and open them again."""
+    bed.live.apply(wire_stage(bed.topology, bed.live.links))
+    bed.live.check()
+    bed.live.apply(bed.live.document())
+    still_forwards(bed, "a restart of the VNFs")
+    return ()
+
+
+def survives_vnf_death(bed: Bed) -> Remarks:
+    """A VNF process is killed while frames flow; another one opens the same ports."""
+    for number in range(2):
+        split = Split.start(bed)
+        try:
+            split.wait_until_forwarding()
+            _count_through(split, f"start {number + 1} of the VNF process")
+            if number == 0:
+                split.flood(FLOOD_S)
+                split.kill()
+                end_quietly(split)
+                bed.live.check()
+        finally:
+            split.stop()
+    bed.live.apply(bed.live.document())
+    still_forwards(bed, "a VNF that was killed")
+    return ()
+
+
+def _count_through(split: Split, after: str) -> None:
+    for flow in split.bed.ways:
+        tally = split.count(flow)
+        if tally.lost or not tally.offered:
+            tally = split.count(flow)
+        if tally.lost or not tally.offered:
+            raise Failure(f"{flow.name}: all {tally.offered} frames to come through after {after}", tally.words())
+
+
+def starts_again(bed: Bed) -> Remarks:
+    """Stopped, it is gone; started again in the same folder, it forwards."""
+    pids = bed.switch.pids()
+    switch = bed.switch
+    known = len(bed.supervisor.processes)
+    bed.live.restart_switch(bed.adapter, bed.supervisor)
+    bed.live.resume()
+    bed.note_logs(known)
+    if left := [pid for pid in pids if procfs.is_running(pid)]:
+        raise Failure("stop() to end every process", f"still running: {_words(left)}")
+    if pids:
+        _expect_died(switch.check, "check() of a switch that was stopped")
+    switch.stop()
+    still_forwards(bed, "a start in the same folder")
+    return ()
+
+
+def tells_its_death(bed: Bed) -> Remarks:
+    """Killed, it says so in a DiedError with its last log lines; it can still be stopped."""
+    pids = bed.switch.pids()
+    if not pids:
+        raise NotSupported("it has no process that could die")
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    for call, name in ((bed.switch.check, "check()"), (bed.switch.counters, "counters()")):
+        error = _expect_died(call, f"{name} of a switch that was killed")
+        if LAST_LINES not in error or not error.partition(LAST_LINES)[2].strip():
+            raise Failure(f"{name} to give its last log lines", error)
+    bed.switch.stop()
+    bed.switch.stop()
+    return ()
+
+
+def _expect_died(call: Callable[[], object], what: str) -> str:
+    """What it says; dying takes a process a moment."""
+    deadline = time.monotonic() + DEATH_S
+    while time.monotonic() < deadline:
+        try:
+            call()
+        except DiedError as error:
+            return str(error)
+        time.sleep(0.02)
+    raise Failure(f"DiedError from {what}", "no error")
+
+
+def _words(pids: Iterable[int]) -> str:
+    return ", ".join(f"{pid} ({procfs.read_text(f'/proc/{pid}/comm') or 'gone'})" for pid in pids)
+
+
+def leaves_nothing(bed: Bed) -> Remarks:
+    """After stop(): no process, file, socket, interface or namespace that was not there before.
+
+    Others work on the machine too: what appeared once, and is not touched when it is all done again, is theirs, and
+    where things appear without us nothing can be told.
+    """
+    bed.stop()
+    left = bed.before.left(bed.supervisor.root)
+    suspects = [text for text in left if text.startswith("/")]
+    if len(suspects) < len(left):
+        raise Failure("nothing to be left", _some([text for text in left if text not in suspects]))
+    if not suspects:
+        return ()
+    again = Leftovers.take()
+    bed.start()
+    bed.stop()
+    found = dict.fromkeys((*again.left(bed.supervisor.root), *again.touched(suspects)))
+    busy = _folders_of_others()
+    if guilty := [path for path in found if str(Path(path).parent) not in busy]:
+        raise Failure("nothing to be left", _some(guilty))
+    return (f"somebody left, while others were at work here: {_some(suspects)}",)
+
+
+def _folders_of_others() -> set[str]:
+    """Where things appear, or change, while nothing of ours runs."""
+    quiet = Leftovers.take()
+    time.sleep(OTHERS_S)
+    now = Leftovers.take()
+    return {str(Path(path).parent) for path in now.paths if now.paths[path] != quiet.paths.get(path)}
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    return "; ".join(paths[:SHOWN]) + more
+
+
+CHECKS = (
+    Check("bad-frames", "Runts, giants and headers that lie do it no harm.", survives_bad_frames),
+    Check("pause", "After SIGSTOP and SIGCONT, as between trials, it forwards.", survives_pause),
+    Check("vnf-restart", "VNFs close their ports and open them again: frames flow again.", survives_vnf_restart, True),
+    Check("vnf-killed", "A VNF process is killed and started again: frames flow again.", survives_vnf_death, True),
+)
+LAST_CHECKS = (
+    Check("restart", "Stopped, it is gone; started again in the same folder, it forwards.", starts_again),
+    Check("death", "Killed with SIGKILL, it is told as died, with its last log lines.", tells_its_death),
+    Check("leftovers", "After stop no process, file, socket, interface or namespace is left.", leaves_nothing),
+)

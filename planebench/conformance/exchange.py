@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Raw frames through every cross-connect at once: the tester sends those of a file into each port of the switch, and
+writes to a file what comes out of each. So each port is told apart, and every byte is compared.
+
+In place of generators, monitors and VNFs the tester has a patch between each of its ports and a pair of pcap files
+(DPDK's net_pcap). A VNF does not see these frames; its port does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planebench.conformance.bed import Bed
+from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
+
+SETTLE_S = 2.0
+QUIET_S = 0.1
+"""So long nothing more has come: nothing more comes. A frame that should not come has no other sign of its end."""
+BAD_S = 0.2
+TRIES = 3
+_numbers = itertools.count()
+
+Frames = Mapping[str, Sequence[RawFrame]]
+
+
+@dataclass
+class Exchange:
+    """What went into the ports, and what came out, over all tries."""
+
+    sent: Frames
+    peers: Mapping[str, str]
+    astray: Counter[str] = field(default_factory=Counter)
+    """Whole frames at a port that is not the other end of the cross-connect."""
+    changed: Counter[str] = field(default_factory=Counter)
+    disorder: Counter[str] = field(default_factory=Counter)
+    """Frames that came after a later one of their kind: those of one kind are one flow."""
+    doubled: Counter[str] = field(default_factory=Counter)
+    lost: set[tuple[str, int]] = field(default_factory=set)
+    """(port, number) of what did not come through in any of the tries."""
+    tries: int = 0
+
+    def add(self, came: Mapping[str, Sequence[bytes]]) -> None:
+        """One more try."""
+        origin = {f.data: (port, n) for port, frames in self.sent.items() for n, f in enumerate(frames)}
+        lost = set(origin.values())
+        for port, datas in came.items():
+            known = [origin[data] for data in datas if data in origin]
+            lost -= {place for place in known if self.peers[place[0]] == port}
+            self._judge(port, known)
+            self.changed.update(difference(self._towards(port), data) for data in datas if data not in origin)
+        self.lost = lost if self.tries == 0 else self.lost & lost
+        self.tries += 1
+
+    def _judge(self, port: str, known: Sequence[tuple[str, int]]) -> None:
+        self.astray.update(f"{a} -> {port}" for a, _ in known if self.peers[a] != port)
+        way = f"{self.peers[port]} -> {port}"
+        numbers = [n for a, n in known if self.peers[a] == port]
+        first = list(dict.fromkeys(numbers))
+        self.doubled[way] += len(numbers) - len(first)
+        for kind in {frame.kind for frame in self.sent[self.peers[port]]}:  # order is that of a flow
+            flow = [n for n in first if self.sent[self.peers[port]][n].kind == kind]
+            self.disorder[way] += sum(b < a for a, b in itertools.pairwise(flow))
+
+    def _towards(self, port: str) -> list[RawFrame]:
+        return [*self.sent[self.peers[port]], *(f for a, frames in self.sent.items() if a != port for f in frames)]
+
+    def lost_kinds(self, *, plain: bool) -> list[str]:
+        """What never came through: of the plain kind, or of all others."""
+        frames = [(port, self.sent[port][n]) for port, n in sorted(self.lost)]
+        return [f"{f.words} ({port} -> {self.peers[port]})" for port, f in frames if (f.kind == PLAIN) == plain]
+
+
+def exchange_good(bed: Bed) -> Exchange:
+    """Every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
+    names = [port.name for port in bed.topology.ports]
+    peers = _peers(bed)
+    kernel = any(bed.live.links.is_veth(port) for port in bed.topology.ports)
+    sent = {name: good_frames(names.index(name), names.index(peers[name]), kernel=kernel) for name in names}
+    found = Exchange(sent, peers)
+    wanted = {name: len(sent[peers[name]]) for name in names}
+    while found.tries < TRIES and (found.lost or found.tries == 0):
+        found.add(_pass_through(bed, sent, lambda came: all(len(came[name]) >= wanted[name] for name in names)))
+    return found
+
+
+def send_bad(bed: Bed) -> dict[str, list[bytes]]:
+    """Every bad frame into every port; what came out of each."""
+    names = [port.name for port in bed.topology.ports]
+    peers = _peers(bed)
+    sent = {name: bad_frames(names.index(name), names.index(peers[name])) for name in names}
+    return _pass_through(bed, sent, lambda came: False, BAD_S)
+
+
+def _peers(bed: Bed) -> dict[str, str]:
+    pairs = bed.topology.cross_connects
+    return dict(pairs) | {b: a for a, b in pairs}
+
+
+def _pass_through(
+    bed: Bed, sent: Frames, complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float = SETTLE_S
+) -> dict[str, list[bytes]]:
+    """Send, wait until it is complete and quiet, and put the tester's own tasks back."""
+    number = next(_numbers)
+    outs = {port: bed.live.links.workdir / f"out-{port}-{number}.pcap" for port in sent}
+    ins = {port: bed.live.links.workdir / f"in-{port}-{number}.pcap" for port in sent}
+    for port, frames in sent.items():
+        write_pcap(ins[port], (frame.data for frame in frames))
+    bed.live.apply(_document(bed, ins, outs))
+    try:
+        came = _collected(outs, complete, settle_s)
+        bed.live.check()
+    finally:
+        bed.live.apply(bed.live.document())
+    for path in (*ins.values(), *outs.values()):
+        path.unlink(missing_ok=True)
+    return came
+
+
+def _collected(
+    outs: Mapping[str, Path], complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
+) -> dict[str, list[bytes]]:
+    deadline = time.monotonic() + settle_s
+    came: dict[str, list[bytes]] = {port: [] for port in outs}
+    while not complete(came) and time.monotonic() < deadline:
+        time.sleep(0.01)
+        came = {port: read_pcap(path) for port, path in outs.items()}
+    time.sleep(QUIET_S)
+    return {port: read_pcap(path) for port, path in outs.items()}
+
+
+def _document(bed: Bed, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> dict[str, Any]:
+    """The tester with a patch between each port and its files."""
+    document = bed.live.document()
+    ports = [{"name": f"f{port}", "kind": "ethdev", "device": _device(port, ins, outs)} for port in ins]
+    tasks = [{"name": f"raw-{port}", "kind": "patch", "ports": [port, f"f{port}"]} for port in ins]
+    worker = {"name": "raw", "cpu": bed.placement.tester_cpus[0], "tasks": [task["name"] for task in tasks]}
+    return {**document, "ports": [*document["ports"], *ports], "tasks": tasks, "workers": [worker]}
+
+
+def _device(port: str, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> str:
+    return f"net_pcap_{port},rx_pcap={ins[port]},tx_pcap={outs[port]}"
+
+
+def most(counter: Counter[str], limit: int = 4) -> str:
+    """``3 x n0 -> v1; 2 x ...``: the most frequent ones; empty if all are 0."""
+    counter = +counter
+    parts = [f"{count} x {text}" for text, count in counter.most_common(limit)]
+    more = len(counter) - limit
+    return "; ".join(parts) + (f"; and {more} more kinds" if more > 0 else "")

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a check of the conformance suite finds: frozen records, and the exceptions by which a check says so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from planebench.model.records import ScenarioName, WireName
+
+SCHEMA_VERSION = 1
+"""Of the JSON document. 1: first."""
+
+Outcome = Literal["pass", "remark", "fail", "not supported", "not run"]
+"""``remark``: passed, with something to know. ``not run``: what it needs was not there; remarks say what."""
+
+ITSELF = "itself"
+"""The column of checks that need no topology."""
+
+Remarks = tuple[str, ...]
+
+
+class Failure(Exception):
+    """The switch did not do what it has to: what was expected, and what came."""
+
+    def __init__(self, expected: str, came: str) -> None:
+        super().__init__(f"expected {expected}; came {came}")
+        self.expected = expected
+        self.came = came
+
+
+class NotSupported(Exception):
+    """The check has no object here: the reason, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A scenario as the suite runs it. ``name`` as users say it: ``p2v``, ``loopback-2``."""
+
+    name: str
+    scenario: ScenarioName
+    chain_length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that an adapter has to do. ``run`` gets what it works on: an adapter, or a Bed that is up.
+
+    It returns remarks, and raises Failure or NotSupported. A PlanebenchError that it raises is a failure.
+    """
+
+    name: str
+    proves: str
+    run: Callable[[Any], Remarks]
+    needs_vnf: bool = False
+    needs_threads: bool = False
+    """Has no object where one CPU is all there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one check in one column, ``scenario``, on one wire."""
+
+    check: str
+    scenario: str
+    wire: WireName | None
+    outcome: Outcome
+    remarks: Remarks = ()
+    """Remarks, or the reason why it was not supported or not run."""
+    expected: str = ""
+    came: str = ""
+    log: str = ""
+    """The last lines that the switch wrote, of a failure."""
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run of the suite."""
+
+    switch: str
+    title: str
+    version: str
+    binary: str
+    hugepages: bool
+    wires: tuple[WireName, ...]
+    scenarios: tuple[str, ...]
+    results: tuple[Result, ...]
+    duration_s: float
+
+    @property
+    def failures(self) -> tuple[Result, ...]:
+        """In the order in which they came."""
+        return tuple(result for result in self.results if result.outcome == "fail")
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Results by outcome."""
+        return Counter(result.outcome for result in self.results)
+
+    @property
+    def passed(self) -> bool:
+        """Nothing failed, and on some topology something passed."""
+        good = any(result.outcome in ("pass", "remark") and result.scenario != ITSELF for result in self.results)
+        return good and not self.failures

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The suite: every check on every scenario and wire, one after the other, each result told as it comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from planebench.conformance import accounts, enduring, forwarding, placing
+from planebench.conformance.bed import Bed
+from planebench.conformance.model import (
+    ITSELF,
+    Case,
+    Check,
+    Failure,
+    NotSupported,
+    Outcome,
+    Remarks,
+    Result,
+)
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveSettings
+from planebench.model.errors import PlanebenchError
+from planebench.model.records import WireName
+from planebench.placement import Cpus
+from planebench.switches.base import SwitchAdapter
+
+LOG_LINES = 12
+
+STARTS = Check("starts", "It starts, opens its ports, and frames cross it both ways.", lambda bed: bed.start() or ())
+CASE_CHECKS: tuple[Check, ...] = (
+    STARTS,
+    *accounts.CHECKS[:1],
+    *placing.CHECKS,
+    *forwarding.CHECKS,
+    *accounts.CHECKS[1:],
+    *enduring.CHECKS,
+    *enduring.LAST_CHECKS,
+)
+ALL_CHECKS: tuple[Check, ...] = (*accounts.ITSELF_CHECKS, *CASE_CHECKS)
+"""In the order in which they run and are shown."""
+
+
+class Listener(Protocol):
+    """Who wants to see the suite go on."""
+
+    def working_on(self, text: str) -> None:
+        """A check begins: ``loopback-1 intact``."""
+
+    def done(self, result: Result) -> None:
+        """A check has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is run: an adapter, the scenarios and wires, and which of the checks."""
+
+    adapter: SwitchAdapter
+    cases: tuple[Case, ...]
+    wires: tuple[WireName, ...]
+    cpus: Cpus
+    settings: LiveSettings
+    checks: frozenset[str] = frozenset(check.name for check in ALL_CHECKS)
+    """Names; ``starts`` and ``leftovers`` always run."""
+
+    @property
+    def steps(self) -> int:
+        """How many results there will be."""
+        each = len(self.chosen(CASE_CHECKS))
+        return len(self.chosen(accounts.ITSELF_CHECKS)) + len(self.wires) * len(self.cases) * each
+
+    def chosen(self, checks: Sequence[Check]) -> list[Check]:
+        """Those that are to run."""
+        return [check for check in checks if check.name in self.checks | {"starts", "leftovers"}]
+
+
+def run_suite(plan: Plan, listener: Listener) -> tuple[Result, ...]:
+    """Run everything. What a switch does becomes a result; only UsageError of a bad plan, and Ctrl-C, pass through."""
+    return tuple(_results(plan, listener))
+
+
+def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
+    def told(result: Result) -> Result:
+        listener.done(result)
+        return result
+
+    for check in plan.chosen(accounts.ITSELF_CHECKS):
+        listener.working_on(check.name)
+        yield told(_judged(check, ITSELF, None, lambda check=check: check.run(plan.adapter)))  # type: ignore[misc]
+    for wire in plan.wires:
+        for case in plan.cases:
+            for result in _case(plan, case, wire, listener):
+                yield told(result)
+
+
+def _case(plan: Plan, case: Case, wire: WireName, listener: Listener) -> Iterator[Result]:
+    with Supervisor() as supervisor:
+        bed = Bed(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
+        refusal = plan.adapter.refusal(bed.situation)
+        usable = not refusal
+        try:
+            for check in plan.chosen(CASE_CHECKS):
+                listener.working_on(f"{wire} {case.name} {check.name}")
+                if not usable:
+                    words = refusal or "it did not come up"
+                    yield Result(check.name, case.name, wire, "not supported" if refusal else "not run", (words,))
+                    continue
+                result = _on_bed(check, bed)
+                yield result
+                if result.outcome == "fail" and check.name != "leftovers":
+                    usable = _renewed(bed)
+        finally:
+            bed.stop()
+
+
+def _on_bed(check: Check, bed: Bed) -> Result:
+    case, wire = bed.case.name, bed.settings.wire
+    if check.needs_vnf and not bed.topology.vnf_ports:
+        return Result(check.name, case, wire, "not supported", ("the scenario has no VNF",))
+    result = _judged(check, case, wire, lambda: check.run(bed))
+    return replace(result, log=_log(bed)) if result.outcome == "fail" else result
+
+
+def _renewed(bed: Bed) -> bool:
+    try:
+        bed.renew()
+    except PlanebenchError:
+        return False
+    return True
+
+
+def _judged(check: Check, case: str, wire: WireName | None, run: Callable[[], Remarks]) -> Result:
+    begun = time.monotonic()
+    outcome: Outcome = "pass"
+    remarks: Remarks = ()
+    more: dict[str, Any] = {}
+    try:
+        remarks = run()
+        outcome = "remark" if remarks else "pass"
+    except NotSupported as error:
+        outcome, remarks = "not supported", (str(error),)
+    except Failure as failure:
+        outcome, more = "fail", {"expected": failure.expected, "came": failure.came}
+    except PlanebenchError as error:
+        outcome, more = "fail", {"expected": check.proves, "came": str(error)}
+    return Result(check.name, case, wire, outcome, remarks, duration_s=time.monotonic() - begun, **more)
+
+
+def _log(bed: Bed) -> str:
+    """The last lines of every process of the switch, with their names."""
+    parts = []
+    for path in bed.logs:
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except OSError:
+            continue
+        parts.append("\n".join([f"{path.stem}:", *(line for line in lines if line.strip())][:1] + lines[-LOG_LINES:]))
+    return "\n".join(parts)

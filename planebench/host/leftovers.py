@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a program may leave behind on a machine: files, sockets, interfaces, network namespaces, processes.
+
+A snapshot before, one after, and the difference. Others work on the same machine: what is new but belongs to a living
+process that is not ours is theirs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from planebench.host import procfs, reaper
+from planebench.host.process import ROOT_PREFIX
+
+FOLDERS: tuple[tuple[str, int], ...] = (
+    ("/tmp", 1),
+    ("/var/tmp", 1),
+    ("/dev/shm", 1),
+    ("/dev/hugepages", 2),
+    ("/run", 2),
+    ("/sys/class/net", 1),
+)
+"""Where programs leave things, and how deep to look; /var/run is /run, and named network namespaces are in it."""
+LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Everything that there is in the usual places, at one moment."""
+
+    paths: Mapping[str, tuple[int, int]]
+    """Path -> inode and time of its last change in ns, by which it can be told whether it was touched."""
+
+    @classmethod
+    def take(cls) -> Self:
+        """Look now; takes some ms."""
+        return cls({path: mark for folder, depth in FOLDERS for path, mark in _below(folder, depth)})
+
+    def touched(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Those of the paths that are not as they were."""
+        now = Leftovers.take().paths
+        return tuple(path for path in paths if path in now and now[path] != self.paths.get(path))
+
+    def left(self, ours: Path, spared: Collection[int] = (), within_s: float = 2.0) -> tuple[str, ...]:
+        """What is there now and was not then, once it has had ``within_s`` to go: files, interfaces, processes.
+
+        ``ours``: the private folder of the harness, which it removes itself, and by which processes are known as ours.
+        ``spared``: process ids that may live on, as the tester's.
+        """
+        deadline = time.monotonic() + within_s
+        while (found := self._new(ours, spared)) and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        return found
+
+    def _new(self, ours: Path, spared: Collection[int]) -> tuple[str, ...]:
+        known = [pid for pid in processes_with(str(ours)) if pid not in spared]
+        processes = [pid for pid in known if reaper.__file__ not in command_line(pid)]
+        new = sorted(Leftovers.take().paths.keys() - self.paths.keys() - {str(ours)})
+        new = [path for path in new if not path.startswith(f"{ours}/") and not _is_run_folder(path)]
+        theirs = set(_of_others(new, {os.getpid(), *known})) if new else set()
+        return (
+            *(f"process {pid}: {command_line(pid)}" for pid in processes),
+            *(path for path in new if path not in theirs),
+        )
+
+
+def processes_with(text: str) -> list[int]:
+    """Living processes that have the text in their environment or command line, this one not."""
+    wanted = text.encode()
+    return [pid for pid in _pids() if pid != os.getpid() and procfs.is_running(pid) and wanted in _words(pid)]
+
+
+def command_line(pid: int) -> str:
+    """With spaces between the words; empty if it is gone."""
+    return (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ").strip()
+
+
+def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:  # gone meanwhile
+            continue
+        yield entry.path, (status.st_ino, status.st_ctime_ns)
+        if depth > 1 and entry.is_dir(follow_symlinks=False):
+            yield from _below(entry.path, depth - 1)
+
+
+def _is_run_folder(path: str) -> bool:
+    """A private folder of another harness: it has a reaper of its own."""
+    return Path(path).name.startswith(ROOT_PREFIX)
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+
+
+def _words(pid: int) -> bytes:
+    """Command line and environment; empty for a process that is gone, or not ours to read."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() + b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _of_others(paths: Iterable[str], ours: Collection[int]) -> Iterator[str]:
+    """Those that a living process, none of ours, names or has open."""
+    others = [(_words(pid), _open_files(pid)) for pid in _pids() if pid not in ours]
+    for path in paths:
+        name = path.encode()
+        if any(
+            name in words or any(it == path or it.startswith(f"{path}/") for it in files) for words, files in others
+        ):
+            yield path
+
+
+def _open_files(pid: int) -> set[str]:
+    found: set[str] = set()
+    try:
+        links = [*Path(f"/proc/{pid}/fd").iterdir(), Path(f"/proc/{pid}/cwd")]
+    except OSError:
+        return found
+    for link in links:
+        try:
+            found.add(str(link.readlink()))
+        except OSError:
+            continue
+    return found
