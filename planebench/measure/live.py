@@ -30,7 +30,7 @@ from planebench.model.records import Anatomy, Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, queues_of
+from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, queues_of
 from planebench.traffic.document import profile_document
 from planebench.traffic.profile import PLAIN, TrafficProfile
 
@@ -111,6 +111,7 @@ class LiveTopology:
             name=_prefix(supervisor, label),
             nice=-20,
             queues=queues_of(adapter),
+            memif_receive_queue=memif_queue_of(adapter),
         )
         with contextlib.ExitStack() as undo:
             veth = _veth(topology, links, placement, supervisor)

@@ -33,6 +33,7 @@ __all__ = [
     "SwitchRequest",
     "ThreadRef",
     "Traits",
+    "memif_queue_of",
     "queues_of",
 ]
 
@@ -184,6 +185,8 @@ class Adapter:
     wires: frozenset[str] = frozenset({"virtio"})
     vnf_interface: VnfInterface = "vhost-user"
     options: tuple[Option, ...] = (PATH_OPTION,)
+    memif_send_queue: int = 0
+    """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self.values: Mapping[str, Value] = dict(values or {})
@@ -222,6 +225,11 @@ class MultiQueue(Protocol):
     @property
     def queues(self) -> int:
         """1 to ``QUEUES_MAX``."""
+
+
+def memif_queue_of(adapter: SwitchAdapter) -> int:
+    """The queue of a memif wire that the tester receives on."""
+    return adapter.memif_send_queue if isinstance(adapter, Adapter) else 0
 
 
 def queues_of(adapter: SwitchAdapter) -> int:

@@ -149,6 +149,24 @@ def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
     )
 
 
+def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, str]:
+    """What the ends of a switch's ports agree upon, for its settings.
+
+    Tester and VNFs offer and ask for no checksum and no segmentation offload, whatever the switch could do. A VNF's
+    driver asks for no mergeable buffers either; the tester's end of a virtio wire offers them: ``mergeable_wires``
+    says whether the switch's driver takes them.
+    """
+    kinds = {port.kind for port in request.ports}
+    places = ["VNFs off"] if "vhost-user" in kinds else []
+    if "virtio-user" in kinds:
+        places.insert(0, f"wires {'on' if mergeable_wires else 'off'}")
+    return {
+        "checksum_offload": "none",
+        "segmentation_offload": "none",
+        "mergeable_buffers": ", ".join(places) or "no virtio port",
+    }
+
+
 def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
     """What a DPDK switch drives its wire ports with, for its settings; ``-`` where it has none."""
     drivers = {"virtio-user": virtio, "memif": "DPDK's memif", "af_packet": "DPDK's af_packet"}

@@ -20,6 +20,7 @@ from planebench.switches import (
     fastclick,
     linux_bridge,
     ovs_dpdk,
+    ovs_netdev,
     planed,
     sim,
     snabb,
@@ -38,6 +39,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     snabb.ADAPTER,
     linux_bridge.ADAPTER,
     xdp.ADAPTER,
+    ovs_netdev.ADAPTER,
     sim.ADAPTER,
 )
 ADAPTERS: dict[str, SwitchAdapter] = {adapter.name: adapter for adapter in _ALL}

@@ -48,10 +48,10 @@ def test_version(planebench) -> None:
 
 def test_list_switches(planebench) -> None:
     switches = {row["switch"]: row for row in rows(planebench, "list", "switches")}
-    assert list(switches) == ["planed", "ovs-dpdk", "testpmd", "sim"]
+    assert {"planed", "ovs-dpdk", "testpmd", "ovs-netdev", "sim"} <= set(switches)
     for row in switches.values():
         assert (row["version"] == "") == (row["found"] == "no") == (row["how to get it"] != "")
-        assert "virtio" in str(row["wires"])
+        assert row["wires"]
 
 
 def test_list_names_a_switch_that_is_not_here_and_how_to_get_it(planebench, monkeypatch, tmp_path: Path) -> None:
