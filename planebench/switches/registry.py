@@ -16,6 +16,7 @@ from typing import cast
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 from planebench.switches import (
+    click,
     fastclick,
     linux_bridge,
     ovs_dpdk,
@@ -34,6 +35,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
     fastclick.ADAPTER,
+    click.ADAPTER,
     snabb.ADAPTER,
     linux_bridge.ADAPTER,
     xdp.ADAPTER,

@@ -53,7 +53,7 @@ def test_an_unknown_switch_is_answered_with_the_valid_names_and_the_closest() ->
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("PLANEBENCH_PLANED", raising=False)
+    monkeypatch.delenv(f"PLANEBENCH_{name.upper().replace('-', '_')}", raising=False)
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
@@ -87,7 +87,7 @@ def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_settings_are_text_and_state_ring_and_memory(adapter: SwitchAdapter) -> None:
     settings = adapter.settings(LOOPBACK)
     assert all(isinstance(value, str) for value in settings.values())
-    assert settings["ring_size"] == "256"
+    assert settings["ring_size"] == "256" or adapter.vnf_interface == "veth", "no ring of the bench's in the kernel"
     assert "4 KiB" in settings["memory"]
     assert set(MANIFEST_KEYS) <= set(settings)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import PlanebenchError, UsageError
-from planebench.switches import click_common, common, fastclick
-from planebench.switches.base import Found, NotFound, SwitchPort, SwitchRequest
+from planebench.switches import click, click_common, common, fastclick
+from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
 from planebench.switches.finding import Installation
 
 WORKDIR = Path("/tmp/w")
@@ -230,3 +230,67 @@ def test_fastclick_without_dpdk_is_not_enough(tmp_path: Path, monkeypatch: pytes
     good = fake_click(tmp_path / "good", "click (FastClick) 2.1", "Idle\\nFromDPDKDevice")
     monkeypatch.setenv("PLANEBENCH_FASTCLICK", str(tmp_path / "good"))
     assert fastclick.ADAPTER.find() == Found("2.1", good)
+
+
+KERNEL = replace(
+    LOOPBACK,
+    ports=tuple(SwitchPort(name, "af_packet", interface=f"{name}-switch") for name in ("n0", "n1")),
+    cross_connects=(("n0", "n1"),),
+    netns_pid=1,
+)
+
+
+def test_click_configuration() -> None:
+    ports = common.paired_ports(KERNEL)
+    assert click.ADAPTER.graph(KERNEL, ports, WORKDIR / "c.ctl").splitlines() == [
+        "n0_in :: FromDevice(n0-switch, PROMISC true, SNAPLEN 2046, METHOD PCAP, BURST 32);",
+        "n0_out :: ToDevice(n0-switch, BURST 32);",
+        "n1_in :: FromDevice(n1-switch, PROMISC true, SNAPLEN 2046, METHOD PCAP, BURST 32);",
+        "n1_out :: ToDevice(n1-switch, BURST 32);",
+        "n0_in -> n1_queue :: Queue(1000) -> n1_out;",
+        "n1_in -> n0_queue :: Queue(1000) -> n0_out;",
+        "ControlSocket(UNIX, /tmp/w/c.ctl);",
+    ]
+    chosen = click.ADAPTER.with_options({"method": "linux", "queue": "64", "burst": "1"})
+    text = chosen.graph(replace(KERNEL, max_frame_bytes=9018), ports, WORKDIR / "c.ctl")
+    assert "SNAPLEN 9216, METHOD LINUX, BURST 1" in text and text.count("Queue(64)") == 2
+    with pytest.raises(UsageError, match="no interface"):
+        click.ADAPTER.graph(LOOPBACK, LOOPBACK.ports, WORKDIR / "c.ctl")
+
+
+def test_click_is_on_the_veth_wire_only() -> None:
+    assert click.ADAPTER.refusal(Situation("p2p", "virtio")) == "click has no virtio wire; it has veth"
+    assert click.ADAPTER.refusal(Situation("loopback", "veth", 1)) == ""
+    settings = click.ADAPTER.settings(KERNEL)
+    assert settings["queue"].startswith("1000") and "libpcap" in settings["nic_driver"]
+
+
+CLICK_COUNTS = {"n0_in.count": "100", "n0_in.kernel_drops": "3", "n0_queue.drops": "0"} | {
+    "n1_in.count": "90",
+    "n1_in.kernel_drops": "0",
+    "n1_queue.drops": "7",
+}
+
+
+@pytest.mark.parametrize(("method", "missed"), [("pcap", 3), ("linux", 6)])
+def test_click_counters(monkeypatch: pytest.MonkeyPatch, method: str, missed: int) -> None:
+    running = click.RunningUserClick(None, WORKDIR / "c.ctl", ["n0", "n1"], method)  # type: ignore[arg-type]
+    monkeypatch.setattr(running, "check", lambda: None)
+    monkeypatch.setattr(click_common, "ask", lambda path, names: {name: CLICK_COUNTS[name] for name in names})
+    running.counters()
+    after = running.counters()
+    assert (after.packets, after.forwarded_packets, after.busy_cycles, after.bursts) == (190, None, None, None)
+    assert after.drops == {
+        "n0:rx_missed": missed,
+        "n1:rx_missed": 0,
+        "n0:queue_full": 0,
+        "n1:queue_full": 7,
+    }, "PACKET_STATISTICS begins anew with each look, libpcap adds up"
+
+
+def test_click_counters_that_are_no_numbers_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = click.RunningUserClick(None, WORKDIR / "c.ctl", ["n0", "n1"], "linux")  # type: ignore[arg-type]
+    monkeypatch.setattr(running, "check", lambda: None)
+    monkeypatch.setattr(click_common, "ask", lambda path, names: {"n0_in.count": "7", "n0_in.kernel_drops": "??"})
+    counters = running.counters()
+    assert counters.packets is None and counters.drops == {}
