@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 
 from planebench.conformance.bed import Bed
-from planebench.conformance.counting import send_exact
+from planebench.conformance.counting import Tally, send_exact
 from planebench.conformance.model import Check, Failure, Remarks
 from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial
 from planebench.model.errors import UsageError
@@ -63,13 +63,13 @@ def counts_frames(bed: Bed) -> Remarks:
     for attempt in range(TRIES):
         before = bed.switch.counters()
         tally = send_exact(bed.live, bed.ways, rounds=ROUNDS)
-        wanted = bed.hops * tally.offered
-        counters = _counted(bed, before, wanted)
-        wrong = _wrong(counters, wanted)
-        if not wrong and not tally.lost:
+        counters = _counted(bed, before, bed.hops * tally.offered)
+        wrong = _wrong(counters, bed.hops, tally)
+        if not wrong:
             return _unknown(counters)
         if attempt + 1 == TRIES:
-            raise Failure(f"{bed.hops} x {tally.offered} frames received and sent, none dropped", "; ".join(wrong))
+            words = f"{bed.hops} x {tally.offered} frames received and sent, {tally.lost} dropped"
+            raise Failure(words, "; ".join(wrong))
     return ()
 
 
@@ -84,15 +84,16 @@ def _counted(bed: Bed, before: SwitchCycles, wanted: int) -> SwitchCycles:
         time.sleep(0.02)
 
 
-def _wrong(counters: SwitchCycles, wanted: int) -> list[str]:
-    found = []
-    for name, number in (("received", counters.packets), ("sent", counters.forwarded_packets)):
-        if number is not None and number != wanted:
-            found.append(f"{name} {number}, not {wanted}")
-    found += [f"dropped {n} {key}" for key, n in counters.drops.items() if n and key.rpartition(":")[2] not in ATTEMPTS]
+def _wrong(counters: SwitchCycles, hops: int, tally: Tally) -> list[str]:
+    """What cannot be: of a switch that loses nothing every count is exact."""
+    least, most = hops * tally.arrived, hops * tally.offered
+    found = _outside(counters, least, most)
+    drops = {key: n for key, n in counters.drops.items() if n and key.rpartition(":")[2] not in ATTEMPTS}
+    if counters.drops and sum(drops.values()) != tally.lost:
+        found.append(f"dropped {', '.join(f'{n} {key}' for key, n in drops.items()) or 'none'}")
     if counters.busy_cycles is not None and counters.busy_cycles <= 0:
         found.append(f"{counters.busy_cycles} busy cycles")
-    if counters.bursts is not None and not 0 < counters.bursts <= wanted:
+    if counters.bursts is not None and not 0 < counters.bursts <= most:
         found.append(f"{counters.bursts} bursts")
     return found
 
@@ -152,9 +153,13 @@ def _overload(bed: Bed) -> Trial:
 def _impossible(trial: Trial, hops: int) -> list[str]:
     """Each frame that came through passed every cross-connect, and none passed one more often than it was sent."""
     least, most = hops * trial.forwarded_packets, hops * sum(way.offered_packets for way in trial.directions)
-    named = (("received", trial.switch.packets), ("sent", trial.switch.forwarded_packets))
+    return _outside(trial.switch, least, most)
+
+
+def _outside(counters: SwitchCycles, least: int, most: int) -> list[str]:
+    named = (("received", counters.packets), ("sent", counters.forwarded_packets))
     return [
-        f"{name} {number}, which is not within {least} to {most}"
+        f"{name} {number}, which is not {most if least == most else f'within {least} to {most}'}"
         for name, number in named
         if number is not None and not least <= number <= most
     ]

@@ -33,6 +33,8 @@ class Bed:
     """Of the machine, before anything of this scenario was started."""
     logs: tuple[Path, ...] = ()
     """Of the switch that was started last."""
+    lossless: bool = True
+    """Not once it was seen to lose frames: other checks then only ask whether frames come at all."""
     exchange: Exchange | None = None
     """Raw frames through every cross-connect, once it was done: several checks look at it."""
     _live: LiveTopology | None = None

@@ -25,8 +25,9 @@ def forwards(bed: Bed) -> Remarks:
         tally = send_exact(bed.live, flows, rounds=rounds)
         if tally.lost or not tally.offered:
             tally = send_exact(bed.live, flows, rounds=2 * rounds)  # once more: a count that persists is wrong
-        names = " and ".join(flow.name for flow in flows)
         if tally.lost or not tally.offered:
+            bed.lossless = False
+            names = " and ".join(flow.name for flow in flows)
             raise Failure(f"{names}: all {tally.offered} frames", f"{tally.arrived} ({tally.words()})")
     return ()
 

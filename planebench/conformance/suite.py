@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from planebench.conformance import accounts, enduring, forwarding, placing
@@ -126,7 +128,7 @@ def _on_bed(check: Check, bed: Bed) -> Result:
 def _renewed(bed: Bed) -> bool:
     try:
         bed.renew()
-    except PlanebenchError:
+    except Exception:  # as in _judged; the check of starting says why
         return False
     return True
 
@@ -145,7 +147,15 @@ def _judged(check: Check, case: str, wire: WireName | None, run: Callable[[], Re
         outcome, more = "fail", {"expected": failure.expected, "came": failure.came}
     except PlanebenchError as error:
         outcome, more = "fail", {"expected": check.proves, "came": str(error)}
+    except Exception as error:  # whatever a stranger's adapter does is found, and the suite goes on
+        outcome, more = "fail", {"expected": check.proves, "came": _where(error)}
     return Result(check.name, case, wire, outcome, remarks, duration_s=time.monotonic() - begun, **more)
+
+
+def _where(error: Exception) -> str:
+    """``TypeError: ... (file.py:12 in settings)``: of an error that no adapter may raise."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno} in {frame.name})"
 
 
 def _log(bed: Bed) -> str:

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Switches that are bad in one way each: what the suite has to find. And the suite on an adapter that has no name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from planebench.cli.prepare import cpus_of, measuring
+from planebench.conformance import Plan, Result, run_suite
+from planebench.conformance.cases import parse_cases, parse_checks
+from planebench.host import facts as host_facts
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.measure.live import LiveSettings
+from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.records import SwitchCycles
+from planebench.planed import PlanedClient, find_planed
+from planebench.switches import common, planed
+from planebench.switches.base import Adapter, Found, RunningSwitch, SwitchAdapter, SwitchRequest, ThreadRef, Traits
+from planebench.switches.manifest import MANIFEST_KEYS, manifest
+
+PROGRAM = Path(__file__).with_name("pyswitch.py")
+
+
+class PySwitch(Adapter):
+    """The switch of pyswitch.py: veth on all sides."""
+
+    name = "pyswitch"
+    title = "a switch in a page of Python"
+    remedy = "it is part of the tests"
+    wires = frozenset({"veth"})
+    vnf_interface = "veth"
+    options = ()
+    traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "tests")
+
+    def __init__(self, values: Mapping[str, Any] | None = None, fault: str = "none", cpu: str = "") -> None:
+        super().__init__(values)
+        self.fault, self.cpu = fault, cpu
+
+    def find(self) -> Found:
+        return Found("1", Path(sys.executable))
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        return {**dict.fromkeys(MANIFEST_KEYS, "default"), **manifest(request, function="patch", burst="64")}
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPySwitch:
+        ports = common.paired_ports(request)
+        names = [common.interface_name(port) for port in ports]
+        pairs = [f"{a}:{b}" for a, b in zip(names[::2], names[1::2], strict=True)]
+        counters = request.workdir / "counters"
+        cpu = self.cpu or str(request.cpu)
+        process = supervisor.spawn(
+            self.name,
+            [sys.executable, "-S", "-B", str(PROGRAM), self.fault, cpu, str(counters), *pairs],
+            cpus=frozenset({request.cpu, *request.control_cpus}),
+            workdir=request.workdir,
+            netns_pid=request.netns_pid,
+        )
+        wait_ready(self.name, lambda: "interfaces" in process.log_tail(), [process])
+        return RunningPySwitch(process, counters)
+
+
+class RunningPySwitch(common.ProcessGroup):
+    def __init__(self, process: Process, path: Path) -> None:
+        super().__init__("pyswitch", [process])
+        self._path = path
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        (process,) = self.processes
+        return (ThreadRef(process.pid, process.pid, "pyswitch"),)
+
+    def counters(self) -> SwitchCycles:
+        self.check()
+        received, sent = struct.unpack("<QQ", self._path.read_bytes())
+        return SwitchCycles(packets=received, forwarded_packets=sent)
+
+
+@dataclass
+class Changed:
+    """A running switch, some of whose methods are others."""
+
+    real: Any
+    methods: Mapping[str, Callable[..., Any]]
+
+    def __getattr__(self, name: str) -> Any:
+        return self.methods[name] if name in self.methods else getattr(self.real, name)
+
+
+class BadPlaned(planed.PlanedAdapter):
+    """planed, started with another request, or wrapped once it runs."""
+
+    def __init__(
+        self,
+        request: Callable[[SwitchRequest], SwitchRequest] = lambda it: it,
+        wrap: Callable[[Any, SwitchRequest, Supervisor], Any] = lambda it, request, supervisor: it,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(planed.PlanedOptions().changed(options or {}))
+        self._request, self._wrap = request, wrap
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
+        it: RunningSwitch = self._wrap(super().start(self._request(request), supervisor), request, supervisor)
+        return it
+
+
+def swapped(request: SwitchRequest) -> SwitchRequest:
+    """loopback-2 by way of the second VNF first: frames arrive all the same."""
+    return replace(request, cross_connects=(("n0", "v2"), ("v3", "v0"), ("v1", "n1")))
+
+
+def lying(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
+    """One frame more at every look."""
+    looks = 0
+
+    def counters() -> SwitchCycles:
+        nonlocal looks
+        looks += 1
+        true = it.counters()
+        return replace(true, packets=true.packets + looks)
+
+    return Changed(it, {"counters": counters})
+
+
+def hiding_drops(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
+    def counters() -> SwitchCycles:
+        true = it.counters()
+        return replace(true, drops=dict.fromkeys(true.drops, 0))
+
+    return Changed(it, {"counters": counters})
+
+
+def silent_in_death(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
+    """It says that it died, and not why."""
+
+    def check() -> None:
+        try:
+            it.check()
+        except DiedError:
+            raise DiedError("it died") from None
+
+    return Changed(it, {"check": check})
+
+
+def littering(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
+    """A file that is there after stop()."""
+    return Changed(it, {"stop": lambda: (tempfile.mkstemp(prefix="litter-", dir="/tmp"), it.stop())})
+
+
+def leaving_a_process(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Any:
+    """A daemon of which nobody knows."""
+    subprocess.Popen(
+        ["sleep", "300"],
+        env={**os.environ, "RUNTIME_DIRECTORY": str(supervisor.root)},
+        start_new_session=True,
+    )
+    return it
+
+
+def fragile(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Any:
+    """It dies when a VNF goes."""
+    client = PlanedClient(request.workdir / "planed-switch.rpc")
+
+    def watch() -> None:
+        seen = False
+        while True:
+            try:
+                up = all(port["link_up"] for port in client.call("ports.get")["ports"] if port["name"][0] == "v")
+            except PlanebenchError:
+                return
+            if seen and not up:
+                os.kill(it.pids()[0], signal.SIGKILL)
+                return
+            seen = up
+            time.sleep(0.005)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return it
+
+
+class Quiet:
+    def working_on(self, text: str) -> None:
+        pass
+
+    def done(self, result: Result) -> None:
+        pass
+
+
+def check(adapter: SwitchAdapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, Result]:
+    """The results of the suite by name of the check, on one scenario."""
+    planed_path = find_planed()
+    assert planed_path is not None
+    facts = host_facts.collect()
+    settings = LiveSettings(planed_path, 256, False, 1518, wire)  # type: ignore[arg-type]
+    plan = Plan(
+        adapter,
+        parse_cases(scenario),
+        (wire,),  # type: ignore[arg-type]
+        cpus_of(facts),
+        settings,
+        parse_checks(checks),
+    )
+    with measuring(facts):
+        return {result.check: result for result in run_suite(plan, Quiet())}
+
+
+def failed(results: Mapping[str, Result]) -> set[str]:
+    return {name for name, result in results.items() if result.outcome == "fail"}
