@@ -120,6 +120,10 @@ def _entries() -> dict[str, _Entry]:
         if os.environ.get(SWITCHES_FILE_VARIABLE):
             raise UsageError(f'{SWITCHES_FILE_VARIABLE} "{file}" does not exist; give a file, or unset it') from None
         return {}
+    except PermissionError as error:  # of a process that kept the HOME of another user
+        if os.environ.get(SWITCHES_FILE_VARIABLE):
+            raise UsageError(f"{file} cannot be read: {error}") from None
+        return {}
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))

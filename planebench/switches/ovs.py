@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
+import socket
 import subprocess
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -265,7 +266,7 @@ def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths
         high_priority=False,
     )
     try:
-        wait_ready("the database of Open vSwitch", lambda: common.is_socket(paths.database_socket), [process])
+        wait_ready("the database of Open vSwitch", lambda: _listens(paths.database_socket), [process])
     except BaseException:
         process.terminate()
         raise
@@ -313,8 +314,14 @@ def _ports_added(names: Sequence[str], vswitchd: Process, paths: Paths) -> bool:
             what = "\n".join(complaints[-12:])
             raise StartError(f"Open vSwitch refuses port {refused[1] or refused[2]}; its last log lines:\n{what}")
         added = set(re.findall(rf"bridge {BRIDGE}: added interface (\S+) on port", log))
-        return added.issuperset(names) and common.is_socket(paths.bridge)
+        return added.issuperset(names) and _listens(paths.bridge)
     return False
+
+
+def _listens(path: Path) -> bool:
+    """Whether somebody answers at a unix socket: it is there, but refuses, between bind() and listen()."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 def _tool(argv: list[str], *, stdin: str | None = None) -> str:
