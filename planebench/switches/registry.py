@@ -16,6 +16,7 @@ from typing import cast
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 from planebench.switches import (
+    bess,
     fastclick,
     linux_bridge,
     ovs_dpdk,
@@ -33,6 +34,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     planed.ADAPTER,
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
+    bess.ADAPTER,
     fastclick.ADAPTER,
     snabb.ADAPTER,
     linux_bridge.ADAPTER,
