@@ -117,6 +117,7 @@ class BessAdapter(Adapter):
         if request.max_frame_bytes > MAX_FRAME_BYTES:
             raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {MAX_FRAME_BYTES}")
         found = common.require(self)
+        common.remove_sockets(request.ports)
         socket = request.workdir / "bess.grpc"
         process = supervisor.spawn(
             "bessd",
