@@ -58,6 +58,13 @@ def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
     return all(is_socket(socket_path(port)) for port in ports if port.kind == "vhost-user")
 
 
+def remove_sockets(ports: Sequence[SwitchPort]) -> None:
+    """Remove vhost-user sockets of an earlier start that was killed: DPDK's net_vhost refuses a path that is there."""
+    for port in ports:
+        if port.kind == "vhost-user":
+            socket_path(port).unlink(missing_ok=True)
+
+
 def require(adapter: SwitchAdapter) -> Found:
     """Where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()

@@ -16,6 +16,7 @@ from typing import cast
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 from planebench.switches import (
+    bess,
     click,
     fastclick,
     linux_bridge,
@@ -34,6 +35,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     planed.ADAPTER,
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
+    bess.ADAPTER,
     fastclick.ADAPTER,
     click.ADAPTER,
     snabb.ADAPTER,
