@@ -39,7 +39,7 @@ LOOPBACK = SwitchRequest(
 
 
 def test_get_adapter_by_name() -> None:
-    assert {"planed", "ovs-dpdk", "testpmd", "snabb"} <= set(PROGRAMS)
+    assert {"planed", "ovs-dpdk", "testpmd"} <= set(PROGRAMS)
     assert all(get_adapter(name).name == name for name in ADAPTERS)
 
 
