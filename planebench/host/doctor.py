@@ -325,7 +325,7 @@ def _root(facts: HostFacts) -> Finding:
     return Finding(
         "root",
         "warning",
-        "not root: the virtio wire works, veth needs user namespaces, nothing can be tuned",
+        "not root: the virtio and memif wires work, veth needs user namespaces, nothing can be tuned",
         "`sudo planebench ...` for hugepages, priorities and tuning",
     )
 
