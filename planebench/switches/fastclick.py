@@ -8,7 +8,9 @@ and drivers of vhost, memif and af_packet rings do not look at it. So the ring i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -180,17 +182,19 @@ class RunningFastClick(RunningClick):
         self._request = request
         self._spare = spare
         """Frames that may be neither sent nor dropped yet: the software queue of a port."""
+        self._kept = Kept()
 
     def counters(self) -> SwitchCycles:
         """Counters since the start, of its elements. Raises DiedError."""
         names = [port.name for port in self._request.ports]
         numbers = self.read([*handlers(names), USEFUL_KCYCLES])
         kcycles = numbers.get(USEFUL_KCYCLES)
+        queues = software_queues(numbers, self._request.cross_connects, self._spare)
         return SwitchCycles(
             busy_cycles=None if kcycles is None else 1000 * kcycles,
             packets=total(numbers, (f"{name}_in.count" for name in names)),
             forwarded_packets=total(numbers, (f"{name}_out.count" for name in names)),
-            drops=drops(numbers, self._request.cross_connects, self._spare),
+            drops=drops(numbers, names, queues) | self._kept.look(queues),
         )
 
 
@@ -200,25 +204,59 @@ def handlers(ports: Iterable[str]) -> list[str]:
     return [f"{port}_{end}.{name}" for port in ports for end, names in elements for name in names]
 
 
-def drops(numbers: Mapping[str, int], pairs: Iterable[tuple[str, str]], spare: int) -> dict[str, int]:
-    """Drops by ``PORT:REASON``; those of a port that does not add up are unknown.
+@dataclass(frozen=True, slots=True)
+class SoftwareQueue:
+    """Frames that ever went into the queue before a port, and out of it to the ring; it is first in, first out."""
 
-    FastClick built with --enable-dpdk-packet drops at a full ring without counting: frames are then missing beyond the
-    ``spare`` ones that may wait in the software queue.
+    entered: int
+    sent: int
+
+
+def software_queues(
+    numbers: Mapping[str, int], pairs: Iterable[tuple[str, str]], spare: int
+) -> dict[str, SoftwareQueue]:
+    """The queue of each port; none for a port whose numbers are not there, or do not add up.
+
+    FastClick built with --enable-dpdk-packet drops at a full ring without counting: then more than the ``spare`` frames
+    that a queue holds are neither sent nor dropped.
     """
-    ends = [end for pair in pairs for end in (pair, pair[::-1])]
-    found = {
-        f"{source}:{reason}": numbers[f"{source}_in.{name}"]
-        for source, _ in ends
-        for name, reason in RX_DROPS.items()
-        if f"{source}_in.{name}" in numbers
-    }
-    for source, sink in ends:
-        got = [numbers.get(name) for name in (f"{source}_in.count", f"{sink}_out.count", f"{sink}_out.dropped")]
-        received, sent, dropped = (-1 if number is None else number for number in got)
-        if None not in got and 0 <= received - sent - dropped <= spare:
-            found[f"{sink}:tx_full"] = dropped
+    found = {}
+    for source, sink in (way for pair in pairs for way in (pair, pair[::-1])):
+        got = [numbers.get(name) for name in (f"{source}_in.count", f"{sink}_out.dropped", f"{sink}_out.count")]
+        received, dropped, sent = (-1 if number is None else number for number in got)
+        if None not in got and 0 <= received - dropped - sent <= spare:
+            found[sink] = SoftwareQueue(received - dropped, sent)
     return found
+
+
+def drops(numbers: Mapping[str, int], ports: Iterable[str], queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:
+    """Drops by ``PORT:REASON``; at a full ring only of ports whose numbers add up."""
+    found = {
+        f"{port}:{reason}": numbers[f"{port}_in.{name}"]
+        for port in ports
+        for name, reason in RX_DROPS.items()
+        if f"{port}_in.{name}" in numbers
+    }
+    return found | {f"{port}:tx_full": numbers[f"{port}_out.dropped"] for port in queues}
+
+
+class Kept:
+    """Frames that stay behind in a software queue when a trial is over, and are lost for it.
+
+    What waits when the counters are read is counted, each frame once, whether or not it is sent later.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        """Of the frames that entered, so many were looked at."""
+        self._kept: Counter[str] = Counter()
+
+    def look(self, queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:
+        """``PORT:kept``: frames that waited now, or at an earlier look."""
+        for port, queue in queues.items():
+            self._kept[port] += max(0, queue.entered - max(queue.sent, self._seen.get(port, 0)))
+            self._seen[port] = queue.entered
+        return {f"{port}:kept": self._kept[port] for port in queues}
 
 
 ADAPTER = FastClickAdapter()

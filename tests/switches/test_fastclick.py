@@ -85,19 +85,26 @@ def test_answers_that_are_not_whole_give_no_number_but_never_a_wrong_one() -> No
     assert click_common.parse_answers(b"SSH-2.0\r\n" + TRANSCRIPT, ASKED) == {}
 
 
+PAIR = [("n0", "v0")]
+
+
+def drops_of(numbers: dict[str, int]) -> dict[str, int]:
+    return fastclick.drops(numbers, ["n0", "v0"], fastclick.software_queues(numbers, PAIR, 1024))
+
+
 def test_drops_by_port() -> None:
-    found = fastclick.drops(RECORDED, [("n0", "v0")], 1024)
+    found = drops_of(RECORDED)
     assert {key: count for key, count in found.items() if count} == {"v0:tx_full": 1317888}
     reasons = ("rx_missed", "rx_errors", "rx_nombuf", "tx_full")
     assert set(found) == {f"{port}:{reason}" for port in ("n0", "v0") for reason in reasons}
-    faulty = fastclick.drops({**RECORDED, "v0_in.hw_dropped": 1, "n0_in.hw_errors": 2, "n0_in.nombufs": 3}, PAIRS, 1024)
+    faulty = drops_of({**RECORDED, "v0_in.hw_dropped": 1, "n0_in.hw_errors": 2, "n0_in.nombufs": 3})
     assert (faulty["v0:rx_missed"], faulty["n0:rx_errors"], faulty["n0:rx_nombuf"]) == (1, 2, 3)
 
 
 @pytest.mark.parametrize("change", [{"v0_out.dropped": 0}, {"v0_out.count": 446}, {"n0_in.count": 1318334}])
 def test_drops_that_do_not_add_up_are_unknown(change: dict[str, int]) -> None:
     """A build with --enable-dpdk-packet does not count what it drops at a full ring."""
-    found = fastclick.drops({**RECORDED, **change}, [("n0", "v0")], 1024)
+    found = drops_of({**RECORDED, **change})
     assert "v0:tx_full" not in found and found["n0:tx_full"] == 0
 
 
@@ -107,7 +114,22 @@ def test_a_counter_that_is_not_there_makes_its_sum_unknown(name: str) -> None:
     ins, outs = ["n0_in.count", "v0_in.count"], ["n0_out.count", "v0_out.count"]
     assert click_common.total(numbers, ins) == (None if name in ins else 1319550)
     assert click_common.total(numbers, outs) == (None if name in outs else 638)
-    assert fastclick.drops(numbers, [("n0", "v0")], 1024).items() <= fastclick.drops(RECORDED, PAIRS[:1], 1024).items()
+    assert drops_of(numbers).items() <= drops_of(RECORDED).items()
+
+
+def test_frames_that_stay_behind_are_counted_once_each() -> None:
+    kept, queue = fastclick.Kept(), fastclick.SoftwareQueue
+    looks = [
+        (queue(100, 100), 0),
+        (queue(200, 168), 32),
+        (queue(200, 168), 32),  # the same ones
+        (queue(300, 300), 32),  # sent with those of the next trial
+        (queue(400, 390), 42),
+        (queue(500, 395), 142),  # 5 of the ten before, and a hundred more
+    ]
+    assert [kept.look({"v0": it})["v0:kept"] for it, _ in looks] == [count for _, count in looks]
+    assert kept.look({}) == {}, "what does not add up is unknown"
+    assert fastclick.software_queues(RECORDED, PAIR, 1024)["v0"] == queue(1471, 447)
 
 
 def serve(path: Path, reply: bytes) -> threading.Thread:
