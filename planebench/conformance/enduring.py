@@ -32,7 +32,7 @@ def still_forwards(bed: Bed, after: str) -> None:
     bed.live.check()
     bed.live.wait_until_forwarding()
     for _ in range(2):
-        tally = send_exact(bed.live, bed.ways, rounds=2)
+        tally = send_exact(bed, bed.ways, rounds=2)
         if tally.offered and not (tally.lost if bed.lossless else not tally.arrived):
             return
     raise Failure(f"all {tally.offered} frames to come through after {after}", tally.words())

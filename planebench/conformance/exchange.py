@@ -42,7 +42,7 @@ class Exchange:
     """Frames that came after a later one of their kind: those of one kind are one flow."""
     doubled: Counter[str] = field(default_factory=Counter)
     lost: set[tuple[str, int]] = field(default_factory=set)
-    """(port, number) of what did not come through in any of the tries."""
+    """(port, number) of what did not come out anywhere in any of the tries."""
     tries: int = 0
 
     def add(self, came: Mapping[str, Sequence[bytes]]) -> None:
@@ -51,7 +51,7 @@ class Exchange:
         lost = set(origin.values())
         for port, datas in came.items():
             known = [origin[data] for data in datas if data in origin]
-            lost -= {place for place in known if self.peers[place[0]] == port}
+            lost.difference_update(known)
             self._judge(port, known)
             self.changed.update(difference(self._towards(port), data) for data in datas if data not in origin)
         self.lost = lost if self.tries == 0 else self.lost & lost

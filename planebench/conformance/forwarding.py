@@ -22,9 +22,9 @@ def forwards(bed: Bed) -> Remarks:
     there, back = bed.ways
     bed.live.wait_until_forwarding()
     for flows, rounds in (((there,), 1), ((back,), 1), ((there, back), ROUNDS)):
-        tally = send_exact(bed.live, flows, rounds=rounds)
+        tally = send_exact(bed, flows, rounds=rounds)
         if tally.lost or not tally.offered:
-            tally = send_exact(bed.live, flows, rounds=2 * rounds)  # once more: a count that persists is wrong
+            tally = send_exact(bed, flows, rounds=2 * rounds)  # once more: a count that persists is wrong
         if tally.lost or not tally.offered:
             bed.lossless = False
             names = " and ".join(flow.name for flow in flows)
@@ -34,7 +34,7 @@ def forwards(bed: Bed) -> Remarks:
 
 def keeps_to_its_ports(bed: Bed) -> Remarks:
     """Nothing of a cross-connect comes out at a port of another one, or goes back where it came from."""
-    tally = send_exact(bed.live, bed.ways, rounds=2)
+    tally = send_exact(bed, bed.ways, rounds=2)
     if tally.misdirected or tally.foreign:
         raise Failure("no frame at a port where it does not belong", tally.words())
     found = _exchanged(bed)
@@ -47,10 +47,10 @@ def keeps_to_its_ports(bed: Bed) -> Remarks:
 def changes_nothing(bed: Bed) -> Remarks:
     """Frames of all sizes and kinds come out as they went in, addresses included."""
     for size in SIZES:
-        _intact(send_exact(bed.live, bed.ways, size), f"frames of {size} B")
+        _intact(send_exact(bed, bed.ways, size), f"frames of {size} B")
     for text in PROFILES:
         profile = parse_traffic(text)
-        _intact(send_exact(bed.live, bed.ways, PROFILE_SIZE, profile), f"frames of traffic {text}")
+        _intact(send_exact(bed, bed.ways, PROFILE_SIZE, profile), f"frames of traffic {text}")
     found = _exchanged(bed)
     if found.changed:
         raise Failure("every frame as it was sent, byte by byte", most(found.changed))

@@ -120,7 +120,7 @@ class Split:
     def count(self, flow: Flow) -> Tally:
         """Send a few frames of one flow, and wait for all of them."""
         tally = Tally()
-        tally.add(settled(self.call, self._send(flow), [flow]))
+        tally.add(settled(self.call, self._send(flow), [flow], self.bed.lossless))
         return tally
 
     def _send(self, flow: Flow) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.cli.prepare import cpus_of, measuring
-from planebench.conformance import Plan, Result, run_suite
+from planebench.conformance import ALL_CHECKS, Plan, Result, run_suite
 from planebench.conformance.cases import parse_cases, parse_checks
 from planebench.host import facts as host_facts
 from planebench.host.process import Process, Supervisor, wait_ready
@@ -26,9 +26,20 @@ from planebench.model.errors import DiedError, PlanebenchError
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
 from planebench.switches import common, planed
-from planebench.switches.base import Adapter, Found, RunningSwitch, SwitchAdapter, SwitchRequest, ThreadRef, Traits
+from planebench.switches.base import (
+    Adapter,
+    Found,
+    RunningSwitch,
+    Situation,
+    SwitchAdapter,
+    SwitchRequest,
+    ThreadRef,
+    Traits,
+)
 from planebench.switches.manifest import MANIFEST_KEYS, manifest
 
+ALL = ",".join(check.name for check in ALL_CHECKS)
+Wrap = Callable[[Any, SwitchRequest, Supervisor], Any]
 PROGRAM = Path(__file__).with_name("pyswitch.py")
 
 
@@ -102,7 +113,7 @@ class BadPlaned(planed.PlanedAdapter):
     def __init__(
         self,
         request: Callable[[SwitchRequest], SwitchRequest] = lambda it: it,
-        wrap: Callable[[Any, SwitchRequest, Supervisor], Any] = lambda it, request, supervisor: it,
+        wrap: Wrap = lambda it, request, supervisor: it,
         options: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(planed.PlanedOptions().changed(options or {}))
@@ -151,19 +162,31 @@ def silent_in_death(it: Any, request: SwitchRequest, supervisor: Supervisor) -> 
     return Changed(it, {"check": check})
 
 
-def littering(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
-    """A file that is there after stop()."""
-    return Changed(it, {"stop": lambda: (tempfile.mkstemp(prefix="litter-", dir="/tmp"), it.stop())})
+def littering(folder: Path, times: int = 1000) -> Wrap:
+    """A file that is there after stop(); at the first ``times`` stops."""
+    left = itertools.count()
+
+    def wrap(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
+        def stop() -> None:
+            number = next(left)
+            if number < times:
+                (folder / f"litter{number}").touch()
+            it.stop()
+
+        return Changed(it, {"stop": stop})
+
+    return wrap
 
 
-def leaving_a_process(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Any:
+def leaving_a_process(left: list[subprocess.Popen[bytes]]) -> Wrap:
     """A daemon of which nobody knows."""
-    subprocess.Popen(
-        ["sleep", "300"],
-        env={**os.environ, "RUNTIME_DIRECTORY": str(supervisor.root)},
-        start_new_session=True,
-    )
-    return it
+
+    def wrap(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Any:
+        env = {**os.environ, "RUNTIME_DIRECTORY": str(supervisor.root)}
+        left.append(subprocess.Popen(["sleep", "300"], env=env, start_new_session=True))
+        return it
+
+    return wrap
 
 
 def fragile(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Any:
@@ -185,6 +208,32 @@ def fragile(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Any:
 
     threading.Thread(target=watch, daemon=True).start()
     return it
+
+
+class Broken(planed.PlanedAdapter):
+    """It forwards, and its adapter is full of mistakes."""
+
+    def find(self) -> Found:
+        return Found("", Path("/nowhere"))
+
+    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:
+        raise ZeroDivisionError("of options")
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        return {key: text for key, text in super().settings(request).items() if key != "burst"}
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
+        return planed.ADAPTER.start(request, supervisor)
+
+
+class Stillborn(planed.PlanedAdapter):
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
+        raise RuntimeError("never")
+
+
+class Choosy(planed.PlanedAdapter):
+    def refusal(self, situation: Situation) -> str:
+        return "it is Monday"
 
 
 class Quiet:

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The suite can fail: of each switch that is bad in one way, exactly the check that is for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import bad
+import pytest
+
+from planebench.host import leftovers
+from planebench.host.leftovers import processes_with
+from planebench.host.netns import VethWire
+from planebench.host.process import Supervisor
+from planebench.model.errors import StartError
+from planebench.planed import REMEDY, find_planed
+
+pytestmark = pytest.mark.dataplane
+
+USUAL = "forwards,wiring,intact,order,counters"
+TESTER_CPU = str(min(os.sched_getaffinity(0)))
+
+
+@pytest.fixture(autouse=True)
+def needs_planed() -> None:
+    if find_planed() is None:
+        pytest.skip(f"planed is not here: {REMEDY}")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is dead stays dead: nobody need wait a quarter of a minute for it."""
+    monkeypatch.setattr("planebench.measure.live.CONNECT_DEADLINE_S", 3.0)
+
+
+@pytest.fixture(scope="module")
+def namespaces() -> None:
+    try:
+        with Supervisor(Path("/tmp")) as supervisor:
+            VethWire.create(supervisor, ["n0"], cpus=frozenset({0})).close()
+    except StartError as error:
+        pytest.skip(f"no network namespaces here: {error}")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_page_of_python_passes_everything() -> None:
+    results = bad.check(bad.PySwitch(), "p2v", bad.ALL, "veth")
+    assert not bad.failed(results), results
+    assert {result.outcome for result in results.values()} == {"pass", "remark"}
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize(
+    ("fault", "checks", "wrong"),
+    [
+        ("loses", USUAL, "forwards"),
+        ("damages", USUAL, "intact"),
+        ("rewrites-macs", USUAL, "intact"),
+        ("overtakes", USUAL, "order"),
+        ("doubles", USUAL, "order"),
+        ("sends-back", USUAL, "wiring"),
+        ("has-company", "forwards,cores", "cores"),
+        ("dies-of-runts", "forwards,bad-frames,pause", "bad-frames"),
+        ("oversleeps", "forwards,bad-frames,pause", "pause"),
+    ],
+)
+def test_a_fault_fails_its_own_check(fault: str, checks: str, wrong: str) -> None:
+    results = bad.check(bad.PySwitch(fault=fault), "p2p", checks, "veth")
+    assert bad.failed(results) == {wrong}, results
+    assert results[wrong].expected and results[wrong].came
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("cpu", ["any", TESTER_CPU])
+def test_a_thread_that_is_not_pinned_or_pinned_elsewhere(cpu: str) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU is all there is")
+    assert bad.failed(bad.check(bad.PySwitch(cpu=cpu), "p2p", "forwards,cores", "veth")) == {"cores"}
+
+
+def test_cross_connects_in_another_order_are_found_though_every_frame_arrives() -> None:
+    results = bad.check(bad.BadPlaned(request=bad.swapped), "loopback-2", USUAL)
+    assert bad.failed(results) == {"wiring"}, results
+    assert "n0 -> v2" in results["wiring"].came
+
+
+def test_counters_that_are_off_by_one() -> None:
+    results = bad.check(bad.BadPlaned(wrap=bad.lying), "p2p", f"{USUAL},overload")
+    assert "counters" in bad.failed(results) <= {"counters", "overload"}, results
+
+
+@pytest.mark.parametrize(
+    ("wrap", "wrong"), [(None, {"forwards"}), (bad.hiding_drops, {"forwards", "counters", "overload"})]
+)
+def test_drops_that_are_counted_and_drops_that_are_hidden(wrap: object, wrong: set[str]) -> None:
+    more = {"wrap": wrap} if wrap else {}
+    adapter = bad.BadPlaned(options={"drop_one_in": "7"}, **more)  # type: ignore[arg-type]
+    assert bad.failed(bad.check(adapter, "p2p", f"{USUAL},overload")) == wrong
+
+
+def test_a_switch_that_dies_with_its_vnf() -> None:
+    results = bad.check(bad.BadPlaned(wrap=bad.fragile), "p2v", "forwards,vnf-restart,vnf-killed,death")
+    assert bad.failed(results) == {"vnf-restart", "vnf-killed"}, results
+
+
+def test_a_death_without_last_words() -> None:
+    assert bad.failed(bad.check(bad.BadPlaned(wrap=bad.silent_in_death), "p2p", "restart,death")) == {"death"}
+
+
+def test_a_file_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(leftovers, "FOLDERS", ((str(tmp_path), 1),))
+    results = bad.check(bad.BadPlaned(wrap=bad.littering(tmp_path)), "p2p", "forwards")
+    assert bad.failed(results) == {"leftovers"}, results
+    assert str(tmp_path / "litter") in results["leftovers"].came
+
+
+def test_a_file_that_somebody_else_leaves_is_a_remark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(leftovers, "FOLDERS", ((str(tmp_path), 1),))
+    results = bad.check(bad.BadPlaned(wrap=bad.littering(tmp_path, times=1)), "p2p", "forwards")
+    assert results["leftovers"].outcome == "remark", results
+
+
+def test_a_process_is_left() -> None:
+    left: list[subprocess.Popen[bytes]] = []
+    try:
+        results = bad.check(bad.BadPlaned(wrap=bad.leaving_a_process(left)), "p2p", "forwards")
+        assert bad.failed(results) == {"leftovers"}, results
+        assert "sleep 300" in results["leftovers"].came
+    finally:
+        for process in left:
+            process.kill()
+            process.wait()
+    assert not processes_with("/no/such/folder/of/anybody")
+
+
+def test_a_broken_adapter_is_found_and_the_suite_goes_on() -> None:
+    results = bad.check(bad.Broken(), "p2p", f"found,options,settings,{USUAL}")
+    assert bad.failed(results) == {"found", "options", "settings"}, results
+    assert "ZeroDivisionError" in results["options"].came
+    assert "burst" in results["settings"].came
+
+
+def test_what_does_not_start_is_not_run_further() -> None:
+    results = bad.check(bad.Stillborn(), "p2p", USUAL)
+    assert bad.failed(results) == {"starts"}
+    assert {results[name].outcome for name in USUAL.split(",")} == {"not run"}
+
+
+def test_what_is_refused_never_passes() -> None:
+    results = bad.check(bad.Choosy(), "p2p", f"found,{USUAL}")
+    assert results["found"].outcome == "pass"
+    assert {result.outcome for name, result in results.items() if name != "found"} == {"not supported"}
+    assert results["forwards"].remarks == ("it is Monday",)
