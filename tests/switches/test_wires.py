@@ -62,8 +62,7 @@ def test_memif_carries_every_frame_and_a_new_switch_connects_to_the_same_tester(
     first = sent_and_counted(live)
     assert first[0] > 0 and len(set(first)) == 1
     os.kill(live.switch.pids()[0], signal.SIGKILL)
-    live.switch.stop()
-    live._attach(get_adapter(switch), supervisor, None)
+    live.restart_switch(get_adapter(switch), supervisor)
     live.resume()
     again = sent_and_counted(live)
     assert again[0] > 0 and len(set(again)) == 1
