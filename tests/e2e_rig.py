@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from planebench.host.leftovers import Leftovers, command_line, processes_with
+
 PLANEBENCH = Path(sys.executable).parent / "planebench"
 PATIENCE_S = 120.0
 """How long anything may take on a machine that is busy with something else."""
@@ -49,8 +51,7 @@ class Bench:
         self.runs.mkdir()
         self.plan = self.base / "plan.yaml"
         self.plan.write_text(PLAN)
-        self.interfaces = _interfaces()
-        self.hugepage_files = _hugepage_files()
+        self.before = Leftovers.take()
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         """In a session of its own: a signal to its group is what Ctrl-C in a terminal is."""
@@ -65,15 +66,15 @@ class Bench:
             env=os.environ | {"XDG_RUNTIME_DIR": str(self.base), "PLANEBENCH_RUNS": str(self.runs)} | dict(self.env),
         )
 
-    def run(self, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run to the end; the exit code must be ``code``, and nothing may be left."""
+    def run(self, *arguments: object, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+        """Run to the end; the exit code must be ``code``, or any if that is None, and nothing may be left."""
         process = self.start(*arguments)
         try:
             out, err = process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM)
             raise
-        assert process.returncode == code, f"exit code {process.returncode}\n{err}"
+        assert code is None or process.returncode == code, f"exit code {process.returncode}\n{err}"
         self.assert_nothing_left()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
@@ -94,7 +95,7 @@ class Bench:
 
     def processes(self, *words: str) -> list[int]:
         """Pids of all processes of this bench, or of those whose command line has all of the words."""
-        return [pid for pid in _pids_with(str(self.base)) if all(word in command_line(pid) for word in words)]
+        return [pid for pid in processes_with(str(self.base)) if all(word in command_line(pid) for word in words)]
 
     def wait_for(self, condition: Callable[[], object], what: str, process: subprocess.Popen[str]) -> None:
         """Until the condition is true; fails when the command ends before that."""
@@ -115,8 +116,7 @@ class Bench:
         return [
             *(f"process {pid}: {command_line(pid)}" for pid in self.processes()),
             *(str(path) for path in self.base.iterdir() if path != self.plan),
-            *sorted(_hugepage_files() - self.hugepage_files),
-            *sorted(_interfaces() - self.interfaces),
+            *(path for path in sorted(Leftovers.take().paths.keys() - self.before.paths.keys()) if _is_for_all(path)),
         ]
 
     def close(self) -> None:
@@ -127,13 +127,6 @@ class Bench:
             except OSError:
                 continue
         shutil.rmtree(self.base, ignore_errors=True)
-
-
-def command_line(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def state(pid: int) -> str:
@@ -173,25 +166,6 @@ def assert_exact(trial: Record) -> None:
         assert all(abs(way["intended_packets"] - wanted) <= 1 for way in counts(trial))
 
 
-def _pids_with(text: str) -> list[int]:
-    """Living processes that have the text in their environment or command line, this one not."""
-    found, wanted = [], text.encode()
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid() or state(int(entry.name)) in ("", "Z", "X"):
-            continue
-        try:
-            where = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if wanted in where:
-            found.append(int(entry.name))
-    return found
-
-
-def _interfaces() -> set[str]:
-    return {f"interface {path.name}" for path in Path("/sys/class/net").iterdir()}
-
-
-def _hugepage_files() -> set[str]:
-    folders = (Path("/dev/hugepages"), Path("/var/run/dpdk"), Path("/var/run/netns"))
-    return {str(path) for folder in folders if folder.is_dir() for path in folder.iterdir()}
+def _is_for_all(path: str) -> bool:
+    """Hugepage files, interfaces, named network namespaces, DPDK's run-time files: of /tmp others have their share."""
+    return path.startswith(("/dev/hugepages/", "/sys/class/net/", "/run/dpdk/", "/run/netns/"))

@@ -61,9 +61,10 @@ def states_manifest(bed: Bed) -> Remarks:
 def counts_frames(bed: Bed) -> Remarks:
     """At a low rate: received and sent are exactly what the tester counts, nothing dropped."""
     for attempt in range(TRIES):
+        bed.calm()
         before = bed.switch.counters()
         tally = send_exact(bed, bed.ways, rounds=ROUNDS)
-        counters = _counted(bed, before, bed.hops * tally.offered)
+        counters = _counted(bed, before, bed.hops * tally.arrived)
         wrong = _wrong(counters, bed.hops, tally)
         if not wrong:
             return _unknown(counters)

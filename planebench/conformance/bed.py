@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ from planebench.switches.base import RunningSwitch, Situation, SwitchAdapter
 
 if TYPE_CHECKING:
     from planebench.conformance.exchange import Exchange
+
+CALM_S = 0.03
+CALM_DEADLINE_S = 3.0
 
 
 @dataclass
@@ -98,6 +102,14 @@ class Bed:
         """Keep where the processes write that were started after the first ``known`` ones."""
         started = [process for process in self.supervisor.processes[known:] if process.name not in ("tester", "netns")]
         self.logs = tuple(process.log_path for process in started if process.name != "veth-setup") or self.logs
+
+    def calm(self) -> None:
+        """Wait until the switch has worked off what it still has of a flood, as far as its counters tell."""
+        deadline = time.monotonic() + CALM_DEADLINE_S
+        before = None
+        while time.monotonic() < deadline and (now := self.switch.counters().packets) != before:
+            before = now
+            time.sleep(CALM_S)
 
     def stop(self) -> None:
         """End everything. Never raises; safe to call twice."""

@@ -26,6 +26,7 @@ FOLDERS: tuple[tuple[str, int], ...] = (
     ("/sys/class/net", 1),
 )
 """Where programs leave things, and how deep to look; /var/run is /run, and named network namespaces are in it."""
+GRACE_S = 2.0
 LOOK_S = 0.05
 
 
@@ -46,13 +47,13 @@ class Leftovers:
         now = Leftovers.take().paths
         return tuple(path for path in paths if path in now and now[path] != self.paths.get(path))
 
-    def left(self, ours: Path, spared: Collection[int] = (), within_s: float = 2.0) -> tuple[str, ...]:
-        """What is there now and was not then, once it has had ``within_s`` to go: files, interfaces, processes.
+    def left(self, ours: Path, spared: Collection[int] = ()) -> tuple[str, ...]:
+        """What is there now and was not then, once it has had GRACE_S to go: files, interfaces, processes.
 
         ``ours``: the private folder of the harness, which it removes itself, and by which processes are known as ours.
         ``spared``: process ids that may live on, as the tester's.
         """
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + GRACE_S
         while (found := self._new(ours, spared)) and time.monotonic() < deadline:
             time.sleep(LOOK_S)
         return found

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A switch in a page of Python, between kernel interfaces; and, if asked to be, a bad one in exactly one way.
 
-pyswitch.py FAULT CPU|any COUNTERS IF:IF...      COUNTERS: a file with two numbers of 8 bytes, received and sent
+pyswitch.py FAULT CPU|any COUNTERS IF:IF...
+
+COUNTERS is a file with numbers of 8 bytes: received, sent, and which of FAULTS it has; who writes the last changes it.
 """
 
 from __future__ import annotations
@@ -20,20 +22,36 @@ SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE = 263, 8, 23,
 VLAN_VALID = 1 << 4
 AUXDATA = struct.Struct("=IIIHHHH")
 EVERY = 10
+FAULTS = (
+    "none",
+    "loses",
+    "damages",
+    "rewrites-macs",
+    "overtakes",
+    "doubles",
+    "sends-back",
+    "dies-of-runts",
+    "oversleeps",
+    "has-company",
+)
+NUMBERS = struct.Struct("<QQQ")
 ASLEEP_S = 0.25
 
 
 class Switch:
     def __init__(self, fault: str, counters: Path, pairs: list[list[str]]) -> None:
-        self.fault = fault
+        counters.write_bytes(NUMBERS.pack(0, 0, FAULTS.index(fault)))
+        with counters.open("r+b") as file:
+            self.counters = mmap.mmap(file.fileno(), NUMBERS.size)
         self.sockets = {name: opened(name) for pair in pairs for name in pair}
         self.peers = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
         self.number = 0
         self.held: tuple[str, bytes] | None = None
-        counters.write_bytes(bytes(16))
-        with counters.open("r+b") as file:
-            self.counters = mmap.mmap(file.fileno(), 16)
         self.received = self.sent = 0
+
+    @property
+    def fault(self) -> str:
+        return FAULTS[self.counters[16]]
 
     def run(self) -> None:
         poller = select.poll()
