@@ -25,6 +25,7 @@ from planebench.switches import (
     planed,
     sim,
     snabb,
+    t4p4s,
     testpmd,
     xdp,
 )
@@ -39,6 +40,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     fastclick.ADAPTER,
     click.ADAPTER,
     snabb.ADAPTER,
+    t4p4s.ADAPTER,
     linux_bridge.ADAPTER,
     xdp.ADAPTER,
     ovs_netdev.ADAPTER,
