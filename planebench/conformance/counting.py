@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from planebench.host.patience import patient
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.scenarios import Flow
@@ -76,7 +77,7 @@ def send_exact(
 
 def settled(call: Call, stats: dict[str, Any], flows: Sequence[Flow]) -> TesterCounts:
     """The counters of a sending once every frame has come, or SETTLE_S later."""
-    deadline = time.monotonic() + SETTLE_S
+    deadline = time.monotonic() + patient(SETTLE_S)
     counts = tester_counts(stats, flows)
     while not _complete(counts) and time.monotonic() < deadline:
         time.sleep(LOOK_S)

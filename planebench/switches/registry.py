@@ -26,6 +26,7 @@ from planebench.switches import (
     sim,
     snabb,
     testpmd,
+    vale,
     xdp,
 )
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
@@ -41,6 +42,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     snabb.ADAPTER,
     linux_bridge.ADAPTER,
     xdp.ADAPTER,
+    vale.ADAPTER,
     ovs_netdev.ADAPTER,
     sim.ADAPTER,
 )
