@@ -26,6 +26,7 @@ from typing import Any, get_args
 from planebench.host import facts as host_facts
 from planebench.host.calibration_store import version_of
 from planebench.host.netns import VethWire
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.measure.counts import Stats, TesterCounts, received_total, tester_counts
 from planebench.measure.sending import next_epoch, send
@@ -330,12 +331,13 @@ class _SelfLoop:
 
     def wait_until_forwarding(self) -> None:
         """Until frames cross in both directions. StartError after a while."""
-        deadline = time.monotonic() + CONNECT_DEADLINE_S
+        within_s = patient(CONNECT_DEADLINE_S)
+        deadline = time.monotonic() + within_s
         for flow in (THERE, BACK):
             while not received_total(self.send(flow, 64, READY_RATE_PPS, 0, duration_s=READY_DURATION_S)):
                 if time.monotonic() > deadline:
                     raise StartError(
-                        f"no frame crossed the tester's own wire from {flow.name} within {CONNECT_DEADLINE_S:g} s\n"
+                        f"no frame crossed the tester's own wire from {flow.name} within {within_s:g} s\n"
                         f"{self._process.log_tail()}"
                     )
 

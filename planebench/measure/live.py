@@ -18,6 +18,7 @@ from typing import Any
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import read_anatomy
 from planebench.measure.conditions import read_conditions
@@ -301,18 +302,19 @@ class LiveTopology:
         """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
         wanted = flows(self.topology, "bidirectional")
         begun = time.monotonic()
-        deadline = begun + CONNECT_DEADLINE_S
+        within_s = patient(CONNECT_DEADLINE_S)
+        deadline = begun + within_s
         missing = [flow.name for flow in wanted]
         while time.monotonic() < deadline:
             self.check()
             missing, dropped = self._try(wanted)
             if not missing:
                 return
-            if dropped and time.monotonic() > begun + DROPPING_S:
+            if dropped and time.monotonic() > begun + patient(DROPPING_S):
                 if any(mode.isdisjoint(missing) for mode in self._modes):
                     return
                 raise StartError(f"no frame came through {', '.join(missing)}: {self._dropped_words(dropped)}")
-        raise StartError(f"no frame came through {', '.join(missing)} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
+        raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s\n{self._logs()}")
 
     def _try(self, wanted: Sequence[Flow]) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
         """Flows of which no frame came, whatever was sent; and what functions dropped of the last frames sent."""

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.process import Supervisor
+from planebench.host.patience import patient
+from planebench.host.process import Process, Supervisor
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, kernel_setup
@@ -83,8 +84,11 @@ class KernelAdapter(Adapter):
             **TERMS,
         )
 
-    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
-        """Connect the interfaces of each pair, in the namespace of ``request.netns_pid``. Raises StartError."""
+    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
+        """Connect the interfaces of each pair, in the namespace of ``request.netns_pid``. Raises StartError.
+
+        Where something has to be undone before the interfaces go, a process that does it when it is asked to end.
+        """
         raise NotImplementedError
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
@@ -97,7 +101,8 @@ class KernelAdapter(Adapter):
         try:
             if has_core():
                 switch.place()
-            self.connect(request, supervisor, tuple((ports[a], ports[b]) for a, b in request.cross_connects))
+            pairs = tuple((ports[a], ports[b]) for a, b in request.cross_connects)
+            switch.keeper = self.connect(request, supervisor, pairs)
         except BaseException:
             switch.stop()
             raise
@@ -119,7 +124,7 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
         netns_pid=request.netns_pid,
         high_priority=False,
     )
-    if done.wait(SETUP_TIMEOUT_S) != 0:
+    if done.wait(patient(SETUP_TIMEOUT_S)) != 0:
         text = done.obituary()
         done.terminate()
         raise StartError(f"the kernel could not be set up: {text}")
@@ -140,6 +145,8 @@ class RunningKernel:
 
     def __init__(self, title: str, ports: Mapping[str, str], request: SwitchRequest, supervisor: Supervisor) -> None:
         self.title = title
+        self.keeper: Process | None = None
+        """What :meth:`KernelAdapter.connect` returned."""
         self._ports = ports
         self._request = request
         self._supervisor = supervisor
@@ -207,6 +214,8 @@ class RunningKernel:
         """Raise DiedError if the namespace, or a thread of a port, is gone."""
         if self._stopped:
             raise DiedError(f"{self.title}: it was stopped")
+        if self.keeper is not None and not self.keeper.alive():
+            raise DiedError(f"{self.title}: {self.keeper.obituary()}")
         if not procfs.is_running(self._holder) or procfs.start_ticks(self._holder) != self._holder_start:
             raise DiedError(f"{self.title}: process {self._holder}, which held its network namespace, is gone")
         for thread in self._threads:
@@ -218,6 +227,8 @@ class RunningKernel:
         if self._stopped:
             return
         self._stopped = True
+        if self.keeper is not None:
+            self.keeper.terminate(SETUP_TIMEOUT_S)
         if procfs.is_running(self._holder) and procfs.start_ticks(self._holder) == self._holder_start:
             try:
                 set_up("clear", list(self._ports.values()), self._request, self._supervisor)

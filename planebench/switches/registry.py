@@ -27,6 +27,7 @@ from planebench.switches import (
     snabb,
     t4p4s,
     testpmd,
+    vale,
     xdp,
 )
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
@@ -43,6 +44,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     t4p4s.ADAPTER,
     linux_bridge.ADAPTER,
     xdp.ADAPTER,
+    vale.ADAPTER,
     ovs_netdev.ADAPTER,
     sim.ADAPTER,
 )

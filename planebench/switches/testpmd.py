@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from planebench.host import procfs
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.model.errors import DiedError, StartError
 from planebench.model.option import Value
@@ -199,7 +200,7 @@ class RunningTestpmd(common.ProcessGroup):
         self.check()
         log, stdin = self._process.log_path, self._process.stdin
         before = log.stat().st_size
-        deadline = time.monotonic() + COMMAND_DEADLINE_S
+        deadline = time.monotonic() + patient(COMMAND_DEADLINE_S)
         try:
             assert stdin is not None
             stdin.write(command.encode() + b"\n")
@@ -260,7 +261,7 @@ def _version(binary: Path, mtime_ns: int) -> str | None:
                 ],
                 capture_output=True,
                 text=True,
-                timeout=10,
+                timeout=patient(10),
                 env={"RUNTIME_DIRECTORY": runtime, "LC_ALL": "C"},
                 stdin=subprocess.DEVNULL,
             )
