@@ -42,11 +42,10 @@ class ValeAdapter(KernelAdapter):
         "self-contained",
         "structured",
         ("interrupt",),
-        "ptnet (veth here)",
+        "ptnet in conext19, veth here",
         "low",
         ("C",),
         "virtual L2 Ethernet",
-        "conext19",
     )
     options = (PATH_OPTION,)
     function = "learning: one VALE switch of two ports for each cross-connect, netmap's emulated mode"
