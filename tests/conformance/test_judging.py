@@ -81,7 +81,7 @@ def test_one_changed_byte_is_found_and_placed(byte: int, where: str) -> None:
 
 
 def test_a_frame_that_grew_or_shrank() -> None:
-    assert "a size that was not sent" in found(lambda came: came.update(v0=[*came["v0"], bytes(61)]))["changed"]
+    assert "a size that was not sent" in found(lambda came: came.update(v0=[*came["v0"], bytes(1600)]))["changed"]
 
 
 def test_only_what_never_comes_in_any_try_is_lost() -> None:

@@ -236,8 +236,8 @@ def test_parameters_that_do_not_do(told: Path, module: Path) -> None:
     (module / "generic_mit").write_text("100000\n")
     with pytest.raises(StartError, match=r"generic_mit is 100000 ns.*echo 0 > "):
         vale.ADAPTER.start(request(told.parent), None)  # type: ignore[arg-type]
-    (module / "buf_size").write_text("2048\n")
-    with pytest.raises(StartError, match=rf"buf_size is 2048 .* MTU of {netns.MTU_BYTES} .*buf_size=10240"):
+    (module / "buf_size").write_text("1024\n")
+    with pytest.raises(StartError, match=rf"buf_size is 1024 .* MTU of {netns.MTU_BYTES} .*buf_size=10240"):
         vale.ADAPTER.start(request(told.parent), None)  # type: ignore[arg-type]
 
 
