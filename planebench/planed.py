@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from planebench.host.patience import patient
 from planebench.model.errors import PlanebenchError, StartError
 
 PROTOCOL_VERSION = 1
@@ -70,7 +71,9 @@ def planed_version() -> str | None:
 def program_lines(argv: tuple[str, ...], mtime_ns: int) -> tuple[str, ...] | None:
     """What a program prints, None if it fails or takes over 10 s. Cached per version of the file (``mtime_ns``)."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=patient(10), check=True, stdin=subprocess.DEVNULL
+        )
         return tuple((done.stdout or done.stderr).strip().splitlines())
     return None
 
@@ -94,7 +97,7 @@ class PlanedClient:
         self.timeout_s = timeout_s
         self._ids = itertools.count(1)
         self._received = b""
-        self._socket = _connect(path, time.monotonic() + deadline_s, give_up)
+        self._socket = _connect(path, time.monotonic() + patient(deadline_s), give_up)
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +119,7 @@ class PlanedClient:
         request: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
         if params is not None:
             request["params"] = params
-        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        deadline = time.monotonic() + patient(self.timeout_s if timeout_s is None else timeout_s)
         try:
             self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
             self._socket.sendall(json.dumps(request).encode() + b"\n")

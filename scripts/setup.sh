@@ -11,7 +11,7 @@ packages=(
 	libcmocka-dev                                 # its tests
 	dpdk-dev                                      # dpdk-testpmd, a switch to compare with
 	openvswitch-switch-dpdk                       # and another
-	iproute2 clang-format socat                   # veth wires, make lint, a human at the RPC socket
+	iproute2 clang-format socat                   # veth wires, tc-redirect; make lint; a human at the RPC socket
 	"$@"
 )
 

@@ -215,6 +215,15 @@ bool port_link_up(const struct port *port)
 	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
+const char *port_driver(const struct port *port)
+{
+	struct rte_eth_dev_info info;
+
+	if (port_in_place(port))
+		return "planed";
+	return rte_eth_dev_info_get(port->port_id, &info) == 0 && info.driver_name ? info.driver_name : "";
+}
+
 int port_mac(const struct port *port, struct rte_ether_addr *mac)
 {
 	if (!port_in_place(port))

@@ -168,6 +168,9 @@ void port_close(struct port *port);
 
 bool port_link_up(const struct port *port);
 
+// What drives it: DPDK's name of the driver; "planed" for rings of our own.
+const char *port_driver(const struct port *port);
+
 // Its MAC address. Returns 0 or -errno.
 int port_mac(const struct port *port, struct rte_ether_addr *mac);
 

@@ -8,6 +8,7 @@
 #include "bridge.h"
 #include "planed.h"
 #include "port.h"
+#include "report_virtio.h"
 #include "task.h"
 #include "worker.h"
 
@@ -28,9 +29,10 @@ static json_t *port_facts(const struct port *port)
 
 	port_mac(port, &address);
 	rte_ether_format_addr(mac, sizeof(mac), &address);
-	return json_pack("{s:s, s:s, s:b, s:s, s:s}", "name", port->config.name, "kind",
+	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:i, s:o}", "name", port->config.name, "kind",
 	                 kind_name(port->config.kind), "link_up", port_link_up(port), "device", port->device,
-	                 "mac", mac);
+	                 "driver", port_driver(port), "mac", mac, "queues", (int)port->config.queues,
+	                 "ring_size", (int)port->config.ring_size, "virtio", report_virtio(port));
 }
 
 json_t *report_ports(const struct planed *planed)
@@ -107,6 +109,8 @@ static json_t *task_stats(const struct task *task)
 	                           count(counters->idle_cycles), "rx_packets", count(counters->rx_packets),
 	                           "tx_packets", count(counters->tx_packets));
 
+	if (task->ops->bursts)
+		json_object_set_new(object, "rx_bursts", count(counters->rx_bursts));
 	task_report_drops(task, object);
 	if (task->ops->report)
 		task->ops->report(task, object);

@@ -25,6 +25,7 @@ struct task_counters {
 	uint64_t idle_cycles;
 	uint64_t rx_packets;                          // taken from a port
 	uint64_t tx_packets;                          // accepted by a port
+	uint64_t rx_bursts;                           // polls of a port that found frames; of ops->bursts
 	uint64_t drop_tx_full[CONFIG_TASK_PORTS_MAX]; // freed because ports[i] did not accept them
 } __attribute__((aligned(64)));
 
@@ -34,6 +35,7 @@ struct task_ops {
 	unsigned ports_min, ports_max;
 	bool receives, sends; // on its queue of each port; no two tasks do the same on one queue
 	bool faults;          // takes the key "fault"
+	bool bursts;          // counts rx_bursts
 	bool stamps;          // notes the probes it sees in task->stamps, if there are any
 
 	const struct vnf_ops *vnf; // of a network function (nf/vnf.h), or NULL

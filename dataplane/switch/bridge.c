@@ -191,7 +191,7 @@ json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc)
 #define BRIDGE_OPS                                                                                           \
 	.kind = "bridge", .ports_min = 2, .ports_max = CONFIG_TASK_PORTS_MAX, .receives = true,              \
 	.sends = true, .create = bridge_create, .destroy = bridge_destroy, .clear = bridge_clear,            \
-	.report = bridge_report
+	.report = bridge_report, .bursts = true
 
 const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs};
 

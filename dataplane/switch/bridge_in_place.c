@@ -69,6 +69,7 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 		burst.lengths[i] = view.frames[i].length;
 	}
 	bridge_decide_burst(b, in, &burst, vlan, now_tsc);
+	b->task.counters.rx_bursts++;
 	b->task.counters.rx_packets += burst.count;
 	if (vlan) {
 		deliver_vlan(b, &view, &burst);

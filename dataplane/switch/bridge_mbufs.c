@@ -108,6 +108,7 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 		return 0;
 	read_heads(pkts, &burst);
 	bridge_decide_burst(b, in, &burst, vlan, now_tsc);
+	b->task.counters.rx_bursts++;
 	b->task.counters.rx_packets += burst.count;
 	if (!vlan && likely(burst.together))
 		send_to(b, pkts, burst.count, (unsigned)__builtin_ctz(burst.any));

@@ -82,6 +82,7 @@ static inline uint16_t forward(struct patch *p, unsigned in, unsigned out, bool 
 		return 0;
 	kept = faulty ? fault_apply(p, pkts, n) : n;
 	dropped = port_send_drop(task->ports[out], task->queue, pkts, kept);
+	task->counters.rx_bursts++;
 	task->counters.rx_packets += n;
 	task->counters.tx_packets += kept - dropped;
 	task->counters.drop_tx_full[out] += dropped;
@@ -101,6 +102,7 @@ static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 	struct vhost_hop done =
 	        vhost_port_hop(task->ports[in]->vhost, task->ports[out]->vhost, task->queue, p->burst);
 
+	task->counters.rx_bursts += done.received != 0;
 	task->counters.rx_packets += done.received;
 	task->counters.tx_packets += done.received - done.dropped;
 	task->counters.drop_tx_full[out] += done.dropped;
@@ -133,6 +135,7 @@ static inline unsigned pass_over(struct patch *p, unsigned in, unsigned out)
 		return 0;
 	passed = port_pass(task->ports[in], task->ports[out], task->queue, &view);
 	port_release(task->ports[in], task->queue, &view);
+	task->counters.rx_bursts++;
 	task->counters.rx_packets += n;
 	task->counters.tx_packets += passed;
 	task->counters.drop_tx_full[out] += n - passed;
@@ -169,7 +172,7 @@ static void patch_faulty_report(const struct task *task, json_t *object)
 // What all kinds of patch have in common: all but how they are polled.
 #define PATCH_OPS                                                                                            \
 	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .faults = true,    \
-	.create = patch_create, .destroy = patch_destroy
+	.bursts = true, .create = patch_create, .destroy = patch_destroy
 
 const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
 

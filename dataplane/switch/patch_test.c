@@ -75,6 +75,7 @@ static void packets_are_passed_unchanged_and_in_order(void **state)
 		in[i] = fixture_packet(f, "the bytes of a frame", 20);
 	assert_int_equal(ring_port_inject(&f->ports[1], in, RTE_DIM(in)), RTE_DIM(in));
 	assert_int_equal(task->ops->poll(task, 0), RTE_DIM(in));
+	assert_int_equal(task->counters.rx_bursts, 1);
 	assert_int_equal(ring_port_collect(&f->ports[0], out, RTE_DIM(out)), RTE_DIM(out));
 	assert_memory_equal(in, out, sizeof(in));
 	assert_memory_equal(rte_pktmbuf_mtod(out[19], char *), "the bytes of a frame", 20);

@@ -274,6 +274,17 @@ bool virtio_port_link_up(struct virtio_port *port)
 	return up;
 }
 
+bool virtio_port_negotiated(struct virtio_port *port, struct negotiated *out)
+{
+	if (!atomic_load(&port->link_up))
+		return false;
+	out->features = atomic_load(&port->features);
+	out->rings = 2u * port->pairs;
+	for (unsigned i = 0; i < out->rings; i++)
+		out->sizes[i] = port->ring_size;
+	return true;
+}
+
 static struct virtio_queue_stats queue_stats(struct virtio_port *port, uint16_t index)
 {
 	const struct virtio_queue *rx = source_queue(port, index), *tx = sink_queue(port, index);

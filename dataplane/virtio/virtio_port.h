@@ -15,6 +15,7 @@
 #include <rte_mbuf.h>
 
 #include "config.h"
+#include "negotiated.h"
 #include "view.h"
 
 struct virtio_port;
@@ -67,6 +68,9 @@ unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint
 // A device is there, all rings run and none was stopped. Any thread but a worker: logs, once, which ring was
 // stopped and why.
 bool virtio_port_link_up(struct virtio_port *port);
+
+// What was negotiated with its device, and its rings; false, and nothing, without a device. Any thread.
+bool virtio_port_negotiated(struct virtio_port *port, struct negotiated *out);
 
 // Counters, while no worker uses the port. Logs as virtio_port_link_up().
 struct virtio_port_stats virtio_port_stats(struct virtio_port *port);

@@ -173,6 +173,7 @@ static int connect_port(struct virtio_port *port)
 		part(port);
 		return rc;
 	}
+	atomic_store(&port->features, port->frontend.features);
 	rings_give(port);
 	return 0;
 }

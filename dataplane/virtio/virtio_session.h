@@ -36,6 +36,7 @@ struct virtio_port {
 	struct virtio_queue *queues; // 2 * pairs: receive, transmit, receive, ...
 	_Atomic(bool) link_up;
 	_Atomic(uint64_t) broken;
+	_Atomic(uint64_t) features; // negotiated; for who reports it: frontend is the thread's
 	struct frontend frontend;
 	bool lent;      // the device at the other end of frontend was told of the rings and may use them
 	int parting_fd; // -1, or the socket of a device that was told of them, and has not hung up as we have

@@ -283,6 +283,17 @@ bool vhost_port_link_up(struct vhost_port *port)
 	return up;
 }
 
+bool vhost_port_negotiated(struct vhost_port *port, struct negotiated *out)
+{
+	if (!atomic_load(&port->link_up))
+		return false;
+	out->features = atomic_load(&port->features);
+	out->rings = vhost_port_rings(port);
+	for (unsigned i = 0; i < out->rings; i++)
+		out->sizes[i] = atomic_load(&port->sizes[i]);
+	return true;
+}
+
 static struct vhost_queue_stats queue_stats(struct vhost_port *port, uint16_t index)
 {
 	const struct queue *rx = source_queue(port, index), *tx = sink_queue(port, index);

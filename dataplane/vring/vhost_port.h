@@ -20,6 +20,7 @@
 #include "config.h"
 #include "frames.h"
 #include "gate.h"
+#include "negotiated.h"
 #include "view.h"
 
 struct vhost_port;
@@ -76,6 +77,9 @@ void vhost_port_settle(struct vhost_port *port);
 
 // A driver is connected, the first pair runs and no ring was stopped. Any thread.
 bool vhost_port_link_up(struct vhost_port *port);
+
+// What its driver has negotiated, and its rings; false, and nothing, while the link is down. Any thread.
+bool vhost_port_negotiated(struct vhost_port *port, struct negotiated *out);
 
 // Counters, while no worker uses the port. Logs, once, which ring was stopped and why.
 struct vhost_port_stats vhost_port_stats(struct vhost_port *port);

@@ -140,6 +140,14 @@ static int read_memory(struct vhost_port *port, int vid)
 	return rc;
 }
 
+// For who reports it: the rings are this thread's, and the workers'.
+static void publish(struct vhost_port *port, uint64_t features)
+{
+	atomic_store(&port->features, features);
+	for (unsigned i = 0; i < vhost_port_rings(port); i++)
+		atomic_store(&port->sizes[i], port->queues[i].attached ? port->queues[i].ring.size : 0);
+}
+
 // Give the workers whatever of the connection's rings is ready, as the library has it now.
 static void attach(int vid)
 {
@@ -160,6 +168,7 @@ static void attach(int vid)
 	for (unsigned i = 0; i < rings; i++)
 		if (connection->enabled[i])
 			queue_attach(port, i, features);
+	publish(port, features);
 	atomic_store(&port->link_up,
 	             port->queues[GUEST_RECEIVEQ].attached && port->queues[GUEST_TRANSMITQ].attached);
 }

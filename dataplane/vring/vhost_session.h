@@ -34,7 +34,9 @@ struct vhost_port {
 	int vid; // the connection that has the rings, or -1; library's thread
 	_Atomic(bool) link_up;
 	_Atomic(uint64_t) broken;
-	struct vhost_port *next; // in ports
+	_Atomic(uint64_t) features;               // negotiated; for who reports it
+	_Atomic(uint16_t) sizes[VHOST_RINGS_MAX]; // of the rings that run, else 0; the same
+	struct vhost_port *next;                  // in ports
 };
 
 // Listen on port->path; from here on the library's thread uses the port. Returns 0 or -errno.

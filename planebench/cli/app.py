@@ -13,7 +13,7 @@ from planebench.cli import calibrate as calibrating
 from planebench.cli import check as checking
 from planebench.cli import compare as comparing
 from planebench.cli import doctor as examining
-from planebench.cli import inspect, output
+from planebench.cli import inspect, output, switches
 from planebench.cli.options import HugepagesOption, JsonOption, RunArgument, RunsOption, with_plan_options
 from planebench.cli.run import RunOptions, run_plan
 
@@ -72,11 +72,12 @@ def run(
 @app.command("list")
 def list_(
     what: Annotated[str, typer.Argument(help="switches, traffic, vnfs, scenarios, suites or runs.")],
+    details: Annotated[bool, typer.Option("--details", help="Of switches: all that is known of each.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
     """What there is: switches (found or not, and how to get them), traffic profiles, vnfs, scenarios, suites, runs."""
-    inspect.list_things(what, runs, json)
+    inspect.list_things(what, runs, json, details)
 
 
 @app.command()
@@ -85,10 +86,13 @@ def report(
     html: Annotated[
         Path | None, typer.Option(help="Where the page goes (default: report.html in the run folder)")
     ] = None,
+    conditions: Annotated[
+        bool, typer.Option("--conditions", help="Instead of the table: under which conditions the switches ran.")
+    ] = False,
     runs: RunsOption = None,
 ) -> None:
     """The table of a run, and its HTML report: one file, opens without a network."""
-    output.report(run, html, runs)
+    output.report(run, html, runs, conditions=conditions)
 
 
 @app.command()
@@ -168,6 +172,15 @@ def plan_show(
 ) -> None:
     """Every point that would run, and how long it takes, before anything runs."""
     inspect.show_plan(plan, overrides, json)
+
+
+@switch_app.command("show")
+def switch_show(
+    switch: Annotated[str, typer.Argument(metavar="NAME[:OPTION=VALUE]", help="A switch, as in run --switch.")],
+    json: JsonOption = False,
+) -> None:
+    """All that is known of a switch: where it is, what it can and cannot do, taxonomy, options."""
+    switches.show_switch(switch, json=json)
 
 
 @switch_app.command("check")

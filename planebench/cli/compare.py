@@ -19,6 +19,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.run import Run
+from planebench.report.conditions_data import conditions_remark
 from planebench.report.wording import METRICS as TITLES
 from planebench.report.wording import load_words, printable
 from planebench.stats.compare import (
@@ -30,6 +31,7 @@ from planebench.stats.compare import (
     runs_compared,
     switches_compared,
 )
+from planebench.stats.fairness import Condition, between, differing, fairness
 from planebench.stats.gate import Judgement, judge
 from planebench.store import find_run, read_run
 
@@ -69,14 +71,16 @@ def compare(
     """
     _check(fail_below, metric)
     first = read_run(find_run(runs_dir, run_a))
-    outcome = (
-        switches_compared(first) if run_b is None else _two_runs(first, read_run(find_run(runs_dir, run_b)), force)
-    )
+    second = None if run_b is None else read_run(find_run(runs_dir, run_b))
+    outcome = switches_compared(first) if second is None else _two_runs(first, second, force)
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
+    conditions = _conditions(first, second)
     if json:
-        print(json_module.dumps({"comparisons": [dataclasses.asdict(c) for c in shown]}, indent=1, allow_nan=False))
+        document = {"comparisons": [dataclasses.asdict(c) for c in shown], "conditions": conditions}
+        print(json_module.dumps(document, indent=1, allow_nan=False))
     elif shown:
         _print_table(shown, two_runs=run_b is not None)
+    _say_conditions(first, second, conditions)
     _say_skipped([s for s in outcome.skipped if metric is None or metric in s.metrics])
     if not shown:
         _say("nothing to compare" + (f" by {metric}" if metric else ""))
@@ -121,6 +125,28 @@ def _two_runs(a: Run, b: Run, force: bool) -> Outcome:
     for fact in differing:
         _say(f"compared by force although they differ: {fact}")
     return runs_compared(a, b)
+
+
+def _conditions(first: Run, second: Run | None) -> list[str]:
+    """What is not the same for a switch in two runs; of one run, between its switches."""
+    if second is not None:
+        return list(between(first, second))
+    labels = [switch.label for switch in first.header.switches]
+    return [_side_by_side(condition, labels) for condition in differing(fairness(first))]
+
+
+def _say_conditions(first: Run, second: Run | None, conditions: Sequence[str]) -> None:
+    """Of one run a single line: its report has them side by side."""
+    if second is None:
+        conditions = list(filter(None, [conditions_remark(first, fairness(first))]))
+    for text in conditions:
+        _say(text if second is None else f"conditions differ: {text}")
+
+
+def _side_by_side(condition: Condition, labels: Sequence[str]) -> str:
+    """``burst: planed 64, testpmd 32``."""
+    cells = zip(labels, condition.cells, strict=True)
+    return f"{condition.title}: {', '.join(f'{label} {cell.text}' for label, cell in cells)}"
 
 
 def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:

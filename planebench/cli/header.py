@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,9 +18,10 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.records import Point
 from planebench.placement import LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import Plan, SwitchLabel
-from planebench.scenarios import build
+from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.switches.base import queues_of
 from planebench.traffic.listing import traffic_infos
@@ -133,10 +134,20 @@ def _digests(files: Iterable[Path]) -> str:
     return ", ".join(parts)
 
 
+def _telling(points: Sequence[Point]) -> Topology:
+    """The topology that shows most of a switch: one with both kinds of ports if the points have both, and the longest.
+
+    Points that have both kinds, but none of them both, are shown as p2v.
+    """
+    built = {(point.scenario, point.chain_length): build(point.scenario, point.chain_length) for point in points}
+    there = {port.side for topology in built.values() for port in topology.ports}
+    whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
+    return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
+
+
 def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
     adapter = prepared.adapters[label.label]
-    point = next(point for point in prepared.points if point.switch == label.label)
-    topology = build(point.scenario, point.chain_length)
+    topology = _telling([point for point in prepared.points if point.switch == label.label])
     links = LinkSettings(
         workdir=Path("/"),
         wire=settings.wire,

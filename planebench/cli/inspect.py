@@ -13,23 +13,25 @@ from rich.console import Console
 from rich.table import Table
 
 from planebench.cli.prepare import check_named_chains
+from planebench.cli.switches import list_switches, option_words
 from planebench.model.choices import unknown
-from planebench.model.option import Option
 from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.store import list_runs
-from planebench.switches.base import Found
-from planebench.switches.registry import all_adapters, get_adapter
+from planebench.switches.registry import get_adapter
 from planebench.traffic.listing import traffic_rows
 from planebench.vnfs import VNFS
 
 Row = dict[str, Any]
+SWITCHES = "switches"
 
 
-def list_things(what: str, runs_dir: Path | None, json: bool) -> None:
-    """Print the list called ``what``. UsageError for another."""
+def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = False) -> None:
+    """Print the list called ``what``; ``details`` of switches. UsageError for another."""
+    if what == SWITCHES:
+        list_switches(json=json, details=details)
+        return
     lists: Mapping[str, Callable[[], list[Row]]] = {
-        "switches": _switches,
         "traffic": traffic_rows,
         "vnfs": _vnfs,
         "scenarios": _scenarios,
@@ -37,7 +39,7 @@ def list_things(what: str, runs_dir: Path | None, json: bool) -> None:
         "runs": lambda: _runs(runs_dir),
     }
     if what not in lists:
-        raise unknown("list", what, tuple(lists))
+        raise unknown("list", what, (SWITCHES, *lists))
     _print(what, lists[what](), json)
 
 
@@ -61,41 +63,16 @@ def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:
     print(f"{len(points)} points, about {seconds / 60:.1f} minutes")
 
 
-def _switches() -> list[Row]:
-    rows = []
-    for name, adapter in all_adapters().items():
-        found = adapter.find()
-        here = isinstance(found, Found)
-        rows.append(
-            {
-                "switch": name,
-                "title": adapter.title,
-                "found": "yes" if here else "no",
-                "version": found.version if isinstance(found, Found) else "",
-                "wires": ", ".join(sorted(adapter.wires)),
-                "how to get it": "" if here else adapter.remedy,
-            }
-        )
-    return rows
-
-
 def _vnfs() -> list[Row]:
     return [
         {
             "vnf": vnf.name,
             "hosting": "process",
             "does": vnf.summary,
-            "options": "\n".join(_option_words(option) for option in vnf.all_options),
+            "options": "\n".join(option_words(option) for option in vnf.all_options),
         }
         for vnf in VNFS.values()
     ]
-
-
-def _option_words(option: Option) -> str:
-    """``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
-    value = "|".join(option.choices) or {"whole": "N", "flag": "true|false", "list": "A+B"}.get(option.kind, "FILE")
-    default = f" ({option.default})" if option.default else ""
-    return f"{option.name}={value}: {option.help}{default}"
 
 
 def _scenarios() -> list[Row]:

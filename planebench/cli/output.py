@@ -9,17 +9,20 @@ from pathlib import Path
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.report.derived import Derived, derive
-from planebench.report.table import print_derived
+from planebench.report.table import print_conditions, print_derived
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
 
 
-def report(wanted: str, html: Path | None, runs_dir: Path | None) -> None:
-    """Print the table of a run, write its page, and say where it is."""
+def report(wanted: str, html: Path | None, runs_dir: Path | None, *, conditions: bool = False) -> None:
+    """Print the table of a run, or only its conditions, write its page, and say where it is."""
     folder = find_run(runs_dir, wanted)
     derived = derive(read_run(folder))
-    print_derived(derived)
+    if conditions:
+        print_conditions(derived.run)
+    else:
+        print_derived(derived)
     print(f"\nreport: {write_report(derived, html or folder / REPORT_FILE)}")
 
 

@@ -8,7 +8,12 @@ import time
 from planebench.conformance.bed import Bed
 from planebench.conformance.counting import Tally, send_exact
 from planebench.conformance.model import Check, Failure, Remarks
+<<<<<<< HEAD
 from planebench.measure.trial import cycles_of_trial
+=======
+from planebench.host.patience import patient
+from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial
+>>>>>>> main
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.stats.ledger import ATTEMPTS
@@ -74,7 +79,7 @@ def counts_frames(bed: Bed) -> Remarks:
 
 def _counted(bed: Bed, before: SwitchCycles, wanted: int) -> SwitchCycles:
     """What it counted since, once that is as many as wanted, or SETTLE_S later."""
-    deadline = time.monotonic() + SETTLE_S
+    deadline = time.monotonic() + patient(SETTLE_S)
     while True:
         counters = cycles_of_trial(before, bed.switch.counters(), 0)
         late = [n for n in (counters.packets, counters.forwarded_packets) if n is not None and n < wanted]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from planebench.conformance.bed import Bed
+from planebench.host.patience import patient
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.scenarios import Flow
 from planebench.traffic.profile import PLAIN, TrafficProfile
@@ -81,7 +82,7 @@ def send_exact(
 
 def settled(call: Call, stats: dict[str, Any], flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
     """The counters of a sending once every frame has come, or a while later; a short one where some never come."""
-    deadline = time.monotonic() + (SETTLE_S if lossless else LOSSY_SETTLE_S)
+    deadline = time.monotonic() + patient(SETTLE_S if lossless else LOSSY_SETTLE_S)
     counts = tester_counts(stats, flows)
     while not _complete(counts) and time.monotonic() < deadline:
         time.sleep(LOOK_S)

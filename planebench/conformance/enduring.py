@@ -16,6 +16,7 @@ from planebench.conformance.model import Check, Failure, NotSupported, Remarks
 from planebench.conformance.vnf_process import Split, end_quietly
 from planebench.host import procfs
 from planebench.host.leftovers import Leftovers
+from planebench.host.patience import patient
 from planebench.model.errors import DiedError
 from planebench.placement import wire_stage
 
@@ -136,7 +137,7 @@ def tells_its_death(bed: Bed) -> Remarks:
 
 def _expect_died(call: Callable[[], object], what: str) -> str:
     """What it says; dying takes a process a moment."""
-    deadline = time.monotonic() + DEATH_S
+    deadline = time.monotonic() + patient(DEATH_S)
     while time.monotonic() < deadline:
         try:
             call()

@@ -18,6 +18,7 @@ from typing import Any
 
 from planebench.conformance.bed import Bed
 from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
+from planebench.host.patience import patient
 
 SETTLE_S = 2.0
 QUIET_S = 0.1
@@ -129,7 +130,7 @@ def _pass_through(
 def _collected(
     outs: Mapping[str, Path], complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
 ) -> dict[str, list[bytes]]:
-    deadline = time.monotonic() + settle_s
+    deadline = time.monotonic() + patient(settle_s)
     came: dict[str, list[bytes]] = {port: [] for port in outs}
     while not complete(came) and time.monotonic() < deadline:
         time.sleep(0.01)

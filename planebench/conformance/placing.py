@@ -24,7 +24,7 @@ def runs_on_its_core(bed: Bed) -> Remarks:
         raise Failure("threads that forward", "none")
     send_exact(bed, bed.ways)
     wrong = [text for thread in polling for text in _misplaced(thread, set(bed.live.request.cpus))]
-    strangers = {thread.pid for thread in polling} - {*bed.switch.pids()}
+    strangers = {thread.pid for thread in polling if not procfs.is_kernel_thread(thread.pid)} - {*bed.switch.pids()}
     wrong += [f"thread {t.name} is of process {t.pid}, which pids() leaves out" for t in polling if t.pid in strangers]
     if wrong:
         raise Failure(f"every forwarding thread pinned to one of CPUs {_list(bed.live.request.cpus)}", "; ".join(wrong))

@@ -17,6 +17,7 @@ from typing import Any
 
 from planebench.conformance.bed import Bed
 from planebench.conformance.counting import FRAMES, RATE_PPS, Tally, settled
+from planebench.host.patience import patient
 from planebench.host.process import Process
 from planebench.measure.counts import arrived
 from planebench.measure.live import CONNECT_DEADLINE_S
@@ -130,14 +131,15 @@ class Split:
 
     def wait_until_forwarding(self) -> None:
         """Until frames of every flow come through. Raises StartError, DiedError."""
-        deadline = time.monotonic() + CONNECT_DEADLINE_S
+        within_s = patient(CONNECT_DEADLINE_S)
+        deadline = time.monotonic() + within_s
         missing: Sequence[Flow] = self.bed.ways
         while missing:
             self.bed.live.check()
             missing = [flow for flow in missing if not arrived(self._send(flow), flow)]
             if missing and time.monotonic() > deadline:
                 names = ", ".join(flow.name for flow in missing)
-                raise StartError(f"no frame came through {names} within {CONNECT_DEADLINE_S:g} s")
+                raise StartError(f"no frame came through {names} within {within_s:g} s")
 
 
 def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:

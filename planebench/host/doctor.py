@@ -14,6 +14,7 @@ from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpu_text
 from planebench.placement import Cpus, Placement, place
 from planebench.switches.base import Found, NotFound
+from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
 
 Level = Literal["ok", "warning", "problem"]
@@ -40,7 +41,7 @@ class Finding:
 def diagnose() -> tuple[Finding, ...]:
     """Examine this machine and look for every switch: about half a second. Starts nothing but ``--version``."""
     facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
-    return examine(facts, {name: adapter.find() for name, adapter in all_adapters().items()})
+    return examine(facts, {name: look(adapter) for name, adapter in all_adapters().items()})
 
 
 def examine(facts: HostFacts, switches: Mapping[str, Found | NotFound] | None = None) -> tuple[Finding, ...]:
@@ -324,7 +325,7 @@ def _root(facts: HostFacts) -> Finding:
     return Finding(
         "root",
         "warning",
-        "not root: the virtio wire works, veth needs user namespaces, nothing can be tuned",
+        "not root: the virtio and memif wires work, veth needs user namespaces, nothing can be tuned",
         "`sudo planebench ...` for hugepages, priorities and tuning",
     )
 

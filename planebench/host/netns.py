@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import procfs, veth_setup
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.model.errors import StartError, UsageError
 
 INTERFACE_NAME_MAX = 15
-MTU_BYTES = 9000
-"""Fits frames of 9018 bytes with their FCS."""
+MTU_BYTES = 1500
+"""Frames of 1518 bytes with their FCS, the largest of this wire. AF_XDP and netmap take no larger MTU as they are."""
 SETUP_TIMEOUT_S = 20.0
 REMEDY = (
     "run as root, or allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1` (Debian), "
@@ -91,7 +92,7 @@ def _make_pairs(
         netns_pid=holder_pid,
         high_priority=False,
     )
-    code = setup.wait(SETUP_TIMEOUT_S)
+    code = setup.wait(patient(SETUP_TIMEOUT_S))
     if code != 0:
         text = setup.obituary()
         setup.terminate()

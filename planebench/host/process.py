@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from planebench.host import launch, procfs, reaper
+from planebench.host.patience import patience, patient
 from planebench.model.errors import StartError, UsageError
 
 ROOT_PREFIX = "pb-"
@@ -128,6 +129,7 @@ class Process:
 
     def terminate(self, timeout_s: float = 5.0) -> None:
         """End it and its group: SIGTERM, after ``timeout_s`` seconds SIGKILL. Works when paused; safe to repeat."""
+        timeout_s = patient(timeout_s)
         if self.returncode is None:
             self.ask_to_end()
             if not self._exited_within(timeout_s):
@@ -163,6 +165,7 @@ class Supervisor:
     """
 
     def __init__(self, root: Path | None = None) -> None:
+        patience()  # one that is wrong is told before there is anything to end
         self.root = Path(tempfile.mkdtemp(prefix=ROOT_PREFIX, dir=root or default_base()))
         self._processes: list[Process] = []
         self._closed = False
@@ -299,6 +302,7 @@ def wait_ready(
 ) -> None:
     """Poll ``probe`` until true. Raises StartError, with log lines, after ``deadline_s`` or when a process dies."""
     watched = tuple(processes)
+    deadline_s = patient(deadline_s)
     deadline = time.monotonic() + deadline_s
     pause_s = 0.001
     while not probe():

@@ -32,6 +32,12 @@ def is_running(pid: int) -> bool:
     return fields is not None and fields[0] not in ("Z", "X")
 
 
+def is_kernel_thread(pid: int) -> bool:
+    """Whether it is one of the kernel's threads: children of kthreadd, which is process 2."""
+    fields = stat_fields(pid)
+    return fields is not None and fields[1] == "2"
+
+
 def boot_id() -> str:
     """Identifies this boot; start times compare only within one boot."""
     return read_text("/proc/sys/kernel/random/boot_id") or "unknown"

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
-from planebench.measure.runner import Runner, start_runner
+from planebench.measure.runner import Observed, Runner, start_runner
 from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus, place
@@ -37,6 +38,8 @@ class Bench:
     """The trials of the run so far."""
     fail: Callable[[str, str], None]
     """Told what could not be started, and why."""
+    keep: Callable[[Conditions], None] = lambda _: None
+    """Told under which conditions it came up, at each start."""
     profiles: Sequence[TrafficProfile] = ()
     """What will be sent: functions may pass only that, as a router with a table of its own."""
     runner: Runner | None = None
@@ -77,8 +80,13 @@ class Bench:
                 profiles=self.profiles,
             )
             self.fresh = True
+            self._keep_conditions(self.runner)
         except PlanebenchError as error:
             self._give_up(str(error))
+
+    def _keep_conditions(self, runner: Runner) -> None:
+        if isinstance(runner, Observed) and runner.conditions is not None:
+            self.keep(replace(runner.conditions, switch=self.label, start=self.start_number))
 
     def _situation(self) -> Situation:
         group, settings = self.group, self.settings

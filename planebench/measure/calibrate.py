@@ -2,7 +2,8 @@
 """Calibration: the tester measured against itself, over a wire whose both ends are its own.
 
 Port ``a`` is the tester's end of an emulated NIC (vhost-user, End ``wire``), port ``b`` a VNF's interface that connects
-to it (virtio-user, End ``vnf``). On the veth wire both are ends of one pair of kernel interfaces, End ``wire`` both.
+to it (virtio-user, End ``vnf``). On the veth wire both are ends of one pair of kernel interfaces, End ``wire`` both. On
+the memif wire ``a`` is the server, as the tester is in a run, and ``b`` the client, which is the switch's part there.
 Generators and monitors run on the CPUs that they have in a run: those of end a on the first tester CPU, those of end b
 on the last.
 
@@ -20,23 +21,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from planebench.host import facts as host_facts
 from planebench.host.calibration_store import version_of
 from planebench.host.netns import VethWire
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.measure.counts import Stats, TesterCounts, received_total, tester_counts
 from planebench.measure.sending import next_epoch, send
+from planebench.model.choices import unknown
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
+from planebench.model.records import WireName
 from planebench.placement import Cpus, Placement, place
-from planebench.placement.devargs import af_packet_devargs
+from planebench.placement.devargs import Role, af_packet_devargs, memif_devargs
 from planebench.placement.memory import memory
 from planebench.planed import PROTOCOL_VERSION, PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow
 from planebench.stats.histogram import decode, percentile_ns
 
+WIRES = get_args(WireName)
 TRIES = 3
 """For a ceiling and for a floor; at most, for a set point."""
 RATE_ERROR = 0.01
@@ -102,8 +107,8 @@ def calibrate(
     if not sizes:
         raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
-    if wire not in ("virtio", "veth"):
-        raise UsageError(f'wire "{wire}" has no calibration. Valid: virtio, veth')
+    if wire not in WIRES:
+        raise unknown("wire", wire, WIRES)
     placement, facts, version = place(cpus), host_facts.collect(), version_of(planed)
     settings = LoopSettings(wire, ring_size, hugepages, max(sizes), placement)
     with _self_loop(settings, planed, supervisor) as loop:
@@ -149,14 +154,19 @@ def measure_frame_size(
 ) -> tuple[tuple[Ceiling, ...], tuple[SetPoint, ...], LatencyFloor]:
     """Ceilings, set points and latency floor of one frame size. DiedError if nothing comes through."""
     there = _best(THERE, size, send)
-    if wire == "veth":
-        ceilings: tuple[Ceiling, ...] = (Ceiling(size, "wire", "wire", there.pps, measured=True),)
-    else:
-        ceilings = compose(size, there, _best(BACK, size, send), tester_cpus)
+    ceilings = _ceilings(size, wire, tester_cpus, there, send)
     points = tuple(_set_point(size, pps, send) for pps in set_point_rates(there.pps))
     background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
     tries = [send("latency floor", THERE, size, background, PROBE_RATE_PPS) for _ in range(TRIES)]
     return ceilings, points, median_floor(size, [latency_floor(size, background, stats) for stats in tries])
+
+
+def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Steps) -> tuple[Ceiling, ...]:
+    """Those of a wire. Of memif only wire -> wire, composed: the other half of what is measured is the switch's."""
+    if wire == "veth":
+        return (Ceiling(size, "wire", "wire", there.pps, measured=True),)
+    every = compose(size, there, _best(BACK, size, send), tester_cpus)
+    return every if wire == "virtio" else tuple(it for it in every if (it.sender, it.receiver) == ("wire", "wire"))
 
 
 def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
@@ -290,15 +300,22 @@ def loop_document(
 
 def _ports(settings: LoopSettings, workdir: Path, interfaces: tuple[str, str] | None) -> list[Document]:
     size = settings.ring_size
+    if settings.wire == "memif":
+        roles: tuple[tuple[str, Role], ...] = (("a", "server"), ("b", "client"))
+        sides = {name: memif_devargs(role, workdir / "loop.sock", size) for name, role in roles}
+        return [_ethdev(name, f"net_memif_{name},{arguments}", size) for name, arguments in sides.items()]
     if interfaces is None:
         path = str(workdir / "loop.sock")  # port a listens on it, port b connects: in this order
         kinds = (("a", "vhost-user"), ("b", "virtio-user"))
         return [{"name": name, "kind": kind, "path": path, "ring_size": size} for name, kind in kinds]
     devices = [af_packet_devargs(interface, size, settings.max_frame_bytes) for interface in interfaces]
     return [
-        {"name": name, "kind": "ethdev", "device": f"net_af_packet_{name},{arguments}", "ring_size": size}
-        for name, arguments in zip("ab", devices, strict=True)
+        _ethdev(name, f"net_af_packet_{name},{arguments}", size) for name, arguments in zip("ab", devices, strict=True)
     ]
+
+
+def _ethdev(name: str, device: str, ring_size: int) -> Document:
+    return {"name": name, "kind": "ethdev", "device": device, "ring_size": ring_size}
 
 
 class _SelfLoop:
@@ -314,12 +331,13 @@ class _SelfLoop:
 
     def wait_until_forwarding(self) -> None:
         """Until frames cross in both directions. StartError after a while."""
-        deadline = time.monotonic() + CONNECT_DEADLINE_S
+        within_s = patient(CONNECT_DEADLINE_S)
+        deadline = time.monotonic() + within_s
         for flow in (THERE, BACK):
             while not received_total(self.send(flow, 64, READY_RATE_PPS, 0, duration_s=READY_DURATION_S)):
                 if time.monotonic() > deadline:
                     raise StartError(
-                        f"no frame crossed the tester's own wire from {flow.name} within {CONNECT_DEADLINE_S:g} s\n"
+                        f"no frame crossed the tester's own wire from {flow.name} within {within_s:g} s\n"
                         f"{self._process.log_tail()}"
                     )
 

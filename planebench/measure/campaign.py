@@ -103,6 +103,7 @@ class Campaign:
             self.plan.seed,
             past=lambda: self.trials,
             fail=fail,
+            keep=self.writer.observe,
             profiles=[self.plan.profile(name) for name in dict.fromkeys(point.traffic for point in group.points)],
         )
 

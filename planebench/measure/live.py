@@ -12,22 +12,26 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import read_anatomy
+from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import arrived, vnf_drops
 from planebench.measure.sending import next_epoch, send
+from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration
 from planebench.model.records import Anatomy, Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, queues_of
+from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, queues_of
 from planebench.traffic.document import profile_document
 from planebench.traffic.profile import PLAIN, TrafficProfile
 
@@ -72,9 +76,12 @@ class LiveTopology:
         self._switch_processes: tuple[Process, ...] = ()
         self._veth: VethWire | None = None
         self._epoch = 0
+        self._tsc_hz = 0
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
         self._profiles: tuple[TrafficProfile, ...] = ()
+        self.conditions: Conditions | None = None
+        """As they were found when it came up."""
 
     @classmethod
     def start(
@@ -105,6 +112,7 @@ class LiveTopology:
             name=_prefix(supervisor, label),
             nice=-20,
             queues=queues_of(adapter),
+            memif_receive_queue=memif_queue_of(adapter),
         )
         with contextlib.ExitStack() as undo:
             veth = _veth(topology, links, placement, supervisor)
@@ -126,6 +134,7 @@ class LiveTopology:
     def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         known = len(supervisor.processes)
+        self._tsc_hz = int(self._call("stats.get")["tsc_hz"])
         self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         try:
@@ -133,6 +142,8 @@ class LiveTopology:
             self._wait_until_forwarding()
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self._logs()}") from error
+        ports = partial(self._call, "ports.get")
+        self.conditions = read_conditions(self.topology, self.links.wire, self._switch, ports)
         self.pause()
 
     def restart_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
@@ -145,7 +156,7 @@ class LiveTopology:
     @property
     def request(self) -> SwitchRequest:
         """What the switch is started with."""
-        return switch_request(self.topology, self.placement, self.links, netns_pid=self.netns_pid)
+        return switch_request(self.topology, self.placement, self.links, netns_pid=self.netns_pid, tsc_hz=self._tsc_hz)
 
     @property
     def netns_pid(self) -> int | None:
@@ -291,18 +302,19 @@ class LiveTopology:
         """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
         wanted = flows(self.topology, "bidirectional")
         begun = time.monotonic()
-        deadline = begun + CONNECT_DEADLINE_S
+        within_s = patient(CONNECT_DEADLINE_S)
+        deadline = begun + within_s
         missing = [flow.name for flow in wanted]
         while time.monotonic() < deadline:
             self.check()
             missing, dropped = self._try(wanted)
             if not missing:
                 return
-            if dropped and time.monotonic() > begun + DROPPING_S:
+            if dropped and time.monotonic() > begun + patient(DROPPING_S):
                 if any(mode.isdisjoint(missing) for mode in self._modes):
                     return
                 raise StartError(f"no frame came through {', '.join(missing)}: {self._dropped_words(dropped)}")
-        raise StartError(f"no frame came through {', '.join(missing)} within {CONNECT_DEADLINE_S:g} s\n{self._logs()}")
+        raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s\n{self._logs()}")
 
     def _try(self, wanted: Sequence[Flow]) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
         """Flows of which no frame came, whatever was sent; and what functions dropped of the last frames sent."""

@@ -11,6 +11,7 @@ from planebench.host.process import Supervisor
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import CoreDistance, Direction, Trial
 from planebench.placement import Placement
@@ -48,6 +49,15 @@ class SelfMeasured(Protocol):
         """A runner; ``past`` are the trials this switch has behind it, so that an interrupted run goes on as begun."""
 
 
+@runtime_checkable
+class Observed(Protocol):
+    """A runner that knows under which conditions its switch came up."""
+
+    @property
+    def conditions(self) -> Conditions | None:
+        """None if they were not looked at."""
+
+
 @dataclass
 class LiveRunner:
     """Tester and switch on a topology, made by :func:`start_runner`."""
@@ -59,6 +69,11 @@ class LiveRunner:
     def shared(self) -> bool:
         """Whether switch and tester share a CPU."""
         return self.live.placement.shared
+
+    @property
+    def conditions(self) -> Conditions | None:
+        """As they were found when it came up."""
+        return self.live.conditions
 
     def run(self, request: TrialRequest) -> Trial:
         """One trial, with the core distance before and after it."""

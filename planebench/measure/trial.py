@@ -107,7 +107,6 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], 
     if request.warmup_s > 0:
         live.send(wanted, size, request.warmup_s, pps, **frames)
     threads = live.threads()
-    pollers = max(sum(thread.owner == "switch" for thread in threads), 1)
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     scheduler: list[_Scheduler] = []
@@ -128,8 +127,13 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], 
     counts = tester_counts(stats, wanted)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
-    cycles = cycles_of_trial(before, after, pollers * _cycles(counts))
+    cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
     return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
+
+
+def _switch_cpus(evidence: Evidence) -> int:
+    """How many cores its threads forward on: those of a switch in the kernel share one."""
+    return max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
 
 
 def _cycles(counts: TesterCounts) -> int:

@@ -219,6 +219,11 @@ class Result:
     """Mean size of the frames that came through in these trials, with FCS; None in runs that did not count bytes."""
     sent: tuple[TrafficSent, ...] = ()
     """What was really sent of a traffic profile in these trials, by direction."""
+    switch_batch_size: float | None = None
+    """Mean number of frames that a poll of the switch found, of polls that found any; median over these trials."""
+    switch_received_packets: int | None = None
+    """By the switch's own count, of these trials together; None unless it is known of each."""
+    switch_forwarded_packets: int | None = None
 
     @property
     def throughput_l1_gbps(self) -> float | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from planebench.model.conditions import Conditions
 from planebench.model.header import RunHeader, Skipped
 from planebench.model.records import Trial
 
@@ -32,6 +33,8 @@ class Run:
     """Of the header and those that came up while the run went on."""
     warnings: tuple[str, ...] = ()
     """Of the header, and what was wrong with the folder when it was read."""
+    conditions: tuple[Conditions, ...] = ()
+    """As found at each start of each switch; none in runs before schema 4."""
 
     @property
     def switch_labels(self) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from typing import Literal
 
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 
+Role = Literal["server", "client"]
+
 STANDARD_SLOT_BYTES, STANDARD_SLOTS_PER_BLOCK = 2048, 8
 JUMBO_SLOT_BYTES, JUMBO_SLOTS_PER_BLOCK = 9216, 4
 
@@ -26,6 +28,6 @@ def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> s
     return f"iface={interface},blocksz={slot_bytes * per_block},framesz={slot_bytes},framecnt={slots}"
 
 
-def memif_devargs(role: Literal["server", "client"], socket: Path, ring_size: int) -> str:
+def memif_devargs(role: Role, socket: Path, ring_size: int) -> str:
     """``role=...,socket=...``: a memif with interface id 0, a socket of its own, and ``ring_size`` (a power of two)."""
     return f"role={role},id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"

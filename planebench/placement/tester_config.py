@@ -10,7 +10,7 @@ So the tester comes up in two stages: :func:`wire_stage` before the switch start
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,7 +51,9 @@ class LinkSettings:
     name: str = "tester"
     nice: int | None = None
     queues: int = 1
-    """Queue pairs of every port; 1 on the veth wire."""
+    """Queue pairs of every port; 1 on the veth wire, and on the memif wire."""
+    memif_receive_queue: int = 0
+    """What a tester with a memif wire receives on (``Adapter.memif_send_queue``); it sends on queue 0."""
     veths: Mapping[str, VethPair] = field(default_factory=dict)
     vnf_interface: VnfInterface = "vhost-user"
 
@@ -72,13 +74,19 @@ def wire_stage(topology: Topology, links: LinkSettings) -> Document:
 
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
     """The tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
-    return _document(topology, links, topology.ports, tester_tasks(topology, links.queues), workers)
+    tasks = [_on_memif(task, topology, links) for task in tester_tasks(topology, links.queues)]
+    return _document(topology, links, topology.ports, tasks, workers)
 
 
 def switch_request(
-    topology: Topology, placement: Placement, links: LinkSettings, *, netns_pid: int | None = None
+    topology: Topology,
+    placement: Placement,
+    links: LinkSettings,
+    *,
+    netns_pid: int | None = None,
+    tsc_hz: int | None = None,
 ) -> SwitchRequest:
-    """What a switch adapter is started with for this topology; ``netns_pid`` as in SwitchRequest."""
+    """What a switch adapter is started with for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
     return SwitchRequest(
         ports=tuple(_switch_port(port, links) for port in topology.ports),
         cross_connects=topology.cross_connects,
@@ -90,6 +98,7 @@ def switch_request(
         netns_pid=netns_pid,
         queues=links.queues,
         more_cpus=placement.more_switch_cpus,
+        tsc_hz=tsc_hz,
     )
 
 
@@ -120,6 +129,13 @@ def _document(
     return document
 
 
+def _on_memif(task: Task, topology: Topology, links: LinkSettings) -> Task:
+    """A monitor of a memif receives on the queue that the switch sends on."""
+    if links.wire != "memif" or task.kind != "monitor" or task.ports[0] not in topology.wire_ports:
+        return task
+    return replace(task, queue=links.memif_receive_queue)
+
+
 def _task(task: Task) -> Document:
     document: Document = {"name": task.name, "kind": task.kind, "ports": list(task.ports)}
     if task.stream is not None:
@@ -140,7 +156,8 @@ def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
         return {**common, "kind": "ethdev", "device": f"net_af_packet_{port.name},{arguments}"}
     if port.side == "wire" and links.wire == "memif":
         arguments = memif_devargs("server", links.socket(port.name), links.ring_size)
-        return {**common, "kind": "ethdev", "device": f"net_memif_{port.name},{arguments}"}
+        queues = {"queues": links.memif_receive_queue + 1} if links.memif_receive_queue else {}
+        return {**common, "kind": "ethdev", "device": f"net_memif_{port.name},{arguments}", **queues}
     kind = "vhost-user" if port.side == "wire" else "virtio-user"
     return {**common, "kind": kind, "path": str(links.socket(port.name))}
 

@@ -15,7 +15,7 @@ from planebench.model.spec import parse_switch
 from planebench.plans.plan import Plan
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
-from planebench.traffic.check import check_methods, check_sizes, check_veth, largest_frame_bytes
+from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
 from planebench.traffic.profile import TrafficProfile
 from planebench.vnfs.chain import cannot_pass
 
@@ -91,7 +91,7 @@ def _impassable(plan: Plan) -> Iterator[Skipped]:
 
 def max_frame_bytes(plan: Plan) -> int:
     """The largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
-    if plan.wire == "veth":
+    if plan.wire in STANDARD_FRAMES_ONLY:
         return FRAME_SIZE_MAX_BYTES
     largest = (largest_frame_bytes(profile, plan.frame_sizes_bytes) for profile in plan.traffic)
     return max(FRAME_SIZE_MAX_BYTES, *largest)
@@ -132,8 +132,7 @@ def _check_anatomy(plan: Plan) -> None:
 def _check_traffic(plan: Plan) -> None:
     for profile in plan.traffic:
         check_sizes(profile, plan.frame_sizes_bytes)
-        if plan.wire == "veth":
-            check_veth(profile, plan.frame_sizes_bytes)
+        check_wire(plan.wire, profile, plan.frame_sizes_bytes)
         check_methods(profile, plan.search.methods, _latency_loads(plan), plan.throughput.max_rate_pps is not None)
 
 

@@ -12,6 +12,7 @@ from planebench.model.run import Run
 from planebench.report.evidence import rejected_trials
 from planebench.stats.chains import Chains, derive_chains
 from planebench.stats.compare import compare_switches
+from planebench.stats.fairness import Condition, fairness
 from planebench.stats.ranking import Ranking, rank
 from planebench.stats.results import derive_results
 
@@ -27,13 +28,16 @@ class Derived:
     rejected: tuple[Trial, ...]
     chains: Chains
     """Chains of network functions against their parts."""
+    conditions: tuple[Condition, ...]
+    """The fairness manifest."""
 
 
 def derive(run: Run) -> Derived:
     """Derive it all. Seconds for a run of a thousand trials: comparisons are resampled."""
     results = derive_results(run)
     chains = derive_chains(run, results)
-    return Derived(run, results, rank(results), compare_switches(run), tuple(rejected_trials(run, results)), chains)
+    rejected = tuple(rejected_trials(run, results))
+    return Derived(run, results, rank(results), compare_switches(run), rejected, chains, fairness(run))
 
 
 def cell_id(point: Point) -> str:

@@ -18,6 +18,7 @@ from planebench.stats.ceiling import latency_floor
 from planebench.stats.chains import derive_chains
 from planebench.stats.choose import is_foreign
 from planebench.stats.compare import compare_switches
+from planebench.stats.fairness import contradictions, fairness
 from planebench.stats.results import derive_results
 
 LATENCY_FIGURES = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
@@ -70,6 +71,9 @@ RESULT_KEYS = (
     "traffic",
     "mean_frame_bytes",
     "sent",
+    "switch_batch_size",
+    "switch_received_packets",
+    "switch_forwarded_packets",
 )
 """Keys of a result in JSON, in order.
 
@@ -90,6 +94,9 @@ CSV_MORE = (
     "chain",
     "traffic",
     "mean_frame_bytes",
+    "switch_batch_size",
+    "switch_received_packets",
+    "switch_forwarded_packets",
 )
 """The last columns of the CSV. Of a search the lower bound, of b2b the mean longest burst.
 
@@ -99,8 +106,9 @@ last fails; ``tester-limited`` where the figure is a lower bound.
 
 
 def to_json(run: Run) -> bytes:
-    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}}``; calibration may be null.
+    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...}}``.
 
+    calibration may be null; conditions are the fairness manifest.
     A result has the keys of RESULT_KEYS, unknown figures are null.
     """
     document = {
@@ -108,6 +116,7 @@ def to_json(run: Run) -> bytes:
         "comparisons": [_plain(c) for c in compare_switches(run)],
         "calibration": _plain(run.header.calibration),
         "chains": _plain(derive_chains(run, derive_results(run))),
+        "conditions": _conditions(run),
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
@@ -169,6 +178,9 @@ def record(result: Result, run_id: str, calibration: Calibration | None = None) 
         "traffic": point.traffic,
         "mean_frame_bytes": result.mean_frame_bytes,
         "sent": [_plain(sent) | {"mean_frame_bytes": sent.mean_frame_bytes} for sent in result.sent],
+        "switch_batch_size": result.switch_batch_size,
+        "switch_received_packets": result.switch_received_packets,
+        "switch_forwarded_packets": result.switch_forwarded_packets,
     }
 
 
@@ -193,6 +205,20 @@ def flat(result: Result, run_id: str) -> dict[str, Any]:
         "chain": values["chain"],
         "traffic": result.point.traffic,
         "mean_frame_bytes": result.mean_frame_bytes,
+        "switch_batch_size": result.switch_batch_size,
+        "switch_received_packets": result.switch_received_packets,
+        "switch_forwarded_packets": result.switch_forwarded_packets,
+    }
+
+
+def _conditions(run: Run) -> dict[str, Any]:
+    """Cells are in the order of ``switches``; ``found`` is what was read at each start."""
+    found = fairness(run)
+    return {
+        "switches": [switch.label for switch in run.header.switches],
+        "rows": [_plain(condition) for condition in found],
+        "contradictions": list(contradictions(run, found)),
+        "found": [_plain(conditions) for conditions in run.conditions],
     }
 
 

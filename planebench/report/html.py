@@ -19,6 +19,7 @@ from planebench.report.calibration_data import calibration_page
 from planebench.report.chain_figures import chain_figures
 from planebench.report.chains_data import chain_tables
 from planebench.report.comparison_data import comparison_tables
+from planebench.report.conditions_data import conditions_page
 from planebench.report.derived import Derived, derive
 from planebench.report.figure import Figure
 from planebench.report.figures import make_figures
@@ -86,7 +87,7 @@ def derived_html(derived: Derived) -> bytes:
             arrows={ARROWS[d]: ARROW_WORDS[d] for d in dict.fromkeys(r.point.direction for r in results)},
             verdict_words={kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
             command=shlex.join(run.header.command),
-            setting_names=list(dict.fromkeys(name for s in run.header.switches for name in s.settings)),
+            conditions=conditions_page(run),
             palette={"ink": INK, "muted": MUTED, "grid": GRID},
         )
     )

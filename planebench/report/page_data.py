@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from planebench.model.header import Calibration
@@ -13,6 +13,8 @@ from planebench.report.page_table import Head, PageTable, Row, heads, point_cell
 from planebench.report.remarks import unexplained_words
 from planebench.report.wording import (
     NOTHING,
+    UNKNOWN,
+    batch,
     count,
     cycles,
     estimate,
@@ -35,11 +37,24 @@ _FIGURES = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
 def throughput_table(results: Sequence[Result]) -> PageTable:
     """A row a result, with what the figure rests on."""
     points = [r.point for r in results]
-    numbers = ("± sd", "median", "Gb/s L1", "trials", "rejected", "loss", "cycles / packet", "core busy", "estimate")
+    numbers = (
+        "± sd",
+        "median",
+        "Gb/s L1",
+        "trials",
+        "rejected",
+        "loss",
+        "cycles / packet",
+        "batch",
+        "core busy",
+        "estimate",
+    )
     return PageTable(
         "Throughput at saturating input",
         (*point_heads(points), Head("Mpps", "strong"), *heads(numbers), Head("band"), Head("verdict", "verdict")),
         tuple(Row((*point_cells(r.point, points), *_throughput(r)), not counts(r)) for r in results),
+        "Cycles / packet, batch (frames that a poll found, of polls that found any) and core busy are what the switch "
+        "says of itself; unknown: it does not.",
     )
 
 
@@ -135,6 +150,8 @@ def ledger_table(results: Sequence[Result]) -> PageTable:
                 count(ledger.offered_packets),
                 count(ledger.forwarded_packets),
                 count(ledger.offered_packets - ledger.forwarded_packets),
+                _counted(r.switch_received_packets),
+                _counted(r.switch_forwarded_packets),
                 "; ".join(f"{count(loss.packets)} {loss.place}: {loss.cause}" for loss in ledger.losses) or NOTHING,
                 (f"⚠ {unexplained_words(ledger)}" if ledger.unexplained_packets else "0")
                 + ("" if ledger.counted or ledger.unexplained_packets else " (not counted by this switch)"),
@@ -142,8 +159,16 @@ def ledger_table(results: Sequence[Result]) -> PageTable:
         )
         for r, ledger in members
     )
-    columns = (*heads(("offered", "forwarded", "lost")), Head("lost where and why", "text"), Head("unexplained"))
+    columns = (
+        *heads(("offered", "forwarded", "lost", "switch received", "switch forwarded")),
+        Head("lost where and why", "text"),
+        Head("unexplained"),
+    )
     return PageTable("Drop ledger of the trials that count, in frames", (*point_heads(points), *columns), rows)
+
+
+def _counted(packets: int | None) -> str:
+    return UNKNOWN if packets is None else count(packets)
 
 
 def _throughput(result: Result) -> tuple[Any, ...]:
@@ -156,12 +181,18 @@ def _throughput(result: Result) -> tuple[Any, ...]:
         len(result.throughput_trials_pps),
         result.rejected,
         percent(result.loss_ratio),
-        cycles(result.switch_cycles_per_packet),
-        percent(result.switch_busy_share),
+        _told(result, result.switch_cycles_per_packet, cycles),
+        _told(result, result.switch_batch_size, batch),
+        _told(result, result.switch_busy_share, percent),
         estimate(result.capacity_estimate_pps),
         result.band or NOTHING,
         verdict_cell(result.verdict),
     )
+
+
+def _told(result: Result, value: float | None, words: Callable[[float | None], str]) -> str:
+    """A figure of the switch's own: where trials count, and it does not tell it, it is unknown."""
+    return UNKNOWN if value is None and result.throughput_pps is not None else words(value)
 
 
 def _latency(summary: LatencySummary) -> tuple[Any, ...]:

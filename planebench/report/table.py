@@ -17,6 +17,7 @@ from planebench.model.run import Run
 from planebench.report.anatomy_data import anatomy_sentences
 from planebench.report.cells import Notes, latency_tables, throughput_tables
 from planebench.report.chain_cells import chain_blocks
+from planebench.report.conditions_data import conditions_table, conditions_warnings
 from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
 from planebench.report.limit_cells import band_tables, limit_tables
@@ -45,6 +46,14 @@ def print_derived(derived: Derived, console: Console | None = None) -> None:
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
     console.print(render(derived, width, glyphs), width=width, highlight=False)
+
+
+def print_conditions(run: Run, console: Console | None = None) -> None:
+    """Print the fairness manifest of a run: conditions of its switches side by side."""
+    console = console or Console(highlight=False)
+    width = min(console.width, MAX_WIDTH)
+    for part in conditions_table(run, Glyphs(unicode=not console.options.ascii_only), width):
+        console.print(part, width=width, highlight=False)
 
 
 def table_text(run: Run, width: int = 100, unicode: bool = True) -> str:
@@ -141,5 +150,6 @@ def _footer(derived: Derived, notes: Notes) -> Iterator[RenderableType]:
         yield from (Padding(Text(glyphs.text(line), style="dim"), (0, 0, 0, 2)) for line in lines)
     for skipped in derived.run.skipped:
         yield Text(glyphs.text(f"Skipped {skipped.what}: {' '.join(skipped.reason.split())}"), style="yellow")
-    for warning in dict.fromkeys(derived.run.warnings):
+    found = conditions_warnings(derived.run, derived.conditions)
+    for warning in dict.fromkeys((*derived.run.warnings, *found)):
         yield Text(glyphs.text(f"Warning: {' '.join(warning.split())}"), style="yellow")

@@ -12,6 +12,7 @@ from rich.text import Text
 from planebench.model.records import VerdictKind
 from planebench.report.cells import Notes
 from planebench.report.comparison_words import ComparisonRow, comparison_rows, counted, deciding
+from planebench.report.conditions_data import conditions_remark
 from planebench.report.derived import Derived
 from planebench.report.evidence import causes
 from planebench.report.glyphs import Glyphs
@@ -60,6 +61,8 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
     if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
         yield "≥ at least: the tester was the limit"
         yield "%, c: busy share and cycles a packet of the switch"
+        if any(r.switch_batch_size is not None for r in results):
+            yield "b: its batch size"
     if any(r.capacity_estimate_pps is not None for r in results):
         yield "est.: an estimate, throughput / busy share; idle time may not be free"
     if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):
@@ -83,6 +86,8 @@ def endnotes(derived: Derived) -> Iterator[Block]:
     )
     if floors:
         yield floors[0].upper() + floors[1:], []
+    if remark := conditions_remark(derived.run, derived.conditions):
+        yield f"{remark}; `planebench report --conditions` has them side by side", []
     open_ = unexplained_sentences(derived.results)
     if open_:
         yield "Lost, and no counter says where:", list(cut(open_, MAX_UNEXPLAINED))

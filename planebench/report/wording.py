@@ -12,6 +12,8 @@ from planebench.model.results import LatencySummary, Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
+UNKNOWN = "unknown"
+"""Stands where a switch does not tell its figure."""
 
 ARROWS: dict[Direction, str] = {"unidirectional": "→", "bidirectional": "⇄", "reversed": "←"}
 ASCII_ARROWS: dict[Direction, str] = {"unidirectional": "uni", "bidirectional": "bidi", "reversed": "rev"}
@@ -113,6 +115,13 @@ def estimate(pps: float | None) -> str:
 def cycles(value: float | None) -> str:
     """Cycles a packet, whole; an en dash for None."""
     return NOTHING if value is None else f"{value:.0f}"
+
+
+def batch(value: float | None) -> str:
+    """Frames a batch: one decimal below ten; an en dash for None."""
+    if value is None:
+        return NOTHING
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from planebench.search.ask import SearchSettings
 from planebench.search.burst import BURST_MAX_S
 from planebench.search.curve import CURVE_TRIAL_S
-from planebench.search.mlr import BSWLV_TRIAL_S, CSIT_TRIAL_S, CSIT_TRIALS, CSIT_WIDTH, RFC2544_TRIAL_S
+from planebench.search.goals import BSWLV_TRIAL_S, CSIT_TRIAL_S, CSIT_TRIALS, CSIT_WIDTH, RFC2544_TRIAL_S
 from planebench.search.task import MAX_LOAD_FACTOR
 
 RFC2544_REPETITIONS = 50

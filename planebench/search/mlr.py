@@ -9,14 +9,15 @@ from __future__ import annotations
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
 from planebench.search.ask import Measure
+from planebench.search.goals import (
+    BSWLV_TRIAL_S,
+    CSIT_EXCEED_RATIO,
+    CSIT_TRIAL_S,
+    CSIT_TRIALS,
+    CSIT_WIDTH,
+    RFC2544_TRIAL_S,
+)
 from planebench.search.task import Finding, Task
-
-CSIT_TRIAL_S = 1.0
-CSIT_TRIALS = 21
-CSIT_EXCEED_RATIO = 0.5
-CSIT_WIDTH = 0.005
-RFC2544_TRIAL_S = 60.0
-BSWLV_TRIAL_S = 1.0
 
 EXCEED_MARGIN = 1e-6
 """On top of an exceed ratio of (N-1)/N: sums of floats must not decide a tie."""

@@ -83,6 +83,9 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         ledger=_ledger(choice.trials),
         mean_frame_bytes=mean_forwarded_bytes(choice.trials),
         sent=sent_traffic(choice.trials),
+        switch_batch_size=_median([t.switch.batch_size for t in choice.trials]),
+        switch_received_packets=_total([t.switch.packets for t in choice.trials]),
+        switch_forwarded_packets=_total([t.switch.forwarded_packets for t in choice.trials]),
     )
 
 
@@ -127,6 +130,12 @@ def _loss_ratio(trials: Sequence[Trial]) -> float | None:
     directions = [d for t in trials for d in t.directions]
     base = sum(max(d.offered_packets, d.intended_packets) for d in directions)
     return sum(d.lost_packets + d.unsent_packets for d in directions) / base if base else None
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    """None if one of them is not known: a part of the frames would be a wrong number."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def _median(values: Sequence[float | None]) -> float | None:

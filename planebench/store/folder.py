@@ -17,6 +17,7 @@ from planebench.store.codec import from_json, header_from_json
 HEADER_FILE = "run.json"
 TRIALS_FILE = "trials.jsonl"
 SKIPPED_FILE = "skipped.jsonl"
+CONDITIONS_FILE = "conditions.jsonl"
 FINISHED_FILE = "finished.json"
 PLAN_FILE = "plan.json"
 

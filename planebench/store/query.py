@@ -51,6 +51,7 @@ COLUMNS: dict[str, tuple[str, Getter]] = {
     "flow_pps": ("DOUBLE", lambda r, t, d: d.forwarded_packets * 1e9 / max(t.offered_duration_ns, 1)),
     "trial_pps": ("DOUBLE", lambda r, t, d: t.throughput_pps),
     "switch_cycles_per_packet": ("DOUBLE", lambda r, t, d: t.switch.cycles_per_packet),
+    "switch_batch_size": ("DOUBLE", lambda r, t, d: t.switch.batch_size),
 }
 """Column -> (DuckDB type, how to get it). ``trial_pps`` is the whole trial's rate, the same in each of its rows."""
 

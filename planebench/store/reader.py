@@ -6,12 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
+from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError
 from planebench.model.header import Skipped
 from planebench.model.records import Trial
 from planebench.model.run import Run
 from planebench.store.codec import from_json
-from planebench.store.folder import SKIPPED_FILE, TRIALS_FILE, read_finished, read_header
+from planebench.store.folder import CONDITIONS_FILE, SKIPPED_FILE, TRIALS_FILE, read_finished, read_header
 
 R = TypeVar("R")
 
@@ -24,12 +25,14 @@ def read_run(path: Path) -> Run:
     header = read_header(path)
     trials, torn_trials = _read_lines(path / TRIALS_FILE, Trial)
     skipped, torn_skipped = _read_lines(path / SKIPPED_FILE, Skipped)
+    conditions, torn_conditions = _read_lines(path / CONDITIONS_FILE, Conditions)
     return Run(
         header=header,
         trials=trials,
         finished=read_finished(path),
         skipped=header.skipped + skipped,
-        warnings=header.warnings + torn_trials + torn_skipped,
+        warnings=header.warnings + torn_trials + torn_skipped + torn_conditions,
+        conditions=conditions,
     )
 
 

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError
 from planebench.model.header import RunHeader, Skipped
 from planebench.model.records import Trial
 from planebench.model.run import Finished, RunStatus
 from planebench.store.codec import to_json
 from planebench.store.files import LineFile, cut_torn_line, sync_folder, write_atomically
-from planebench.store.folder import FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE, read_header
+from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE, read_header
 
 
 class RunWriter:
@@ -44,6 +45,7 @@ class RunWriter:
         writer = cls(path, read_header(path))
         cut_torn_line(path / TRIALS_FILE)
         cut_torn_line(path / SKIPPED_FILE)
+        cut_torn_line(path / CONDITIONS_FILE)
         (path / FINISHED_FILE).unlink(missing_ok=True)
         sync_folder(path)
         return writer
@@ -61,6 +63,11 @@ class RunWriter:
         """Store that something did not run (beyond what the header says already)."""
         with LineFile(self.path / SKIPPED_FILE) as lines:
             lines.append(to_json(skipped))
+
+    def observe(self, conditions: Conditions) -> None:
+        """Store under which conditions a switch came up; returns when it is on disk."""
+        with LineFile(self.path / CONDITIONS_FILE) as lines:
+            lines.append(to_json(conditions))
 
     def finish(self, status: RunStatus = "complete", note: str = "", now: datetime | None = None) -> None:
         """Mark the run as ended in an orderly way, and close. ``interrupted``: by Ctrl-C, SIGTERM or an error."""

@@ -33,6 +33,7 @@ __all__ = [
     "SwitchRequest",
     "ThreadRef",
     "Traits",
+    "memif_queue_of",
     "queues_of",
 ]
 
@@ -76,6 +77,8 @@ class SwitchRequest:
     """Queue pairs of each port: as many as a :class:`MultiQueue` adapter asked for."""
     more_cpus: tuple[int, ...] = ()
     """Further cores to forward on, for a switch that has queues for them."""
+    tsc_hz: int | None = None
+    """TSC frequency as the tester measured it, for a switch that counts in ns; None where there is no tester yet."""
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -149,7 +152,10 @@ class SwitchAdapter(Protocol):
     wires: frozenset[str]
     vnf_interface: VnfInterface
     """What its VNFs are connected by."""
-    options: tuple[Option, ...]
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What ``with_options`` takes."""
 
     def find(self) -> Found | NotFound:
         """Look for the switch on this machine; cheap, starts nothing but ``--version``. Raises UsageError where the
@@ -179,6 +185,8 @@ class Adapter:
     wires: frozenset[str] = frozenset({"virtio"})
     vnf_interface: VnfInterface = "vhost-user"
     options: tuple[Option, ...] = (PATH_OPTION,)
+    memif_send_queue: int = 0
+    """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self.values: Mapping[str, Value] = dict(values or {})
@@ -217,6 +225,11 @@ class MultiQueue(Protocol):
     @property
     def queues(self) -> int:
         """1 to ``QUEUES_MAX``."""
+
+
+def memif_queue_of(adapter: SwitchAdapter) -> int:
+    """The queue of a memif wire that the tester receives on."""
+    return adapter.memif_send_queue if isinstance(adapter, Adapter) else 0
 
 
 def queues_of(adapter: SwitchAdapter) -> int:

@@ -58,6 +58,13 @@ def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
     return all(is_socket(socket_path(port)) for port in ports if port.kind == "vhost-user")
 
 
+def remove_sockets(ports: Sequence[SwitchPort]) -> None:
+    """Remove vhost-user sockets of an earlier start that was killed: DPDK's net_vhost refuses a path that is there."""
+    for port in ports:
+        if port.kind == "vhost-user":
+            socket_path(port).unlink(missing_ok=True)
+
+
 def require(adapter: SwitchAdapter) -> Found:
     """Where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()
@@ -147,6 +154,24 @@ def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
     return tuple(
         ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if any(mark in name for mark in marks)
     )
+
+
+def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, str]:
+    """What the ends of a switch's ports agree upon, for its settings.
+
+    Tester and VNFs offer and ask for no checksum and no segmentation offload, whatever the switch could do. A VNF's
+    driver asks for no mergeable buffers either; the tester's end of a virtio wire offers them: ``mergeable_wires``
+    says whether the switch's driver takes them.
+    """
+    kinds = {port.kind for port in request.ports}
+    places = ["VNFs off"] if "vhost-user" in kinds else []
+    if "virtio-user" in kinds:
+        places.insert(0, f"wires {'on' if mergeable_wires else 'off'}")
+    return {
+        "checksum_offload": "none",
+        "segmentation_offload": "none",
+        "mergeable_buffers": ", ".join(places) or "no virtio port",
+    }
 
 
 def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:

@@ -52,19 +52,24 @@ class Installation:
     said_by: str = ""
 
     def program(self, name: str, places: Sequence[str] = ()) -> Path | None:
-        """The program ``name`` of the switch: of the user's path, else on PATH, else in one of ``places``.
+        """The program ``name`` of the switch: the first of :meth:`programs`. UsageError as there."""
+        return next(iter(self.programs(name, places)), None)
+
+    def programs(self, name: str, places: Sequence[str] = ()) -> list[Path]:
+        """Programs ``name``, for a name that others have too: that of the user's path, else on PATH and in ``places``.
 
         The user's path is the program ``name`` itself, another program beside which it is, or a folder: then
         ``places`` are looked for in it too, without their own first folders. ``places`` are globs of absolute paths.
         Raises UsageError where a user names a path that has it not.
         """
         if self.path is None:
-            return find_program(name) or next(iter(_usable(places)), None)
+            found = find_program(name)
+            return [*([found] if found else []), *_usable(places)]
         folder = self.path if self.path.is_dir() else self.path.parent
         below = [str(folder / name), str(folder / "bin" / name), *_endings(folder, places)]
         candidates = [str(self.path)] if self.path.is_file() and self.path.name == name else below
         for path in _usable(candidates):
-            return path
+            return [path]
         raise UsageError(f'{self.said_by} "{self.path}" has no program {name}; give the program or its folder')
 
 
@@ -114,6 +119,10 @@ def _entries() -> dict[str, _Entry]:
     except FileNotFoundError:
         if os.environ.get(SWITCHES_FILE_VARIABLE):
             raise UsageError(f'{SWITCHES_FILE_VARIABLE} "{file}" does not exist; give a file, or unset it') from None
+        return {}
+    except PermissionError as error:  # of a process that kept the HOME of another user
+        if os.environ.get(SWITCHES_FILE_VARIABLE):
+            raise UsageError(f"{file} cannot be read: {error}") from None
         return {}
     except ValidationError as error:
         first = error.errors()[0]

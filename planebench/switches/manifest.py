@@ -3,6 +3,10 @@
 
 Each switch fills what it knows when it is started; what it does not say is ``unknown``. What differs between switches
 of a run is marked in the report. More keys of a switch's own may follow.
+
+A value is free text, but for what is held against what was measured (planebench.stats.fairness): ``checksum_offload``,
+``segmentation_offload`` and ``mergeable_buffers`` begin with ``on`` or ``off``, the numbers in ``ring_size`` and
+``queues`` are all there are, and those in ``cores`` are CPUs.
 """
 
 from __future__ import annotations

@@ -112,6 +112,8 @@ class RunningPlaned(common.ProcessGroup):
             idle_cycles=_total(stats, "idle_cycles"),
             packets=_total(stats, "rx_packets"),
             drops=parse_drops(stats),
+            forwarded_packets=_total(stats, "tx_packets"),
+            bursts=_total(stats, "rx_bursts") if all("rx_bursts" in task for task in stats["tasks"]) else None,
         )
 
     def stop(self) -> None:

@@ -113,6 +113,7 @@ def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str,
         burst=str(BURST),
         buffers=f"{_memory(request)['mbuf_count']} mbufs, one pool",
         backend=backend,
+        **common.offloads(request, mergeable_wires=backend == "dpdk"),
         **chosen,
     )
 

@@ -15,11 +15,39 @@ from typing import cast
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
-from planebench.switches import ovs_dpdk, planed, sim, testpmd
+from planebench.switches import (
+    bess,
+    click,
+    fastclick,
+    linux_bridge,
+    ovs_dpdk,
+    ovs_netdev,
+    planed,
+    sim,
+    snabb,
+    t4p4s,
+    testpmd,
+    vale,
+    xdp,
+)
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
 
 ENTRY_POINTS = "planebench.switches"
-_ALL: tuple[SwitchAdapter, ...] = (planed.ADAPTER, ovs_dpdk.ADAPTER, testpmd.ADAPTER, sim.ADAPTER)
+_ALL: tuple[SwitchAdapter, ...] = (
+    planed.ADAPTER,
+    ovs_dpdk.ADAPTER,
+    testpmd.ADAPTER,
+    bess.ADAPTER,
+    fastclick.ADAPTER,
+    click.ADAPTER,
+    snabb.ADAPTER,
+    t4p4s.ADAPTER,
+    linux_bridge.ADAPTER,
+    xdp.ADAPTER,
+    vale.ADAPTER,
+    ovs_netdev.ADAPTER,
+    sim.ADAPTER,
+)
 ADAPTERS: dict[str, SwitchAdapter] = {adapter.name: adapter for adapter in _ALL}
 """Name -> adapter of ours, in the order in which they are listed."""
 
@@ -63,7 +91,7 @@ def get_adapter(text: str) -> SwitchAdapter:
     Raises UsageError with the valid names, the closest first, or the valid options.
     """
     spec, adapters = parse_switch(text), all_adapters()
-    if spec.adapter in broken_adapters():
+    if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:
         close = difflib.get_close_matches(spec.adapter, adapters, n=1, cutoff=0.5)

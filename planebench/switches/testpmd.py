@@ -7,22 +7,38 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from planebench.host import procfs
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.model.errors import DiedError, StartError
+from planebench.model.option import Value
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest, ThreadRef, Traits
+from planebench.switches.base import (
+    PATH_OPTION,
+    Adapter,
+    Found,
+    NotFound,
+    Option,
+    SwitchPort,
+    SwitchRequest,
+    ThreadRef,
+    Traits,
+)
 from planebench.switches.manifest import manifest
 
 PROMPT = b"testpmd> "
 FORWARDING = b"io packet forwarding - ports=%d "
 """It says so when that many ports have started."""
 BURST = 32
+BURST_MAX = 512
+RINGS = tuple(str(2**n) for n in range(6, 13))
+MBUF_CACHE_MAX = 512
 MIN_MBUFS = 16384
 MBUF_OVERHEAD_BYTES = 320
 """Beside the data room: struct rte_mbuf, object header, the share of the free ring, rounding."""
@@ -35,7 +51,9 @@ COMMAND_DEADLINE_S = 5.0
 WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 """Of DPDK up to 22.11, from 23.03, and from 23.11."""
 
-_TOTAL = re.compile(rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) ", re.DOTALL)
+_TOTAL = re.compile(
+    rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) (?:.*?TX-packets: (\d+) )?", re.DOTALL
+)
 _PORT = re.compile(rb"- Forward statistics for port (\d+)  -+\r?\n(.*?)\n  -{70}", re.DOTALL)
 _PORT_DROPS = {
     "rx_missed": re.compile(rb"RX-packets: \d+ +RX-dropped: (\d+) "),
@@ -56,6 +74,13 @@ class TestpmdAdapter(Adapter):
     title = "DPDK testpmd"
     remedy = "install DPDK's tools: `apt-get install dpdk` (Debian, Ubuntu) or `dnf install dpdk-tools` (Fedora)"
     wires = frozenset({"virtio", "memif", "veth"})
+    options: tuple[Option, ...] = (
+        PATH_OPTION,
+        Option("burst", "burst", "whole", "frames taken at once", str(BURST), least=1, most=BURST_MAX),
+        Option("rx_ring", "rx_ring", "text", "--rxd", "--ring-size", RINGS),
+        Option("tx_ring", "tx_ring", "text", "--txd", "--ring-size", RINGS),
+        Option("mbuf_cache", "mbuf_cache", "whole", "--mbcache", "250", most=MBUF_CACHE_MAX),
+    )
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "DPDK's test of drivers")
 
     def find(self) -> Found | NotFound:
@@ -75,11 +100,20 @@ class TestpmdAdapter(Adapter):
             function="patch: io forwarding between pairs of ports",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            burst=str(BURST),
+            burst=str(self.value("burst", BURST)),
+            **self._chosen(request),
+            **common.offloads(request, mergeable_wires=True),
             buffers=f"{_mbuf_count(request)} mbufs, one pool",
             tx_retry="off (default)",
             idle_cycles="worker CPU time minus busy cycles",
         )
+
+    def _chosen(self, request: SwitchRequest) -> dict[str, str]:
+        """What options change of the manifest."""
+        usual = common.ring_size(request)
+        rings = {"ring_size": f"{usual} (receive {self.value('rx_ring', usual)}, send {self.value('tx_ring', usual)})"}
+        cache = {"mbuf_cache": str(self.values["mbuf_cache"])} if "mbuf_cache" in self.values else {}
+        return (rings if {"rx_ring", "tx_ring"} & self.values.keys() else {}) | cache
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningTestpmd:
         """Start it and wait for its prompt and its sockets. Raises StartError, UsageError or NotInstalledError."""
@@ -88,7 +122,11 @@ class TestpmdAdapter(Adapter):
         found = common.require(self)
         process = supervisor.spawn(
             self.name,
-            ["stdbuf", "-oL", *_arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd")],
+            [
+                "stdbuf",
+                "-oL",
+                *_arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values),
+            ],
             cpus=request.control_cpus | {request.cpu},
             workdir=request.workdir,
             pipe_stdin=True,
@@ -139,7 +177,10 @@ class RunningTestpmd(common.ProcessGroup):
         khz = self._tsc_khz()
         idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
         drops = parse_drops(output, self._ports)
-        return SwitchCycles(busy_cycles=busy, idle_cycles=idle, packets=int(packets[1]), drops=drops)
+        sent = int(packets[2]) if packets[2] else None
+        return SwitchCycles(
+            busy_cycles=busy, idle_cycles=idle, packets=int(packets[1]), drops=drops, forwarded_packets=sent
+        )
 
     def _tsc_khz(self) -> int | None:
         """As EAL measured it at the start."""
@@ -159,7 +200,7 @@ class RunningTestpmd(common.ProcessGroup):
         self.check()
         log, stdin = self._process.log_path, self._process.stdin
         before = log.stat().st_size
-        deadline = time.monotonic() + COMMAND_DEADLINE_S
+        deadline = time.monotonic() + patient(COMMAND_DEADLINE_S)
         try:
             assert stdin is not None
             stdin.write(command.encode() + b"\n")
@@ -220,7 +261,7 @@ def _version(binary: Path, mtime_ns: int) -> str | None:
                 ],
                 capture_output=True,
                 text=True,
-                timeout=10,
+                timeout=patient(10),
                 env={"RUNTIME_DIRECTORY": runtime, "LC_ALL": "C"},
                 stdin=subprocess.DEVNULL,
             )
@@ -235,7 +276,13 @@ def _mbuf_count(request: SwitchRequest) -> int:
     return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports))
 
 
-def _arguments(binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ...], prefix: str) -> list[str]:
+def _arguments(
+    binary: Path,
+    request: SwitchRequest,
+    ports: tuple[SwitchPort, ...],
+    prefix: str,
+    chosen: Mapping[str, Value] = MappingProxyType({}),
+) -> list[str]:
     mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
     size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
     ring = str(common.ring_size(request))
@@ -256,9 +303,9 @@ def _arguments(binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ..
         "--forward-mode=io",
         "--port-topology=paired",
         "--nb-cores=1",
-        f"--burst={BURST}",
-        f"--rxd={ring}",
-        f"--txd={ring}",
+        f"--burst={chosen.get('burst', BURST)}",
+        f"--rxd={chosen.get('rx_ring', ring)}",
+        f"--txd={chosen.get('tx_ring', ring)}",
         f"--total-num-mbufs={_mbuf_count(request)}",
         f"--mbuf-size={mbuf_bytes}",
         "--record-core-cycles",
@@ -266,6 +313,8 @@ def _arguments(binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ..
         "--disable-link-check",
         "--no-mlockall",
     ]
+    if "mbuf_cache" in chosen:
+        arguments.append(f"--mbcache={chosen['mbuf_cache']}")
     # DPDK's af_packet driver refuses an MTU over 1500, yet carries any frame that fits its slots and the mbuf.
     if common.is_jumbo(request) and all(port.kind != "af_packet" for port in ports):
         arguments.append(f"--max-pkt-len={request.max_frame_bytes}")

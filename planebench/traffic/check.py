@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planebench.model.errors import UsageError
+from planebench.model.records import WireName
 from planebench.scenarios.registry import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
 from planebench.traffic.profile import TrafficProfile
+
+STANDARD_FRAMES_ONLY: Mapping[WireName, str] = {"veth": "af_packet", "memif": "memif"}
+"""Wires whose DPDK driver takes no frame over 1518 B."""
 
 
 def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
@@ -28,14 +32,16 @@ def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> No
         )
 
 
-def check_veth(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
-    """UsageError for frames that DPDK's driver of the veth wire refuses. Of a capture they are skipped and counted."""
+def check_wire(wire: WireName, profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
+    """UsageError for frames that DPDK's driver of a wire refuses. Of a capture they are skipped and counted."""
+    if wire not in STANDARD_FRAMES_ONLY:
+        return
     largest = largest_frame_bytes(profile, frame_sizes_bytes)
     if profile.pcap is None and largest > FRAME_SIZE_MAX_BYTES:
         what = f"traffic {profile.name}: " if profile.name else ""
         raise UsageError(
-            f"{what}frames of {largest} B do not fit the veth wire, which takes {FRAME_SIZE_MAX_BYTES} at most "
-            "(DPDK's af_packet driver): use --wire virtio, or smaller frames"
+            f"{what}frames of {largest} B do not fit the {wire} wire, which takes {FRAME_SIZE_MAX_BYTES} at most "
+            f"(DPDK's {STANDARD_FRAMES_ONLY[wire]} driver): use --wire virtio, or smaller frames"
         )
 
 

@@ -48,10 +48,11 @@ def test_version(planebench) -> None:
 
 def test_list_switches(planebench) -> None:
     switches = {row["switch"]: row for row in rows(planebench, "list", "switches")}
-    assert list(switches) == ["planed", "ovs-dpdk", "testpmd", "sim"]
+    assert {"planed", "ovs-dpdk", "testpmd", "ovs-netdev", "sim"} <= set(switches)
+    assert next(iter(switches)) == "planed"
     for row in switches.values():
         assert (row["version"] == "") == (row["found"] == "no") == (row["how to get it"] != "")
-        assert "virtio" in str(row["wires"])
+        assert row["wires"]
 
 
 def test_list_names_a_switch_that_is_not_here_and_how_to_get_it(planebench, monkeypatch, tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_export_json(planebench, stored: Run) -> None:
     done = planebench("export", "latest", "--format", "json")
     assert (done.code, done.err) == (0, "")
     document = json.loads(done.out)
-    assert set(document) == {"results", "comparisons", "calibration", "chains"}
+    assert set(document) == {"results", "comparisons", "calibration", "chains", "conditions"}
     assert len(document["results"]) == len({trial.point for trial in stored.trials})
     for result in document["results"]:
         assert set(result) >= ISSUE_KEYS
@@ -185,6 +186,7 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
     assert done.code == 0
     assert "No trial has been measured." in done.out and "not finished" in done.out
     document = json.loads(planebench("export").out)
+    assert document.pop("conditions")["found"] == []
     nothing = {"latency": [], "throughput": []}
     assert document == {"results": [], "comparisons": [], "calibration": None, "chains": nothing}
     assert planebench("export", "-f", "csv").out.startswith("switch,version,")

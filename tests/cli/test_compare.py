@@ -77,9 +77,9 @@ def test_two_runs_are_named_once_above_the_table(stored, capsys) -> None:
 def test_json_has_every_field_and_nothing_else_on_standard_output(stored, capsys) -> None:
     stored(A, {"planed": STEADY, "testpmd": SLOWER, "bess": ()})
     assert _compare(json=True) == 0
-    (only,) = json.loads(capsys.readouterr().out).items()
-    assert only[0] == "comparisons"
-    (record,) = only[1]
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == ["comparisons", "conditions"]
+    (record,) = document["comparisons"]
     assert set(record) == NAMES
     assert (record["a"], record["b"], record["metric"], record["distinguishable"]) == (
         "planed",
@@ -202,7 +202,7 @@ def test_nothing_to_compare_is_not_passed(stored, capsys, rates: Rates) -> None:
     assert _compare() == 1
     assert _compare(json=True) == 1
     said = capsys.readouterr()
-    assert json.loads(said.out) == {"comparisons": []}
+    assert json.loads(said.out) == {"comparisons": [], "conditions": []}
     assert "nothing to compare" in said.err
 
 

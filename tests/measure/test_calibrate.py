@@ -203,6 +203,13 @@ def test_a_veth_wire_has_one_kind_of_end() -> None:
     assert len(tester.sent) == 12
 
 
+def test_of_a_memif_only_the_tester_s_side_is_a_ceiling() -> None:
+    tester = FakeTester()
+    ceilings, _, _ = measure_frame_size(64, "memif", 1, Steps(tester, 15, None))
+    assert [(it.sender, it.receiver, it.measured) for it in ceilings] == [("wire", "wire", False)]
+    assert len(tester.sent) == 15
+
+
 def test_a_slow_tester_has_less_behind_its_probes() -> None:
     _, _, found = measure_frame_size(64, "veth", 1, Steps(lambda flow, *what: Slow()(flow, *what), 12, None))
     assert found.background_pps == 0.5 * 4e5
@@ -305,6 +312,14 @@ def test_the_veth_wire_is_two_packet_sockets() -> None:
     ]
 
 
+def test_the_memif_wire_is_a_server_and_a_client() -> None:
+    ports = loop_document(settings((0,), "memif"), "c", Path("/run/x"))["ports"]
+    assert [(it["kind"], *it["device"].split(",")[:4]) for it in ports] == [
+        ("ethdev", f"net_memif_{name}", f"role={role}", "id=0", "socket=/run/x/loop.sock")
+        for name, role in (("a", "server"), ("b", "client"))
+    ]
+
+
 @pytest.fixture
 def planed() -> Path:
     found = find_planed()
@@ -323,7 +338,7 @@ def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int
 
 
 @pytest.mark.dataplane
-@pytest.mark.parametrize("wire", ["virtio", "veth"])
+@pytest.mark.parametrize("wire", ["virtio", "memif", "veth"])
 def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str) -> None:
     cpus = Cpus(tuple(sorted(os.sched_getaffinity(0))))
     told = list[float]()
@@ -345,7 +360,7 @@ def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str) -> None:
                 pytest.skip(f"no veth pairs here: {error}")
             raise
         assert not any(process.alive() for process in supervisor.processes)
-    pairs = {("wire", "wire")} if wire == "veth" else {(a, b) for a in ("wire", "vnf") for b in ("wire", "vnf")}
+    pairs = {("wire", "wire")} if wire != "virtio" else {(a, b) for a in ("wire", "vnf") for b in ("wire", "vnf")}
     assert {(it.sender, it.receiver) for it in found.ceilings} == pairs
     assert all(it.pps > 0 for it in found.ceilings)
     assert all(it.intended_pps > 0 and it.offered_pps > 0 and it.forwarded_pps > 0 for it in found.set_points)

@@ -93,6 +93,19 @@ def test_both_sides_of_a_port_fit_each_other(topology: Topology) -> None:
     assert (request.cpu, request.control_cpus, request.workdir) == (1, frozenset({0}), VIRTIO.workdir)
 
 
+def test_of_a_memif_the_tester_is_the_server_and_receives_where_the_switch_sends() -> None:
+    links = LinkSettings(Path("/run/pb/x"), wire="memif", memif_receive_queue=1)
+    document = full(build("p2v"), links)
+    device = "net_memif_n0,role=server,id=0,socket=/run/pb/x/n0.sock,socket-abstract=no,rsize=8"
+    assert document["ports"][0] == {"name": "n0", "ring_size": 256, "kind": "ethdev", "device": device, "queues": 2}
+    assert document["ports"][1]["kind"] == "virtio-user" and "queues" not in document["ports"][1]
+    assert [task.get("queue", 0) for task in document["tasks"]] == [1, 0, 0, 0], "only the monitor of the wire"
+    usual = full(build("p2v"), LinkSettings(Path("/run/pb/x"), wire="memif"))
+    assert not any("queue" in task for task in usual["tasks"]) and "queues" not in usual["ports"][0]
+    switch = switch_request(build("p2p"), place(Cpus((0, 1))), links).ports[0]
+    assert (switch.kind, switch.path) == ("memif", Path("/run/pb/x/n0.sock"))
+
+
 def test_veth_ports_use_the_two_ends_of_the_pair() -> None:
     topology = build("p2v")
     n0, v0 = full(topology, VETH)["ports"]

@@ -75,14 +75,15 @@ def test_a_round_has_every_profile_of_one_mean_size_once(document: dict[str, Any
     assert all(a.point != b.point for a, b in pairwise(steps))
 
 
-def test_jumbo_frames_do_not_fit_the_veth_wire(document: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="frames of 9000 B do not fit the veth wire, which takes 1518 at most"):
-        expand(plan(document, frame_size="64,9000", wire="veth"))
+@pytest.mark.parametrize("wire", ["veth", "memif"])
+def test_jumbo_frames_do_not_fit_every_wire(document: dict[str, Any], tmp_path: Path, wire: str) -> None:
+    with pytest.raises(UsageError, match=f"frames of 9000 B do not fit the {wire} wire, which takes 1518 at most"):
+        expand(plan(document, frame_size="64,9000", wire=wire))
     path = tmp_path / "big.yaml"
     path.write_text("sizes: [[64, 1], [9000, 1]]")
     with pytest.raises(UsageError, match="traffic big: frames of 9000 B"):
-        expand(plan(document, traffic=str(path), wire="veth"))
-    fine = plan(document, traffic="imix", wire="veth", frame_size="9000")
+        expand(plan(document, traffic=str(path), wire=wire))
+    fine = plan(document, traffic="imix", wire=wire, frame_size="9000")
     assert max_frame_bytes(fine) == 1518 and len(expand(fine)) == 1
 
 

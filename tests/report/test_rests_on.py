@@ -91,7 +91,7 @@ def test_figures_of_the_other_band_stand_beside_the_result(everything: Derived) 
 
 def test_the_ledger_says_where_frames_were_lost_and_what_nobody_counts(everything: Derived) -> None:
     rows = {row[0]: row for row in _cells(ledger_table(everything.results))}
-    assert rows["planed"][3:] == (
+    assert (*rows["planed"][3:6], *rows["planed"][-2:]) == (
         "1\u202f000\u202f000",
         "980\u202f000",
         "20\u202f000",

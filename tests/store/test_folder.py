@@ -4,17 +4,31 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from builders import make_header, make_run, make_trial
 
+from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Skipped
 from planebench.store import RunWriter, default_runs_dir, find_run, list_runs, new_run_id, read_run
 
 NOW = datetime(2026, 11, 21, 12, 40, tzinfo=UTC)
+
+
+CONDITIONS = Conditions(
+    "planed",
+    "p2p",
+    0,
+    "virtio",
+    0,
+    "2026-11-21T12:34:00.000Z",
+    (PortConditions("n0", "wire", "vhost-user", "planed", 1, (256, 256), ("version_1", "in_order")),),
+    (ThreadConditions("w0", "1", "SCHED_OTHER", -20, 2600),),
+)
 
 
 def _stored(runs_dir: Path, run_id: str, name: str = "quick", started_at: str = "2026-11-21T12:33:56Z") -> Path:
@@ -29,10 +43,13 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
         for trial in run.trials:
             writer.append(trial)
         writer.skip(Skipped("v2v", "no second VNF"))
+        writer.observe(CONDITIONS)
+        writer.observe(replace(CONDITIONS, start=1))
         writer.finish("interrupted", "Ctrl-C", now=NOW)
     back = read_run(writer.path)
     assert back.header == run.header
     assert back.trials == run.trials
+    assert back.conditions == (CONDITIONS, replace(CONDITIONS, start=1))
     assert back.skipped == (*run.header.skipped, Skipped("v2v", "no second VNF"))
     assert back.finished is not None
     assert (back.finished.status, back.finished.note) == ("interrupted", "Ctrl-C")
@@ -171,3 +188,27 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="PLANEBENCH_RUNS"):
         RunWriter.create(tmp_path / "file" / "runs", make_header())
+
+
+def test_conditions_of_a_run_that_was_killed_are_kept_but_for_a_torn_line(tmp_path: Path) -> None:
+    path = _stored(tmp_path, "20261121-123356-killed")
+    assert read_run(path).conditions == (), "a run without the file has none"
+    with RunWriter.reopen(path) as writer:
+        writer.observe(CONDITIONS)
+        writer.observe(CONDITIONS)
+    file = path / "conditions.jsonl"
+    file.write_bytes(file.read_bytes()[:-9])
+    back = read_run(path)
+    assert back.conditions == (CONDITIONS,)
+    assert any("conditions.jsonl, line 2 is torn" in warning for warning in back.warnings)
+    with RunWriter.reopen(path) as writer:
+        writer.observe(replace(CONDITIONS, start=1))
+    assert read_run(path).conditions == (CONDITIONS, replace(CONDITIONS, start=1))
+    assert read_run(path).warnings == ()
+
+
+def test_conditions_that_are_none_are_an_error_with_file_line_and_key(tmp_path: Path) -> None:
+    path = _stored(tmp_path, "20261121-123356-bad")
+    (path / "conditions.jsonl").write_text('{"switch": "planed", "speed": 1}\n')
+    with pytest.raises(StoreError, match=r"conditions.jsonl, line 1: missing key scenario"):
+        read_run(path)

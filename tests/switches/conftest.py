@@ -24,9 +24,9 @@ def supervisor() -> Iterator[Supervisor]:
         yield it
 
 
-@pytest.fixture(params=[name for name in ADAPTERS if name != "sim"])
+@pytest.fixture(params=[name for name, it in ADAPTERS.items() if name != "sim" and it.vnf_interface == "vhost-user"])
 def adapter(request: pytest.FixtureRequest) -> SwitchAdapter:
-    """Each switch that is a program."""
+    """Each switch that is a program. Those in the kernel: test_kernel.py."""
     it = ADAPTERS[request.param]
     found = it.find()
     if isinstance(found, NotFound):

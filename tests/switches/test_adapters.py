@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.switches import common, finding, ovs_dpdk, planed, testpmd
+from planebench.switches import common, finding, ovs, ovs_dpdk, planed, testpmd
 from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, queues_of
 from planebench.switches.manifest import MANIFEST_KEYS
 from planebench.switches.planed_document import PlanedOptions, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
 WORKDIR = Path("/tmp/w")
-PROGRAMS = {name: adapter for name, adapter in ADAPTERS.items() if name != "sim"}
+PROGRAMS = {name: adapter for name, adapter in ADAPTERS.items() if name != "sim" and "virtio" in adapter.wires}
 """The switches that are programs: a simulated one starts nothing."""
 
 
@@ -39,7 +39,7 @@ LOOPBACK = SwitchRequest(
 
 
 def test_get_adapter_by_name() -> None:
-    assert set(PROGRAMS) == {"planed", "ovs-dpdk", "testpmd"}
+    assert {"planed", "ovs-dpdk", "testpmd"} <= set(PROGRAMS)
     assert all(get_adapter(name).name == name for name in ADAPTERS)
 
 
@@ -53,7 +53,7 @@ def test_an_unknown_switch_is_answered_with_the_valid_names_and_the_closest() ->
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("PLANEBENCH_PLANED", raising=False)
+    monkeypatch.delenv(f"PLANEBENCH_{name.upper().replace('-', '_')}", raising=False)
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
@@ -73,7 +73,7 @@ def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
     monkeypatch.setattr(ovs_dpdk, "_DEBIAN_BINARY", tmp_path / "nowhere")
-    monkeypatch.setattr(ovs_dpdk, "_schema", lambda: tmp_path)
+    monkeypatch.setattr(ovs, "_schema", lambda: tmp_path)
     found = ovs_dpdk.ADAPTER.find()
     assert isinstance(found, NotFound) and "has no DPDK" in found.remedy
     (tmp_path / "ovs-vswitchd-dpdk").write_text(
@@ -87,7 +87,7 @@ def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_settings_are_text_and_state_ring_and_memory(adapter: SwitchAdapter) -> None:
     settings = adapter.settings(LOOPBACK)
     assert all(isinstance(value, str) for value in settings.values())
-    assert settings["ring_size"] == "256"
+    assert settings["ring_size"] == "256" or adapter.vnf_interface == "veth", "no ring of the bench's in the kernel"
     assert "4 KiB" in settings["memory"]
     assert set(MANIFEST_KEYS) <= set(settings)
 
@@ -158,81 +158,6 @@ def test_planed_document() -> None:
     assert document["ports"][1] == {"name": "v0", "kind": "vhost-user", "ring_size": 256, "path": "/tmp/w/v0.sock"}
     assert [task["ports"] for task in document["tasks"]] == [["n0", "v0"], ["v1", "n1"]]
     assert document["workers"] == [{"name": "patch", "cpu": 3, "tasks": ["patch0", "patch1"]}]
-
-
-def test_ovs_configuration_and_flows() -> None:
-    commands = [" ".join(command) for command in ovs_dpdk._configuration(LOOPBACK, "pb-x")]
-    assert "--no-huge" in commands[0] and "--legacy-mem" in commands[0] and "--in-memory" not in commands[0]
-    assert "dpdk-lcore-mask=0x1" in commands[0] and "pmd-cpu-mask=0x8" in commands[0]
-    assert "set Interface v0 ofport_request=3 type=dpdkvhostuser" in commands
-    assert any(
-        "type=dpdk options:dpdk-devargs=net_virtio_user1,path=/tmp/w/n0.sock,queue_size=256" in c for c in commands
-    )
-    assert not any("mtu_request" in command for command in commands)
-    assert ovs_dpdk._flows(LOOPBACK) == [
-        "in_port=1,actions=output:3",
-        "in_port=3,actions=output:1",
-        "in_port=4,actions=output:2",
-        "in_port=2,actions=output:4",
-    ]
-    huge = [
-        " ".join(it) for it in ovs_dpdk._configuration(replace(LOOPBACK, hugepages=True, max_frame_bytes=9018), "p")
-    ]
-    assert "--in-memory" in huge[0] and "--no-huge" not in huge[0] and "--legacy-mem" not in huge[0]
-    assert sum("mtu_request=9000" in command for command in huge) == 4
-
-
-def test_ovs_refuses_large_frames_on_veth() -> None:
-    ports = tuple(SwitchPort(name, "af_packet", interface=name) for name in ("n0", "n1"))
-    wanted = replace(LOOPBACK, ports=ports, cross_connects=(("n0", "n1"),), max_frame_bytes=9018)
-    with pytest.raises(UsageError, match=r"veth wire.*use the virtio wire"):
-        ovs_dpdk.ADAPTER.start(wanted, None)  # type: ignore[arg-type]
-
-
-OVS_PORTS = """OFPST_PORT reply (OF1.4) (xid=0x2): 3 ports
-  port LOCAL: rx pkts=0, bytes=0, drop=0, errs=0, frame=0, over=0, crc=0
-           tx pkts=0, bytes=0, drop=0, errs=0, coll=0
-           duration=1.507s
-  port  4: rx pkts=?, bytes=?, drop=?, errs=?, frame=?, over=?, crc=?
-           tx pkts=?, bytes=?, drop=?, errs=?, coll=?
-           duration=2.385s
-           CUSTOM Statistics
-                      ovs_tx_retries=7, ovs_tx_failure_drops=5470688, ovs_tx_mtu_exceeded_drops=0,
-                      ovs_tx_qos_drops=0, ovs_rx_qos_drops=0, ovs_tx_invalid_hwol_drops=0,
-  port  1: rx pkts=5544192, bytes=8393906688, drop=0, errs=0, frame=?, over=?, crc=?
-           tx pkts=256, bytes=387584, drop=72896, errs=0, coll=?
-           duration=1.588s
-           CUSTOM Statistics
-                      ovs_tx_failure_drops=72896, ovs_tx_mtu_exceeded_drops=1, ovs_tx_qos_drops=0,
-                      ovs_rx_qos_drops=0, ovs_tx_invalid_hwol_drops=0, rx_missed_errors=5,
-                      rx_errors=3, tx_errors=0, rx_mbuf_allocation_errors=2,
-                      rx_q0_errors=0,
-"""
-"""Recorded from Open vSwitch 3.1 under overload; port 1 with numbers put in where it said 0."""
-
-
-def test_ovs_drops_by_port() -> None:
-    assert ovs_dpdk.parse_drops(OVS_PORTS, ["n0", "n1", "v0", "v1"]) == {
-        "v1:tx_full": 5470688,
-        "v1:tx_mtu_exceeded": 0,
-        "v1:tx_invalid_offload": 0,
-        "n0:tx_full": 72896,
-        "n0:tx_mtu_exceeded": 1,
-        "n0:tx_invalid_offload": 0,
-        "n0:rx_missed": 5,
-        "n0:rx_errors": 3,
-        "n0:rx_nombuf": 2,
-    }
-
-
-def test_ovs_text_that_is_not_whole_gives_no_key_but_never_a_wrong_number() -> None:
-    names = ["n0", "n1", "v0", "v1"]
-    for text in ("", "nonsense", "  port  9: rx pkts=1\n ovs_tx_failure_drops=5,\n", "ovs_tx_failure_drops=5,\n"):
-        assert ovs_dpdk.parse_drops(text, names) == {}
-    assert ovs_dpdk.parse_drops("  port  1: rx pkts=1\n ovs_tx_failure_drops=?, rx_missed_errors=x,\n", names) == {}
-    whole = ovs_dpdk.parse_drops(OVS_PORTS, names)
-    for end in range(len(OVS_PORTS)):
-        assert ovs_dpdk.parse_drops(OVS_PORTS[:end], names).items() <= whole.items()
 
 
 TESTPMD_STATS = b"""show fwd stats all
@@ -375,7 +300,7 @@ def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
     assert [(worker["name"], worker["cpu"]) for worker in shared] == [("patch", 3), ("patch-q1", 5)]
     assert [worker["tasks"] for worker in shared] == [names[:2] + names[4:], names[2:4]]
     assert adapter.settings(request)["queues"] == "3" and adapter.settings(request)["workers"] == "1"
-    assert "queues" not in planed.ADAPTER.settings(LOOPBACK)
+    assert planed.ADAPTER.settings(LOOPBACK)["queues"] == "1"
 
 
 @pytest.mark.parametrize("value", ["0", "5", "", "two", "1.0", "+1"])

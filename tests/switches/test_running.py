@@ -23,6 +23,10 @@ from planebench.switches.base import SwitchAdapter, SwitchPort, SwitchRequest
 pytestmark = pytest.mark.dataplane
 
 
+COUNT_CYCLES = ("planed", "ovs-dpdk", "testpmd")
+"""Switches that count busy and idle cycles, whatever their version; of others they may be unknown."""
+
+
 def assert_complete(tester: bench.Tester, frame_bytes: int, epoch: int) -> None:
     ways = tester.send(frame_bytes, epoch)
     assert all(way.complete for way in ways), ways
@@ -55,8 +59,8 @@ def test_frames_cross_the_switch_whole_and_are_counted(
     # Each direction passes the switch twice: wire to VNF, VNF to wire.
     assert (after.packets or 0) - (before.packets or 0) == 2 * sum(way.offered for way in ways)
     assert not any(after.drops.values()), after.drops
-    assert (after.busy_cycles or 0) > (before.busy_cycles or 0)
-    assert (after.idle_cycles or 0) > (before.idle_cycles or 0)
+    for now, then in ((after.busy_cycles, before.busy_cycles), (after.idle_cycles, before.idle_cycles)):
+        assert (now is None and adapter.name not in COUNT_CYCLES) or (now or 0) > (then or 0)
     switch.check()
 
 

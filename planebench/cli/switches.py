@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``list switches`` and ``switch show``: which switches there are, where they are, what they can do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_module
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from planebench.model.option import Option
+from planebench.model.records import ScenarioName
+from planebench.report.wording import printable
+from planebench.switches.overview import SCENARIOS, Overview, Support, overview, overviews
+from planebench.switches.registry import get_adapter
+
+_INDENT = "  "
+_LEAST_WIDTH = 60
+
+
+def list_switches(*, json: bool, details: bool) -> None:
+    """Print every switch: a table, or with ``details`` all that is known of each."""
+    found = overviews()
+    if json:
+        print(json_module.dumps({"switches": [row(switch) for switch in found]}, indent=1))
+    elif details:
+        _print_lines(line for switch in found for line in (*_details(switch), ""))
+    else:
+        _print_table(found)
+
+
+def show_switch(text: str, *, json: bool) -> None:
+    """Print all that is known of one switch, with its options. UsageError for one that there is not."""
+    switch = overview(get_adapter(text))
+    if json:
+        print(json_module.dumps(row(switch), indent=1))
+    else:
+        _print_lines(_details(switch))
+
+
+def option_words(option: Option) -> str:
+    """``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
+    kinds = {"whole": "N", "flag": "true|false", "list": "A+B", "file": "FILE", "text": "TEXT"}
+    value = "|".join(option.choices) or ("PATH" if option.name == "path" else kinds[option.kind])
+    default = f" ({option.default})" if option.default else ""
+    return f"{option.name}={value}: {option.help}{default}"
+
+
+def row(switch: Overview) -> dict[str, Any]:
+    """As JSON has it."""
+    found = switch.found
+    return {
+        "switch": switch.name,
+        "title": switch.title,
+        "found": "yes" if found else "no",
+        "version": found.version if found else "",
+        "where": str(found.binary) if found else "",
+        "problem": switch.problem,
+        "wires": list(switch.wires),
+        "vnf_interface": switch.vnf_interface,
+        "scenarios": {
+            wire: {name: dataclasses.asdict(support) for name, support in scenarios.items()}
+            for wire, scenarios in switch.wires.items()
+        },
+        "taxonomy": dataclasses.asdict(switch.traits) if switch.traits else None,
+        "options": [dataclasses.asdict(option) for option in switch.options],
+        "how to get it": "" if found else switch.remedy,
+        "remedy": switch.remedy,
+    }
+
+
+def _print_table(found: Sequence[Overview]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("switch", no_wrap=True)
+    for column in ("found", "wires: scenarios", "VNFs by"):
+        table.add_column(column, overflow="fold")
+    for switch in found:
+        cells = (switch.name, _found_words(switch), _support_words(switch), switch.vnf_interface)
+        table.add_row(*(Text(printable(cell, keep="\n")) for cell in cells))
+    Console(highlight=False).print(table)
+    _print_lines(_footer(found))
+
+
+def _found_words(switch: Overview) -> str:
+    return switch.found.version if switch.found else "no"
+
+
+def _support_words(switch: Overview) -> str:
+    """``virtio, memif: all``, a line for all wires that are alike."""
+    groups: dict[str, list[str]] = {}
+    for wire, scenarios in switch.wires.items():
+        groups.setdefault(_scenario_words(scenarios), []).append(wire)
+    return "\n".join(f"{', '.join(wires)}: {words}" for words, wires in groups.items())
+
+
+def _scenario_words(scenarios: Any) -> str:
+    there = [name for name, support in scenarios.items() if support.supported]
+    if not there:
+        return "none"
+    words = "all" if len(there) == len(SCENARIOS) else ", ".join(there)
+    return f"{words} (*)" if any(scenarios[name].remark for name in there) else words
+
+
+def _footer(found: Sequence[Overview]) -> Iterator[str]:
+    """A sentence for each that is not found, the same one once; where more is."""
+    problems: dict[str, list[str]] = {}
+    for switch in found:
+        if switch.problem:
+            problems.setdefault(switch.problem, []).append(switch.name)
+    yield ""
+    for problem, names in problems.items():
+        yield f"{', '.join(names)}: no: {problem}"
+    for switch in found:
+        if not switch.found and not switch.problem:
+            yield f"{switch.name}: {switch.remedy}"
+    if any(support.supported and support.remark for _, _, support in _supports(found)):
+        yield "(*) under a condition: planebench switch show NAME says which"
+    yield "More: planebench switch show NAME, planebench list switches --details, docs/switches.md"
+
+
+def _supports(found: Sequence[Overview]) -> Iterator[tuple[str, ScenarioName, Support]]:
+    for switch in found:
+        for wire, scenarios in switch.wires.items():
+            for name, support in scenarios.items():
+                yield wire, name, support
+
+
+def _details(switch: Overview) -> Iterator[str]:
+    found = switch.found
+    yield f"{switch.name}: {switch.title}"
+    if found:
+        yield f"{_INDENT}found: {found.version}, {found.binary}"
+    else:
+        yield f"{_INDENT}found: no{f': {switch.problem}' if switch.problem else ''}"
+        yield f"{_INDENT}how to get it: {switch.remedy}"
+    for wire, scenarios in switch.wires.items():
+        yield f"{_INDENT}wire {wire}: {_scenario_words(scenarios).removesuffix(' (*)')}"
+        yield from _remarks((name, support) for name, support in scenarios.items())
+    if switch.traits:
+        yield f"{_INDENT}VNFs are connected by: {switch.vnf_interface}"
+        yield from _taxonomy(switch)
+    if switch.options:
+        yield f"{_INDENT}options (--switch-option {switch.name}.NAME=VALUE):"
+        yield from (f"{_INDENT * 2}{option_words(option)}" for option in switch.options)
+
+
+def _remarks(supports: Iterator[tuple[ScenarioName, Support]]) -> Iterator[str]:
+    """Reason -> the scenarios that it holds for."""
+    by_remark: dict[str, list[str]] = {}
+    for name, support in supports:
+        if support.remark:
+            by_remark.setdefault(support.remark, []).append(name)
+    yield from (f"{_INDENT * 2}{', '.join(names)}: {remark}" for remark, names in by_remark.items())
+
+
+def _taxonomy(switch: Overview) -> Iterator[str]:
+    """The columns of conext19's Table 1."""
+    if (traits := switch.traits) is None:
+        return
+    models = " and ".join({"rtc": "run to completion"}.get(model, model) for model in traits.models)
+    yield f"{_INDENT}taxonomy ({'conext19, Table 1' if traits.source == 'conext19' else 'by planebench'}):"
+    yield f"{_INDENT * 2}{traits.architecture}, {traits.paradigm}, {models}"
+    yield f"{_INDENT * 2}virtual interface {traits.virtual_interface}; reprogrammability {traits.reprogrammability}"
+    yield f"{_INDENT * 2}{', '.join(traits.languages)}; {traits.purpose}"
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    width = max(_LEAST_WIDTH, Console().width)
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()) + len(_INDENT))
+        safe = printable(line)
+        print(textwrap.fill(safe, width, subsequent_indent=indent, break_on_hyphens=False) if safe else "")

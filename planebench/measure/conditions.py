@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Under which conditions a switch runs, read once from a live topology: planed's ports.get, the scheduler, cpufreq."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from planebench.host.scheduling import thread_conditions
+from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
+from planebench.model.errors import PlanebenchError
+from planebench.model.records import WireName
+from planebench.scenarios import Topology
+from planebench.switches.base import RunningSwitch
+
+
+def read_conditions(
+    topology: Topology,
+    wire: WireName,
+    switch: RunningSwitch,
+    ports: Callable[[], Mapping[str, Any]],
+) -> Conditions:
+    """What is found now; the switch must be running, not paused. ``ports`` asks the tester (``ports.get``).
+
+    Never raises: what cannot be read is unknown, and ``problem`` says why. Its label, and which
+    start it is, is for who started it to say.
+    """
+    problems: list[str] = []
+    found: tuple[PortConditions, ...] = ()
+    threads: tuple[ThreadConditions, ...] | None = None
+    try:
+        found = port_conditions(ports(), topology)
+    except (PlanebenchError, KeyError, TypeError, ValueError) as error:
+        problems.append(f"ports of the tester: {error!r}")
+    try:
+        read = [thread_conditions(thread.pid, thread.tid, thread.name) for thread in switch.polling_threads()]
+        threads = tuple(thread for thread in read if thread is not None)
+    except PlanebenchError as error:
+        problems.append(f"threads of the switch: {error}")
+    return Conditions(
+        switch="",
+        scenario=topology.scenario,
+        chain_length=topology.chain_length,
+        wire=wire,
+        start=0,
+        measured_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        ports=found,
+        threads=threads,
+        problem="; ".join(problems),
+    )
+
+
+def port_conditions(answer: Mapping[str, Any], topology: Topology) -> tuple[PortConditions, ...]:
+    """The ports of a ``ports.get`` of the tester, in the order of the topology. What a port does not say is None."""
+    told = {port["name"]: port for port in answer["ports"]}
+    return tuple(_port(port.side, told[port.name]) for port in topology.ports if port.name in told)
+
+
+def _port(side: Any, told: Mapping[str, Any]) -> PortConditions:
+    virtio = told.get("virtio")
+    return PortConditions(
+        name=told["name"],
+        side=side,
+        kind=_kind(told),
+        driver=told.get("driver", ""),
+        queues=told.get("queues"),
+        ring_sizes=None if virtio is None else tuple(size for size in virtio["ring_sizes"] if size),
+        features=None if virtio is None else tuple(virtio["features"]),
+    )
+
+
+def _kind(told: Mapping[str, Any]) -> str:
+    """``vhost-user``, ``virtio-user``; of a DPDK device its driver: ``net_memif``, ``net_af_packet``."""
+    return str(told.get("driver") or "ethdev") if told["kind"] == "ethdev" else str(told["kind"])

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Under which conditions a switch really ran, as found on a live topology: a line of conditions.jsonl.
+
+What an adapter says of itself is in the header (``SwitchInfo.settings``); this is what was negotiated and measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.records import ScenarioName, WireName
+
+Side = Literal["wire", "vnf"]
+
+
+@dataclass(frozen=True, slots=True)
+class PortConditions:
+    """A port of the tester, and so of the switch at its other end. None: not known; ``features`` of virtio only.
+
+    ``features`` are those that driver and device negotiated, by name: ``version_1``, ``mrg_rxbuf``, ``packed``, ...
+    ``ring_sizes``: entries of each ring that runs. ``driver`` is the tester's.
+    """
+
+    name: str
+    side: Side
+    kind: str
+    driver: str
+    queues: int | None = None
+    ring_sizes: tuple[int, ...] | None = None
+    features: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadConditions:
+    """A thread of the switch that polls: where it may run, how it is scheduled, and how fast its CPU was just then."""
+
+    name: str
+    cpus: str
+    """As ``1`` or ``0,1``."""
+    policy: str
+    """``SCHED_OTHER``, ``SCHED_FIFO``, ..."""
+    nice: int
+    mhz: int | None = None
+    """Of the CPU that it ran on last; None where the machine does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """One start of one switch on one topology. ``problem``: why something could not be read; empty if all could."""
+
+    switch: str
+    """Its label in this run."""
+    scenario: ScenarioName
+    chain_length: int
+    wire: WireName
+    start: int
+    measured_at: str
+    ports: tuple[PortConditions, ...] = ()
+    threads: tuple[ThreadConditions, ...] | None = None
+    """None where they could not be read; empty for a switch that has no thread of its own."""
+    problem: str = ""

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The fairness manifest of a run: under which conditions its switches ran, side by side, and what differs.
+
+What was measured counts before what an adapter says; where the two disagree, both are told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.run import Run
+from planebench.stats.measured import FEATURES, MEASURED_ONLY, MHZ, OFF, ON, THREADS, Measured, measured
+from planebench.switches.manifest import DEFAULT, MANIFEST_KEYS, UNKNOWN
+
+NOT_STATED = "\N{EN DASH}"
+"""Of a key that is another switch's own."""
+MHZ_TOLERANCE = 0.02
+"""A CPU whose frequency is reported is never twice at the same MHz."""
+
+_HOST: Mapping[str, tuple[Literal["settings", "host"], str]] = {
+    "wire": ("settings", "what stands in for a NIC"),
+    "governor": ("host", "what sets the CPU's frequency"),
+    "turbo": ("host", "whether the CPU may run faster than its nominal frequency"),
+}
+_NUMBERS = ("ring_size", "queues")
+
+State = Literal["same", "differs", "not known", "own"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What holds for one switch. ``claim``: what its adapter says, where that is not what was measured."""
+
+    text: str
+    measured: bool = False
+    claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition, a cell for each switch of the run.
+
+    ``not known``: not of all, and those known do not differ. ``own``: only some have such a thing at all.
+    """
+
+    key: str
+    meaning: str
+    cells: tuple[Cell, ...]
+    state: State
+
+    @property
+    def title(self) -> str:
+        """For people: ``ring size``."""
+        return title(self.key)
+
+
+def title(key: str) -> str:
+    """A key in words: ``ring size``, ``CPU MHz``."""
+    return "CPU MHz" if key == MHZ else key.replace("_", " ")
+
+
+def fairness(run: Run) -> tuple[Condition, ...]:
+    """Every condition that is stated or measured of any switch, in the order of the manifest, then keys of a switch's
+    own, then what was only measured, then the host. The cells are in the order of ``run.header.switches``."""
+    sides = [_Side(switch.settings, _measured_of(run, switch.label)) for switch in run.header.switches]
+    if not sides:
+        return ()
+    own = [key for side in sides for key in side.settings if key not in MANIFEST_KEYS]
+    keys = dict.fromkeys([*MANIFEST_KEYS, *own, *MEASURED_ONLY])
+    rows = [_condition(key, sides) for key in keys if any(side.has(key) for side in sides)]
+    return (*rows, *_host_conditions(run, len(sides)))
+
+
+def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Those that differ between the switches."""
+    return tuple(condition for condition in conditions if condition.state == "differs")
+
+
+def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """A sentence for each condition of which an adapter says something else than was measured."""
+    labels = [switch.label for switch in run.header.switches]
+    return tuple(
+        f"{label} says {condition.title} {cell.claim}, measured was {cell.text}"
+        for condition in conditions
+        for label, cell in zip(labels, condition.cells, strict=True)
+        if cell.claim
+    )
+
+
+def unread(run: Run) -> tuple[str, ...]:
+    """A sentence for each thing about conditions that could not be read, once a switch."""
+    found = (f"conditions of {it.switch} could not all be read: {it.problem}" for it in run.conditions if it.problem)
+    return tuple(dict.fromkeys(found))
+
+
+def between(a: Run, b: Run) -> tuple[str, ...]:
+    """What is not the same for a switch in two runs, where both know: ``planed: burst 32 against 64``."""
+    labels = [switch.label for switch in b.header.switches]
+    return tuple(text for switch in a.header.switches if switch.label in labels for text in _moved(a, b, switch.label))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One switch."""
+
+    settings: Mapping[str, str]
+    measured: Mapping[str, Measured]
+
+    def has(self, key: str) -> bool:
+        return key in self.settings or key in self.measured
+
+    def cell(self, key: str) -> Cell:
+        claim = self.settings.get(key)
+        if (found := self.measured.get(key)) is not None:
+            wrong = claim is not None and _contradicts(key, claim, found)
+            return Cell(found.text, True, claim if wrong and claim is not None else "")
+        return Cell(_stated(key, claim), False, self._misplaced(key, claim))
+
+    def _misplaced(self, key: str, claim: str | None) -> str:
+        """Cores are claimed; where the threads may run was measured."""
+        threads = self.measured.get(THREADS)
+        if key != "cores" or claim is None or threads is None:
+            return ""
+        claimed = frozenset(re.findall(r"\d+", claim))
+        return claim if claimed and not threads.values <= claimed else ""
+
+
+def _stated(key: str, claim: str | None) -> str:
+    if claim is not None:
+        return claim or UNKNOWN
+    return UNKNOWN if key in MANIFEST_KEYS or key in MEASURED_ONLY else NOT_STATED
+
+
+def _contradicts(key: str, claim: str, found: Measured) -> bool:
+    """Whether a claim is certainly not what was measured; one that cannot be read contradicts nothing."""
+    if key in _NUMBERS:
+        numbers = frozenset(re.findall(r"\d+", claim))
+        return bool(numbers) and not found.values <= numbers
+    said = re.match(r"(on|off)\b", claim.strip(), re.IGNORECASE) if key in FEATURES else None
+    return said is not None and found.values == {OFF if said[1].lower() == ON else ON}
+
+
+def _measured_of(run: Run, label: str) -> dict[str, Measured]:
+    return measured([conditions for conditions in run.conditions if conditions.switch == label])
+
+
+def _condition(key: str, sides: Sequence[_Side]) -> Condition:
+    cells = tuple(side.cell(key) for side in sides)
+    meaning = MANIFEST_KEYS.get(key) or MEASURED_ONLY.get(key, "its own")
+    if key == "cores":
+        cells = tuple(_with_threads(cell, side) for cell, side in zip(cells, sides, strict=True))
+    return Condition(key, meaning, cells, _state(key, [cell.text for cell in cells]))
+
+
+def _with_threads(cell: Cell, side: _Side) -> Cell:
+    """Where the threads may really run stands in for a claim that is wrong."""
+    if not cell.claim:
+        return cell
+    return Cell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
+
+
+def _state(key: str, texts: Sequence[str]) -> State:
+    known = [text for text in texts if text not in (UNKNOWN, DEFAULT, NOT_STATED)]
+    if key == MHZ:
+        differs = _spread([float(text) for text in known]) > MHZ_TOLERANCE
+    else:
+        differs = len({_comparable(key, text) for text in known}) > 1
+    if differs:
+        return "differs"
+    if NOT_STATED in texts:
+        return "own"
+    return "not known" if any(text in (UNKNOWN, DEFAULT) for text in texts) else "same"
+
+
+def _comparable(key: str, text: str) -> str:
+    """Of a function, what it is, not how it is made."""
+    return text.partition(":")[0].strip().lower() if key == "function" else text
+
+
+def _spread(values: Sequence[float]) -> float:
+    return max(values) / min(values) - 1 if values and min(values) > 0 else 0.0
+
+
+def _host_conditions(run: Run, switches: int) -> Iterator[Condition]:
+    for key, (where, meaning) in _HOST.items():
+        table = getattr(run.header, where)
+        if key in table:
+            value = table[key]
+            text = UNKNOWN if value is None else {True: "on", False: "off"}.get(value, str(value))
+            state: State = "not known" if text == UNKNOWN else "same"
+            yield Condition(key, meaning, (Cell(text),) * switches, state)
+
+
+def _moved(a: Run, b: Run, label: str) -> Iterator[str]:
+    old, new = (
+        _Side(next(it.settings for it in run.header.switches if it.label == label), _measured_of(run, label))
+        for run in (a, b)
+    )
+    for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
+        if old.has(key) and new.has(key):
+            left, right = old.cell(key).text, new.cell(key).text
+            if left != right and _state(key, [left, right]) == "differs":
+                yield f"{label}: {title(key)} {left} against {right}"

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""BESS: ``PMDPort`` and ``QueueInc -> QueueOut`` each way (conext19), set up over gRPC.
+
+bessd chooses the arguments of DPDK's EAL itself: its packet memory is anonymous, or a file for each hugepage. A peer
+that has to see it, as the tester behind an emulated NIC, takes neither; vhost-user, memif and kernel interfaces copy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from planebench.host import procfs
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.records import SwitchCycles
+from planebench.planed import program_lines
+from planebench.switches import common
+from planebench.switches.base import (
+    PATH_OPTION,
+    Adapter,
+    Found,
+    NotFound,
+    Option,
+    Situation,
+    SwitchRequest,
+    ThreadRef,
+    Traits,
+)
+from planebench.switches.bess_client import BessClient, missing_modules
+from planebench.switches.manifest import manifest
+
+BUFFERS = 32768
+"""A power of two; a mbuf of BESS takes 2.5 KB."""
+MEMORY_MB = 256
+BURST = 32
+"""bess::PacketBatch::kMaxBurst."""
+MAX_FRAME_BYTES = 1518
+PLACES = ("/opt/bess*/core/bessd", "/root/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
+_PROTOS = ("protobuf", "../protobuf", "../../protobuf")
+"""From the folder of bessd: in an installation, in a source tree (core/bessd)."""
+_TYPE = "type.googleapis.com/bess.pb."
+
+
+class BessAdapter(Adapter):
+    """``bess``: bessd with one worker."""
+
+    name = "bess"
+    title = "BESS"
+    remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
+    wires = frozenset({"memif", "veth", "virtio"})
+    traits = Traits(
+        "modular",
+        "structured",
+        ("rtc", "pipeline"),
+        "vhost-user",
+        "medium",
+        ("C", "Python"),
+        "programmable NIC",
+        source="conext19",
+    )
+    options = (
+        PATH_OPTION,
+        Option("ring", "ring", "whole", "size_inc_q and size_out_q", "that of the run", least=64, most=4096),
+        Option("eal_env", "eal_env", "text", "variable by which your bessd takes EAL arguments", "none"),
+    )
+
+    def find(self) -> Found | NotFound:
+        """bessd, its .proto files, and the modules to speak gRPC."""
+        binary = self.installation().program("bessd", PLACES)
+        if binary is None:
+            return NotFound(self.remedy)
+        lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) or ("",)
+        if not lines[0].startswith("bessd version "):
+            return NotFound(f"{binary} does not tell a version of BESS")
+        if _protos(binary) is None:
+            return NotFound(f"BESS's folder protobuf is not beside {binary}; give the one of its source tree")
+        if missing := missing_modules():
+            return NotFound(
+                f"install what speaks gRPC: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
+            )
+        return Found(lines[0].removeprefix("bessd version "), binary)
+
+    def refusal(self, situation: Situation) -> str:
+        """An emulated NIC needs memory that can be shared."""
+        if situation.max_frame_bytes > MAX_FRAME_BYTES:
+            return f"bess takes frames of {MAX_FRAME_BYTES} bytes at most, not of {situation.max_frame_bytes}"
+        if situation.wire == "virtio" and situation.scenario != "v2v" and not self._eal_env:
+            return (
+                "bessd keeps its packets in memory that it cannot share with the other side of an emulated NIC "
+                "(anonymous, or a file a page); use --wire memif or veth"
+            )
+        return super().refusal(situation)
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        return manifest(
+            request,
+            function="patch: QueueInc -> QueueOut each way",
+            nic_driver=common.nic_driver(request),
+            vnf_interface="vhost-user (DPDK net_vhost)",
+            ring_size=str(self._ring(request)),
+            burst=str(BURST),
+            checksum_offload="none",
+            mergeable_buffers="offered",
+            segmentation_offload="none",
+            buffers=f"{BUFFERS}, one pool",
+            scheduling="round robin over the ports",
+        )
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
+        """Start bessd and set it up. Raises StartError, UsageError or NotInstalledError."""
+        common.check_frame_size(request)
+        common.paired_ports(request)
+        if request.max_frame_bytes > MAX_FRAME_BYTES:
+            raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {MAX_FRAME_BYTES}")
+        found = common.require(self)
+        common.remove_sockets(request.ports)
+        socket = request.workdir / "bess.grpc"
+        process = supervisor.spawn(
+            "bessd",
+            [str(found.binary), *_arguments(request, socket)],
+            cpus=request.control_cpus,
+            env={
+                **self.installation().env,
+                "RUNTIME_DIRECTORY": str(request.workdir),  # DPDK's own files
+                **self._eal_environment(request, f"{supervisor.root.name}-bess"),
+            },
+            workdir=request.workdir,
+            netns_pid=request.netns_pid,
+        )
+        client = None
+        try:
+            client = BessClient(_protos(found.binary) or Path(), socket, request.workdir)
+            wait_ready("bessd", client.ready, [process])
+            switch = RunningBess(process, client, request)
+            switch.configure(self._ring(request))
+        except BaseException as error:
+            if client is not None:
+                client.close()
+            process.terminate()
+            if isinstance(error, PlanebenchError):
+                raise StartError(f"{error}\n{process.obituary()}") from error
+            raise
+        return switch
+
+    @property
+    def _eal_env(self) -> str:
+        return str(self.value("eal_env", ""))
+
+    def _ring(self, request: SwitchRequest) -> int:
+        return int(self.value("ring", common.ring_size(request)))
+
+    def _eal_environment(self, request: SwitchRequest, prefix: str) -> dict[str, str]:
+        if not self._eal_env:
+            return {}
+        memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
+        return {self._eal_env: " ".join(["--no-pci", f"--file-prefix={prefix}", "--iova=va", *memory])}
+
+
+class RunningBess(common.ProcessGroup):
+    """A bessd that forwards, asked over gRPC."""
+
+    def __init__(self, process: Process, client: BessClient, request: SwitchRequest) -> None:
+        super().__init__("BESS", [process])
+        self._process = process
+        self._client = client
+        self._request = request
+
+    def configure(self, ring: int) -> None:
+        """Ports, modules, one worker that serves the ports in turn. Raises PlanebenchError."""
+        self._client.call("AddWorker", {"wid": 0, "core": self._request.cpu})
+        self._client.call("AddTc", {"class": {"name": "rr", "policy": "round_robin", "wid": 0}})
+        for number, port in enumerate(common.paired_ports(self._request)):
+            self._add_port(port.name, common.dpdk_vdev(number, port, self._request), ring)
+        for a, b in self._request.cross_connects:
+            self._connect(a, b)
+            self._connect(b, a)
+        self._client.call("ResumeAll")
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """The one worker: all threads are called bessd, and it alone is bound to the core that it was given."""
+        pid, cpu = self._process.pid, self._request.cpu
+        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if _bound_to(tid, cpu))
+
+    def counters(self) -> SwitchCycles:
+        """Counters of its ports since the start. Raises DiedError.
+
+        Cycles of a traffic class count empty polls too: which of them were busy, bessd does not say.
+        """
+        self.check()
+        try:
+            stats = {p.name: self._client.call("GetPortStats", {"name": p.name}) for p in self._request.ports}
+        except PlanebenchError as error:
+            self._process.wait(0.2)
+            raise DiedError(f"{error}; {self._process.obituary()}") from error
+        return SwitchCycles(
+            packets=sum(int(it.inc.packets) for it in stats.values()),
+            forwarded_packets=sum(int(it.out.packets) for it in stats.values()),
+            bursts=bursts([it.inc for it in stats.values()]),
+            drops={f"{name}:tx_full": int(it.out.dropped) for name, it in stats.items()}
+            | {f"{name}:rx_missed": int(it.inc.dropped) for name, it in stats.items()},
+        )
+
+    def stop(self) -> None:
+        """Stop it. Never raises; safe to call twice."""
+        self._client.close()
+        super().stop()
+
+    def _add_port(self, name: str, vdev: str, ring: int) -> None:
+        port = {
+            "name": name,
+            "driver": "PMDPort",
+            "num_inc_q": 1,
+            "num_out_q": 1,
+            "size_inc_q": ring,
+            "size_out_q": ring,
+        }
+        self._client.call("CreatePort", {**port, "arg": {"@type": f"{_TYPE}PMDPortArg", "vdev": vdev}})
+        for prefix, kind in (("in_", "QueueInc"), ("out_", "QueueOut")):
+            argument = {"@type": f"{_TYPE}{kind}Arg", "port": name, "qid": 0}
+            self._client.call("CreateModule", {"name": f"{prefix}{name}", "mclass": kind, "arg": argument})
+
+    def _connect(self, a: str, b: str) -> None:
+        """Without the hook that counts batches at every gate (Track): conext19 measures without, and so do we."""
+        gate = {"m1": f"in_{a}", "m2": f"out_{b}", "ogate": 0, "igate": 0, "skip_default_hooks": True}
+        self._client.call("ConnectModules", gate)
+        leaf = {"parent": "rr", "leaf_module_name": f"in_{a}", "leaf_module_taskid": 0, "wid": -1}
+        self._client.call("UpdateTcParent", {"class": leaf})
+
+
+def bursts(stats: Sequence[Any]) -> int | None:
+    """Polls that found frames: the histogram of batch sizes without the empty ones; None where a port has none."""
+    histograms = [list(getattr(it, "actual_hist", ())) for it in stats]
+    return sum(sum(map(int, hist[1:])) for hist in histograms) if all(histograms) else None
+
+
+def _bound_to(tid: int, cpu: int) -> bool:
+    try:
+        return os.sched_getaffinity(tid) == {cpu}
+    except OSError:  # it has ended
+        return False
+
+
+def _protos(binary: Path) -> Path | None:
+    folders = ((binary.parent / name).resolve() for name in _PROTOS)
+    return next((folder for folder in folders if (folder / "service.proto").is_file()), None)
+
+
+def _arguments(request: SwitchRequest, socket: Path) -> list[str]:
+    memory = str(MEMORY_MB if request.hugepages else 0)
+    return [
+        "-f",
+        "-m",
+        memory,
+        "-buffers",
+        str(BUFFERS),
+        "-i",
+        str(request.workdir / "bessd.pid"),
+        "-grpc_url",
+        f"unix:{socket}",
+        "-no_crashlog",
+    ]
+
+
+ADAPTER = BessAdapter()

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What Click and FastClick share: the program ``click``, whose it is, the control socket, a cross-connect as elements.
+
+Three programs have the name ``click``: Click, FastClick, and a package tool of Debian that is neither. The first line
+of ``--version`` tells: ``click (FastClick) 2.1``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from planebench.host import procfs
+from planebench.host.process import Process, wait_ready
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.switches import common
+from planebench.switches.base import Installation, SwitchRequest, ThreadRef
+
+CONTROL_TIMEOUT_S = 5.0
+COMPLAINTS = 12
+_COMPLAINT = re.compile(r"rror|ail|annot|nvalid|nknown")
+_GREETING = re.compile(rb"Click::ControlSocket/\d+\.\d+\r\n")
+_LINE = re.compile(rb"(\d{3})([ -])([^\r\n]*)\r\n")
+_DATA = re.compile(rb"DATA (\d+)\r\n")
+_VERSION = re.compile(r"^click \((\w+)\) (\S+)$", re.MULTILINE)
+
+
+def find_click(where: Installation, product: str, places: Sequence[str]) -> tuple[Path, str] | None:
+    """The program and version of ``product`` (``FastClick``, ``Click``). UsageError if the user names another one."""
+    for binary in where.programs("click", places):
+        match = _VERSION.search(_says(binary, where.env, "--version"))
+        if match and match[1] == product:
+            return binary, match[2]
+        if where.path is not None:
+            says = match[0] if match else "nothing of the kind"
+            raise UsageError(f'{where.said_by} "{binary}" is not {product}: --version says {says}; name another one')
+    return None
+
+
+def element_classes(binary: Path, env: Mapping[str, str]) -> frozenset[str]:
+    """The element classes that a click program has; none if it does not say."""
+    return frozenset(_says(binary, env, "-q", "-e", "Idle", "-h", "classes").split())
+
+
+def _says(binary: Path, env: Mapping[str, str], *arguments: str) -> str:
+    """Standard output, however it ends: FastClick aborts after --version, with what it said still in its buffer."""
+    try:
+        return _output(binary, binary.stat().st_mtime_ns, tuple(sorted(env.items())), arguments)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
+    done = subprocess.run(
+        ["stdbuf", "-oL", str(binary), *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=10,
+        env={**os.environ, **dict(env), "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+    )
+    return done.stdout
+
+
+def cross_connects(request: SwitchRequest, between: str = "->") -> list[str]:
+    """``n0_in -> v0_out;`` for both ways of every pair; ``between`` may have elements of its own, {} is the output."""
+    ways = [way for pair in request.cross_connects for way in (pair, pair[::-1])]
+    return [f"{source}_in {between.format(sink)} {sink}_out;" for source, sink in ways]
+
+
+class RunningClick(common.ProcessGroup):
+    """A click program with one router thread and a control socket."""
+
+    def __init__(self, title: str, process: Process, control: Path) -> None:
+        super().__init__(title, [process])
+        self.process = process
+        self.control = control
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """The router thread: it is the first of the process."""
+        pid = self.process.pid
+        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
+
+    def wait_ready(self) -> None:
+        """Wait until the router runs. Raises StartError with what it complains about; then it is stopped."""
+        try:
+            wait_ready(self.title, self._answers, self.processes)
+        except StartError as error:
+            self.stop()
+            log = self.process.log_path.read_text(errors="replace").splitlines()
+            lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
+            raise StartError(f"{error}\nWhat it complained about, of its log lines:\n" + "\n".join(lines)) from error
+        except BaseException:
+            self.stop()
+            raise
+
+    def _answers(self) -> bool:
+        """Only when the router runs is the control socket served."""
+        try:
+            return bool(ask(self.control, ["version"], timeout_s=1.0))
+        except PlanebenchError:
+            return False
+
+    def read(self, handlers: Iterable[str]) -> dict[str, int]:
+        """The numbers that read handlers give; what is not there, or is no number, is left out. Raises DiedError."""
+        self.check()
+        try:
+            texts = ask(self.control, list(handlers))
+        except PlanebenchError as error:
+            self.process.wait(0.2)
+            raise DiedError(f"{error}; {self.process.obituary()}") from error
+        return {name: int(text) for name, text in texts.items() if re.fullmatch(r"[0-9]+", text)}
+
+
+def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_S) -> dict[str, str]:
+    """What read handlers answer, by name; those that the router has not are left out. PlanebenchError if it is silent.
+
+    All are asked at once, and answered between two bursts: the counters are of one moment.
+    """
+    request = "".join(f"READ {name}\r\n" for name in handlers) + "QUIT\r\n"
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(timeout_s)
+            connection.connect(str(path))
+            connection.sendall(request.encode())
+            received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    except OSError as error:
+        raise PlanebenchError(f"the control socket {path} does not answer: {error}") from error
+    return parse_answers(received, handlers)
+
+
+def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
+    """Answers of a control socket to READs of ``handlers``, in this order. What is not whole, or not asked, ends it."""
+    answers: dict[str, str] = {}
+    greeting = _GREETING.match(received)
+    at = greeting.end() if greeting else len(received)
+    for name in handlers:
+        while (line := _LINE.match(received, at)) and line[2] == b"-":
+            at = line.end()
+        if line is None:
+            break
+        at = line.end()
+        if line[1] != b"200":
+            continue
+        data = _DATA.match(received, at)
+        if line[3] != f"Read handler '{name}' OK".encode() or data is None or data.end() + int(data[1]) > len(received):
+            break
+        at = data.end() + int(data[1])
+        answers[name] = received[data.end() : at].decode(errors="replace").strip()
+    return answers
+
+
+def total(numbers: Mapping[str, int], handlers: Iterable[str]) -> int | None:
+    """The sum of some handlers; None, unknown, if one of them is."""
+    wanted = list(handlers)
+    return sum(numbers[name] for name in wanted) if all(name in numbers for name in wanted) else None

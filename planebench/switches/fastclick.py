@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""FastClick: Click with DPDK and batches. ``FromDPDKDevice -> ToDPDKDevice`` each way (conext19), one router thread.
+
+The router thread is DPDK's main lcore, on the switch's core; EAL puts its own threads on the other cores of the
+process's mask. NDESC says how many descriptors of a ring a driver uses: of a virtio ring at most those that it has,
+and drivers of vhost, memif and af_packet rings do not look at it. So the ring is that of the bench whatever NDESC is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from planebench.host.process import Process, Supervisor
+from planebench.model.errors import UsageError
+from planebench.model.records import SwitchCycles
+from planebench.switches import common
+from planebench.switches.base import PATH_OPTION, Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, Traits
+from planebench.switches.click_common import RunningClick, cross_connects, element_classes, find_click, total
+from planebench.switches.manifest import DEFAULT, manifest
+
+PLACES = (
+    "/usr/local/bin/click",
+    "/opt/fastclick/bin/click",
+    "/opt/fastclick/userlevel/click",
+    "/usr/src/fastclick*/userlevel/click",
+    "/root/fastclick*/userlevel/click",
+    "/home/*/fastclick*/userlevel/click",
+)
+BURST = 32
+BUFFERS = 65535
+"""FastClick's own default (DPDKInfo, NB_MBUF)."""
+JUMBO_BUFFERS = 16383
+"""Of 9856 bytes each, they take as much memory."""
+TX_QUEUE = 1024
+"""ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
+EAL_MB = 96
+STANDARD_MBUF_BYTES = 2176
+JUMBO_MBUF_BYTES = 9728 + 128
+"""A frame of 9018 in one piece: Click has no packets of several segments."""
+MBUF_OVERHEAD_BYTES = 512
+"""struct rte_mbuf, Click's annotations, object header, the share of the free ring, rounding."""
+RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_nombuf"}
+"""Handlers of FromDPDKDevice, and our word for what they count. ToDPDKDevice's hw_errors counts retries, not drops."""
+USEFUL_KCYCLES = "useful_kcycles"
+"""Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
+OPTIONS: tuple[Option, ...] = (
+    PATH_OPTION,
+    Option("burst", "burst", "whole", "frames taken from a port at once, at most", str(BURST), least=1, most=1024),
+    Option("ndesc", "ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
+    Option(
+        "iqueue",
+        "iqueue",
+        "whole",
+        "IQUEUE: frames kept for a full ring, a power of 2",
+        str(TX_QUEUE),
+        least=1,
+        most=65536,
+    ),
+    Option("blocking", "blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
+    Option("buffers", "buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
+)
+
+
+class FastClickAdapter(Adapter):
+    """``fastclick``: the user-level ``click`` of FastClick with its DPDK elements."""
+
+    name = "fastclick"
+    title = "FastClick"
+    remedy = (
+        "build FastClick with DPDK (https://github.com/tbarbette/fastclick: ./configure --enable-dpdk "
+        "--enable-user-multithread --enable-batch) and set PLANEBENCH_FASTCLICK to its folder"
+    )
+    wires = frozenset({"virtio", "memif", "veth"})
+    options = OPTIONS
+    traits = Traits(
+        "modular", "structured", ("rtc", "pipeline"), "vhost-user", "low", ("C++",), "modular router", "conext19"
+    )
+
+    def with_options(self, texts: Mapping[str, str]) -> Self:
+        """An adapter with these options. UsageError as usual, and for an IQUEUE that FastClick refuses."""
+        adapter = super().with_options(texts)
+        iqueue = adapter.value("iqueue", TX_QUEUE)
+        if iqueue & (iqueue - 1):
+            raise UsageError(f'switch {self.name}: iqueue "{iqueue}" is not valid. Valid: a power of 2')
+        return adapter
+
+    def find(self) -> Found | NotFound:
+        """A ``click`` that says it is FastClick and has elements for DPDK."""
+        where = self.installation()
+        found = find_click(where, "FastClick", PLACES)
+        if found is None:
+            return NotFound(self.remedy)
+        if "FromDPDKDevice" not in element_classes(found[0], where.env):
+            return NotFound(f"{self.remedy} ({found[0]} is FastClick without DPDK)")
+        return Found(found[1], found[0])
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        blocking = self.value("blocking", False)
+        return manifest(
+            request,
+            function="patch: FromDPDKDevice -> ToDPDKDevice each way",
+            nic_driver=common.nic_driver(request),
+            vnf_interface="vhost-user (DPDK net_vhost)",
+            burst=str(self.value("burst", BURST)),
+            checksum_offload="none asked for; DPDK's drivers at their defaults",
+            segmentation_offload="none asked for; DPDK's drivers at their defaults",
+            mergeable_buffers=DEFAULT,
+            buffers=f"{self.buffers(request)} mbufs, one pool",
+            ndesc=str(self.value("ndesc", common.ring_size(request))),
+            tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software for each port (IQUEUE)",
+            tx_retry="until the ring takes them (BLOCKING true)" if blocking else "from the software queue",
+        )
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningFastClick:
+        """Start it and wait until its router runs. Raises StartError, UsageError or NotInstalledError."""
+        common.check_frame_size(request)
+        ports = common.paired_ports(request)
+        binary = common.require(self).binary
+        graph, control = request.workdir / "fastclick.click", request.workdir / "fastclick.ctl"
+        graph.write_text(self.graph(request, ports, control))
+        # With a socket of an earlier one, which leaves them behind, it would not start.
+        for path in (control, *(common.socket_path(port) for port in ports if port.kind == "vhost-user")):
+            path.unlink(missing_ok=True)
+        process = supervisor.spawn(
+            self.name,
+            [str(binary), *self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick"), str(graph)],
+            cpus=request.control_cpus | {request.cpu},
+            env=self.installation().env,
+            workdir=request.workdir,
+            netns_pid=request.netns_pid,
+        )
+        switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
+        switch.wait_ready()
+        return switch
+
+    def buffers(self, request: SwitchRequest) -> int:
+        """How many mbufs it has."""
+        return int(self.value("buffers", JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS))
+
+    def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:
+        """The router configuration."""
+        ndesc = self.value("ndesc", common.ring_size(request))
+        burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
+        blocking = str(self.value("blocking", False)).lower()
+        size = f", MBUF_SIZE {JUMBO_MBUF_BYTES}" if common.is_jumbo(request) else ""
+        lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
+        for number, port in enumerate(ports):
+            # MODE none: the default is RSS, which virtio-user refuses.
+            lines += [
+                f"{port.name}_in :: FromDPDKDevice({number}, N_QUEUES 1, MODE none, BURST {burst}, NDESC {ndesc});",
+                f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES 1, BLOCKING {blocking}, "
+                f"IQUEUE {iqueue}, NDESC {ndesc});",
+            ]
+        return "\n".join([*lines, *cross_connects(request), f"ControlSocket(UNIX, {control});", ""])
+
+    def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
+        """``--dpdk ... --``. Port ids follow the order of the vdevs."""
+        mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
+        size_mb = EAL_MB + -(-self.buffers(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
+        return [
+            "--dpdk",
+            f"--lcores=0@{request.cpu}",
+            "--no-pci",
+            "--no-telemetry",
+            f"--file-prefix={prefix}",
+            *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
+            *(f"--vdev={common.dpdk_vdev(number, port, request)}" for number, port in enumerate(ports)),
+            "--",
+        ]
+
+
+class RunningFastClick(RunningClick):
+    """A FastClick that forwards; asked through its control socket."""
+
+    def __init__(self, process: Process, control: Path, request: SwitchRequest, spare: int) -> None:
+        super().__init__("FastClick", process, control)
+        self._request = request
+        self._spare = spare
+        """Frames that may be neither sent nor dropped yet: the software queue of a port."""
+        self._kept = Kept()
+
+    def counters(self) -> SwitchCycles:
+        """Counters since the start, of its elements. Raises DiedError."""
+        names = [port.name for port in self._request.ports]
+        numbers = self.read([*handlers(names), USEFUL_KCYCLES])
+        kcycles = numbers.get(USEFUL_KCYCLES)
+        queues = software_queues(numbers, self._request.cross_connects, self._spare)
+        return SwitchCycles(
+            busy_cycles=None if kcycles is None else 1000 * kcycles,
+            packets=total(numbers, (f"{name}_in.count" for name in names)),
+            forwarded_packets=total(numbers, (f"{name}_out.count" for name in names)),
+            drops=drops(numbers, names, queues) | self._kept.look(queues),
+        )
+
+
+def handlers(ports: Iterable[str]) -> list[str]:
+    """The read handlers that its counters come from."""
+    elements = (("in", ("count", *RX_DROPS)), ("out", ("count", "dropped")))
+    return [f"{port}_{end}.{name}" for port in ports for end, names in elements for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareQueue:
+    """Frames that ever went into the queue before a port, and out of it to the ring; it is first in, first out."""
+
+    entered: int
+    sent: int
+
+
+def software_queues(
+    numbers: Mapping[str, int], pairs: Iterable[tuple[str, str]], spare: int
+) -> dict[str, SoftwareQueue]:
+    """The queue of each port; none for a port whose numbers are not there, or do not add up.
+
+    FastClick built with --enable-dpdk-packet drops at a full ring without counting: then more than the ``spare`` frames
+    that a queue holds are neither sent nor dropped.
+    """
+    found = {}
+    for source, sink in (way for pair in pairs for way in (pair, pair[::-1])):
+        got = [numbers.get(name) for name in (f"{source}_in.count", f"{sink}_out.dropped", f"{sink}_out.count")]
+        received, dropped, sent = (-1 if number is None else number for number in got)
+        if None not in got and 0 <= received - dropped - sent <= spare:
+            found[sink] = SoftwareQueue(received - dropped, sent)
+    return found
+
+
+def drops(numbers: Mapping[str, int], ports: Iterable[str], queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:
+    """Drops by ``PORT:REASON``; at a full ring only of ports whose numbers add up."""
+    found = {
+        f"{port}:{reason}": numbers[f"{port}_in.{name}"]
+        for port in ports
+        for name, reason in RX_DROPS.items()
+        if f"{port}_in.{name}" in numbers
+    }
+    return found | {f"{port}:tx_full": numbers[f"{port}_out.dropped"] for port in queues}
+
+
+class Kept:
+    """Frames that stay behind in a software queue when a trial is over, and are lost for it.
+
+    What waits when the counters are read is counted, each frame once, whether or not it is sent later.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        """Of the frames that entered, so many were looked at."""
+        self._kept: Counter[str] = Counter()
+
+    def look(self, queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:
+        """``PORT:kept``: frames that waited now, or at an earlier look."""
+        for port, queue in queues.items():
+            self._kept[port] += max(0, queue.entered - max(queue.sent, self._seen.get(port, 0)))
+            self._seen[port] = queue.entered
+        return {f"{port}:kept": self._kept[port] for port in queues}
+
+
+ADAPTER = FastClickAdapter()

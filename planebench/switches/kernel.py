@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What switches inside the kernel have in common: veth ports only, no process, and a core for what they do.
+
+A frame sent into a veth pair is forwarded by whoever sent it, in its softirq: on the tester's core, at the tester's
+expense. So each port of the switch is polled by a kernel thread (threaded NAPI) on the switch's core; what these use of
+it is in their schedstat. A veth has NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is
+a program that passes all. This takes root. Without root a frame is forwarded by its sender after all, and the fairness
+manifest says so. docs/switches/linux-bridge.md tells what was tried.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.host import procfs
+from planebench.host.patience import patient
+from planebench.host.process import Process, Supervisor
+from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.records import SwitchCycles
+from planebench.switches import common, kernel_setup
+from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, VnfInterface
+from planebench.switches.manifest import manifest
+
+SETUP_TIMEOUT_S = 20.0
+NAPI_WEIGHT = 64
+"""Frames that the kernel takes from an interface at once (NAPI_POLL_WEIGHT)."""
+VETH_RING_SIZE = 256
+"""Frames that wait for an interface's thread (veth.c)."""
+TERMS = {
+    "nic_driver": "veth",
+    "vnf_interface": "veth (the kernel's); VNFs use DPDK's af_packet",
+    "ring_size": f"{VETH_RING_SIZE} (veth's, fixed)",
+    "checksum_offload": "none: frames have their checksums",
+    "segmentation_offload": "none: GRO off, senders send whole frames",
+    "mergeable_buffers": "-",
+    "memory": "the kernel's (4 KiB pages)",
+    "buffers": "the kernel's",
+}
+"""The part of the fairness manifest that is the same for all of them."""
+_RX = "bytes packets errs drop fifo frame compressed multicast"
+_TX = "bytes packets errs drop fifo colls carrier compressed"
+_COLUMNS = f"face |{_RX}|{_TX}".split()
+_FIELDS = 16
+Pairs = tuple[tuple[str, str], ...]
+
+
+class KernelAdapter(Adapter):
+    """A switch in the kernel: a subclass says how interfaces are connected (:meth:`connect`)."""
+
+    wires = frozenset({"veth"})
+    vnf_interface: VnfInterface = "veth"
+    options: tuple[Option, ...] = ()
+    function: str
+    """For the manifest."""
+
+    def find(self) -> Found | NotFound:
+        """The kernel that runs."""
+        if sys.platform != "linux":
+            return NotFound(self.remedy)
+        return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
+
+    def refusal(self, situation: Situation) -> str:
+        """Only kernel interfaces; v2v has no wire. DPDK's af_packet, on the other side of them, takes 1518 bytes."""
+        if situation.wire not in self.wires and situation.scenario != "v2v":
+            return f"{self.name} has kernel interfaces only; use --wire veth"
+        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
+            return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"
+        return ""
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own takes root)"
+        return manifest(
+            request,
+            function=self.function,
+            cores=own if has_core() else sender,
+            burst=str(NAPI_WEIGHT),
+            **TERMS,
+        )
+
+    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
+        """Connect the interfaces of each pair, in the namespace of ``request.netns_pid``. Raises StartError.
+
+        Where something has to be undone before the interfaces go, a process that does it when it is asked to end.
+        """
+        raise NotImplementedError
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
+        """Connect all interfaces, and move their forwarding to the switch's core. Raises StartError, UsageError."""
+        common.check_frame_size(request)
+        ports = {port.name: common.interface_name(port) for port in common.paired_ports(request)}
+        if request.netns_pid is None:
+            raise UsageError(f"{self.name} needs interfaces in a network namespace; use the veth wire")
+        switch = RunningKernel(self.title, ports, request, supervisor)
+        try:
+            if has_core():
+                switch.place()
+            pairs = tuple((ports[a], ports[b]) for a, b in request.cross_connects)
+            switch.keeper = self.connect(request, supervisor, pairs)
+        except BaseException:
+            switch.stop()
+            raise
+        return switch
+
+
+def has_core() -> bool:
+    """Whether it forwards on the switch's core: we may load XDP programs, and place kernel threads."""
+    return os.geteuid() == 0
+
+
+def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
+    """Run a program in the switch's network namespace to its end. What it wrote; StartError with that if it failed."""
+    done = supervisor.spawn(
+        what,
+        argv,
+        cpus=request.control_cpus,
+        workdir=request.workdir,
+        netns_pid=request.netns_pid,
+        high_priority=False,
+    )
+    if done.wait(patient(SETUP_TIMEOUT_S)) != 0:
+        text = done.obituary()
+        done.terminate()
+        raise StartError(f"the kernel could not be set up: {text}")
+    return done.log_tail(1000)
+
+
+def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
+    """``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace. What it wrote; StartError."""
+    argv = [sys.executable, "-I", str(Path(kernel_setup.__file__)), action, *arguments]
+    return in_namespace(f"kernel-{action}", argv, request, supervisor)
+
+
+class RunningKernel:
+    """A switch that is a state of the kernel in a network namespace; a process of the wire holds the namespace.
+
+    ``ports``: port name -> interface.
+    """
+
+    def __init__(self, title: str, ports: Mapping[str, str], request: SwitchRequest, supervisor: Supervisor) -> None:
+        self.title = title
+        self.keeper: Process | None = None
+        """What :meth:`KernelAdapter.connect` returned."""
+        self._ports = ports
+        self._request = request
+        self._supervisor = supervisor
+        self._holder = request.netns_pid or 0
+        self._holder_start = procfs.start_ticks(self._holder)
+        self._threads: tuple[ThreadRef, ...] = ()
+        self._begun_ns = time.monotonic_ns()
+        self._ran_ns = 0
+        self._stopped = False
+
+    def place(self) -> None:
+        """Give each port a kernel thread on the switch's core. Raises StartError."""
+        text = set_up("input", [str(self._request.cpu), *self._ports.values()], self._request, self._supervisor)
+        lines = [line.split() for line in text.splitlines()]
+        threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
+        self._threads = (*threads, *_softirq_thread(self._request.cpu))
+        self._begun_ns, self._ran_ns = time.monotonic_ns(), self._run_ns() or 0
+
+    def pids(self) -> tuple[int, ...]:
+        """None: it has no process. Without frames it does nothing."""
+        return ()
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """A kernel thread for each port, and that of its core's softirqs, which takes over what these leave."""
+        return self._threads
+
+    def counters(self) -> SwitchCycles:
+        """Counters since the start, of its interfaces. Raises DiedError if its namespace is gone.
+
+        Busy cycles are the CPU time of its threads: they run while there are frames, and sleep otherwise. Unknown where
+        it has none, and where the request does not tell the frequency of the TSC.
+        """
+        self.check()
+        counts = parse_interfaces(procfs.read_text(f"/proc/{self._holder}/net/dev") or "")
+        ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
+        whole = len(ports) == len(self._ports)
+        busy, idle = self._cycles()
+        return SwitchCycles(
+            busy_cycles=busy,
+            idle_cycles=idle,
+            packets=sum(count.rx_packets for count in ports.values()) if whole else None,
+            forwarded_packets=sum(count.tx_packets for count in ports.values()) if whole else None,
+            drops={
+                f"{port}:{reason}": number
+                for port, count in ports.items()
+                for reason, number in (("rx_dropped", count.rx_dropped), ("tx_dropped", count.tx_dropped))
+            },
+        )
+
+    def _cycles(self) -> tuple[int | None, int | None]:
+        """Busy and idle TSC cycles since the start."""
+        run_ns, hz = self._run_ns(), self._request.tsc_hz
+        if run_ns is None or not hz:
+            return None, None
+        busy_ns = run_ns - self._ran_ns
+        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
+        return busy_ns * hz // 10**9, idle_ns * hz // 10**9
+
+    def _run_ns(self) -> int | None:
+        """CPU time of its threads since they exist, in ns; None where it has none, or the kernel does not tell."""
+        texts = [procfs.read_text(f"/proc/{thread.tid}/schedstat") for thread in self._threads]
+        return sum(int(text.split()[0]) for text in texts if text) if texts and all(texts) else None
+
+    def check(self) -> None:
+        """Raise DiedError if the namespace, or a thread of a port, is gone."""
+        if self._stopped:
+            raise DiedError(f"{self.title}: it was stopped")
+        if self.keeper is not None and not self.keeper.alive():
+            raise DiedError(f"{self.title}: {self.keeper.obituary()}")
+        if not procfs.is_running(self._holder) or procfs.start_ticks(self._holder) != self._holder_start:
+            raise DiedError(f"{self.title}: process {self._holder}, which held its network namespace, is gone")
+        for thread in self._threads:
+            if not procfs.is_running(thread.tid):
+                raise DiedError(f"{self.title}: kernel thread {thread.name} is gone")
+
+    def stop(self) -> None:
+        """Remove bridges, programs and filters; what is left goes with the namespace. Never raises; safe to repeat."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self.keeper is not None:
+            self.keeper.terminate(SETUP_TIMEOUT_S)
+        if procfs.is_running(self._holder) and procfs.start_ticks(self._holder) == self._holder_start:
+            try:
+                set_up("clear", list(self._ports.values()), self._request, self._supervisor)
+            except StartError:
+                return  # the namespace is going, and takes all with it
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What the kernel counted at an interface."""
+
+    rx_packets: int
+    rx_dropped: int
+    tx_packets: int
+    tx_dropped: int
+
+
+def parse_interfaces(text: str) -> dict[str, Interface]:
+    """Interface -> counters of /proc/net/dev. A line that is not as Linux writes it gives nothing."""
+    header, *lines = text.splitlines()[1:] or [""]
+    if header.split() != _COLUMNS:
+        return {}
+    found = {}
+    for line in lines:
+        name, _, rest = line.partition(":")
+        fields = rest.split()
+        if len(fields) == _FIELDS and all(field.isdecimal() for field in fields):
+            numbers = [int(field) for field in fields]
+            found[name.strip()] = Interface(numbers[1], numbers[3], numbers[9], numbers[11])
+    return found
+
+
+def _softirq_thread(cpu: int) -> tuple[ThreadRef, ...]:
+    """``ksoftirqd/CPU``: it does what a thread of a port leaves when its time is up."""
+    name = f"ksoftirqd/{cpu}"
+    pids = (int(folder.name) for folder in Path("/proc").glob("[0-9]*") if procfs.read_text(folder / "comm") == name)
+    return tuple(ThreadRef(pid, pid, name) for pid in pids)

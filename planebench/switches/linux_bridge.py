@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Linux bridge: one for each cross-connect, as the kernel has it, without STP, snooping and netfilter."""
+
+from __future__ import annotations
+
+from planebench.host.process import Supervisor
+from planebench.switches.base import SwitchRequest, Traits
+from planebench.switches.kernel import KernelAdapter, Pairs, set_up
+
+
+class LinuxBridgeAdapter(KernelAdapter):
+    """``linux-bridge``."""
+
+    name = "linux-bridge"
+    title = "Linux bridge"
+    remedy = "it is part of Linux: load it with `modprobe bridge`"
+    traits = Traits("self-contained", "structured", ("interrupt",), "veth", "low", ("C",), "the kernel's own bridge")
+    function = "learning: one bridge of two ports for each cross-connect"
+
+    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
+        """A bridge for each pair."""
+        set_up("bridge", [",".join(pair) for pair in pairs], request, supervisor)
+
+
+ADAPTER = LinuxBridgeAdapter()

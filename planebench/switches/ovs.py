@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every Open vSwitch here has in common: a private database, one bridge, an ``in_port`` flow each way (conext19).
+
+Everything lives in ``<workdir>/ovs`` and, for vswitchd, in a network namespace of its own where it is given none: the
+bridge's local interface never shows on the host, and making it needs no root (a user namespace does).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.records import SwitchCycles
+from planebench.planed import program_lines
+from planebench.switches import common
+from planebench.switches.base import Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, ThreadRef
+from planebench.switches.finding import find_program
+from planebench.switches.ovs_counters import PortCounters, parse_ports
+from planebench.switches.unixctl import unixctl
+
+BRIDGE = "br0"
+BURST = 32
+"""NETDEV_MAX_BURST."""
+TOOL_TIMEOUT_S = 10.0
+PMD_MARK = "pmd-c"
+EMC_DEFAULT, EMC_MAX = 100, 2**32 - 1
+CACHE_OPTIONS = (
+    Option(
+        "emc", "emc", "whole", "one in so many flows is put into the exact match cache, 0: none", "100", most=EMC_MAX
+    ),
+    Option("smc", "smc", "flag", "signature match cache", "false"),
+)
+_REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
+_SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema")
+_TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
+
+Commands = list[list[str]]
+"""Of one ovs-vsctl."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where the parts of one Open vSwitch are. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        """The database file."""
+        return self.root / "conf.db"
+
+    @property
+    def database_socket(self) -> Path:
+        """OVSDB protocol."""
+        return self.root / "db.sock"
+
+    @property
+    def bridge(self) -> Path:
+        """OpenFlow; the name is given by vswitchd."""
+        return self.root / f"{BRIDGE}.mgmt"
+
+    @property
+    def control(self) -> Path:
+        """vswitchd's unixctl socket: what ovs-appctl talks to."""
+        return self.root / "vswitchd.ctl"
+
+    def environment(self) -> dict[str, str]:
+        """Keeps Open vSwitch out of the system's directories."""
+        return {f"OVS_{name}": str(self.root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+
+
+class OvsAdapter(Adapter):
+    """An ovs-vswitchd with the userspace datapath. A subclass says which program, which ports and which threads."""
+
+    unfit = "is none"
+    """What is wrong with a program that is not it."""
+
+    @abstractmethod
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+
+    @abstractmethod
+    def configuration(self, request: SwitchRequest, prefix: str) -> Commands:
+        """The database before vswitchd starts: ``Open_vSwitch`` settings, the bridge, the ports."""
+
+    @abstractmethod
+    def running(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> RunningOvs:
+        """What was started, its threads where they belong. Raises StartError where they are not."""
+
+    @abstractmethod
+    def check(self, request: SwitchRequest) -> None:
+        """Raise UsageError for what it cannot do."""
+
+    @abstractmethod
+    def candidates(self) -> Iterator[Path]:
+        """Programs that may be it, the best first."""
+
+    @abstractmethod
+    def version(self, lines: tuple[str, ...]) -> str | None:
+        """The version in what ``--version`` prints; None if the program is not fit for this adapter."""
+
+    def interface(self, port: SwitchPort) -> str:
+        """What Open vSwitch calls a port."""
+        return port.name
+
+    def find(self) -> Found | NotFound:
+        """A fitting ovs-vswitchd, its tools and its database schema."""
+        binaries = list(self.candidates())
+        missing = [tool for tool in _TOOLS if find_program(tool) is None]
+        if missing or _schema() is None:
+            return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
+        for binary in binaries:
+            version = self.version(program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) or ())
+            if version:
+                return Found(version, binary)
+        what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"
+        return NotFound(f"{self.remedy} ({what})")
+
+    def programs(self, name: str, *places: str) -> Iterator[Path]:
+        """The program of that name, if there is one where the user says, or else on this machine."""
+        told = self.installation()
+        if told.path is not None and told.path.is_file() and told.path.name.startswith("ovs-vswitchd"):
+            yield told.path
+            return
+        with contextlib.suppress(UsageError):
+            found = told.program(name, places)
+            if found is not None:
+                yield found
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningOvs:
+        """Start database and vswitchd, wait for every port, install the flows. Raises StartError with log lines."""
+        common.check_frame_size(request)
+        common.paired_ports(request)
+        self.check(request)
+        paths = Paths(request.workdir / "ovs")
+        binary = common.require(self).binary
+        names = [self.interface(port) for port in request.ports]
+        started: list[Process] = []
+        try:
+            started.append(_start_database(request, supervisor, paths))
+            _vsctl(paths, self.configuration(request, f"{supervisor.root.name}-ovs"))
+            _link_sockets(request, paths)
+            vswitchd = _start_vswitchd(request, supervisor, paths, binary, self.installation().env)
+            started.append(vswitchd)
+            wait_ready("Open vSwitch", lambda: _ports_added(names, vswitchd, paths), started)
+            flows = "".join(f"{flow}\n" for flow in in_port_flows(request))
+            _tool(["ovs-ofctl", "add-flows", f"unix:{paths.bridge}", "-"], stdin=flows)
+            return self.running(vswitchd, started[0], paths, request)
+        except BaseException:
+            for process in reversed(started):
+                process.terminate()
+            raise
+
+    def cache_settings(self) -> list[str]:
+        """The options of the datapath's caches, as ``other_config`` has them."""
+        given = {
+            "emc-insert-inv-prob": self.values.get("emc"),
+            "smc-enable": str(self.value("smc", False)).lower() if "smc" in self.values else None,
+        }
+        return [f"other_config:{key}={value}" for key, value in given.items() if value is not None]
+
+    def caches(self) -> str:
+        """The same for the manifest."""
+        emc, smc = self.value("emc", EMC_DEFAULT), self.value("smc", False)
+        return f"EMC {f'1 in {emc}' if emc else 'off'}, SMC {'on' if smc else 'off'}, megaflows on"
+
+
+class RunningOvs(common.ProcessGroup):
+    """An Open vSwitch that forwards; asked through its control socket."""
+
+    def __init__(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> None:
+        super().__init__("Open vSwitch", [vswitchd, database])
+        self._vswitchd = vswitchd
+        self._paths = paths
+        self._request = request
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """The one PMD thread."""
+        return common.threads_named(self._vswitchd.pid, (PMD_MARK,))
+
+    def counters(self) -> SwitchCycles:
+        """Counters since the start. Raises DiedError."""
+        raise NotImplementedError
+
+    def ports(self, *, kernel: bool = False) -> PortCounters:
+        """From OpenFlow 1.4 port statistics: they are live, and the only place where vhost-user ports count drops.
+
+        OvS 3.1 switches rte_vhost's statistics on for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
+        the database is refreshed every 5 s at best. Raises DiedError.
+        """
+        command = ["ovs-ofctl", "-OOpenFlow14", "--no-names", "dump-ports", f"unix:{self._paths.bridge}"]
+        names = [port.name for port in self._request.ports]
+        with contextlib.suppress(StartError):
+            return parse_ports(_tool(command), names, kernel=kernel)
+        # A vswitchd that was paused for long drops the first connection after it; the second tells.
+        try:
+            return parse_ports(_tool(command), names, kernel=kernel)
+        except StartError as error:
+            self.check()
+            raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
+
+    def check_placement(self, interfaces: Sequence[str]) -> None:
+        """Raise StartError unless the receive queue of every port is on the one PMD thread we asked for."""
+        text = self.ask("dpif-netdev/pmd-rxq-show")
+        cores = set(re.findall(r"core_id (\d+)", text))
+        polled = set(re.findall(r"port: (\S+)", text))
+        missing = set(interfaces) - polled
+        if cores != {str(self._request.cpu)} or missing or len(self.polling_threads()) != 1:
+            raise StartError(f"Open vSwitch does not poll every port on CPU {self._request.cpu}:\n{text}")
+
+    def ask(self, *command: str) -> str:
+        """What ``ovs-appctl`` prints. Raises DiedError."""
+        self.check()
+        try:
+            return unixctl(self._paths.control, *command)
+        except PlanebenchError as error:
+            raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
+
+
+def bridge_commands() -> Commands:
+    """The one bridge, with the userspace datapath and no flow but ours."""
+    return [["add-br", BRIDGE], ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"]]
+
+
+def in_port_flows(request: SwitchRequest) -> list[str]:
+    """An in_port flow each way of every cross-connect. A port's OpenFlow number is its place in the request, from 1."""
+    number = {port.name: index for index, port in enumerate(request.ports, start=1)}
+    pairs = [(number[a], number[b]) for a, b in request.cross_connects]
+    return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]
+
+
+def mask(cpu: int) -> str:
+    """A CPU as ``pmd-cpu-mask`` has it."""
+    return hex(1 << cpu)
+
+
+def _schema() -> Path | None:
+    return next((Path(path) for path in _SCHEMAS if Path(path).is_file()), None)
+
+
+def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths) -> Process:
+    shutil.rmtree(paths.root, ignore_errors=True)  # of an earlier start in the same directory
+    paths.root.mkdir(mode=0o700)
+    _tool(["ovsdb-tool", "create", str(paths.database), str(_schema())])
+    process = supervisor.spawn(
+        "ovsdb-server",
+        [
+            str(find_program("ovsdb-server")),
+            str(paths.database),
+            f"--remote=punix:{paths.database_socket}",
+            f"--unixctl={paths.root / 'ovsdb.ctl'}",
+            "--no-chdir",
+        ],
+        cpus=request.control_cpus,
+        env=paths.environment(),
+        workdir=request.workdir,
+        high_priority=False,
+    )
+    try:
+        wait_ready("the database of Open vSwitch", lambda: _listens(paths.database_socket), [process])
+    except BaseException:
+        process.terminate()
+        raise
+    return process
+
+
+def _start_vswitchd(
+    request: SwitchRequest, supervisor: Supervisor, paths: Paths, binary: Path, env: Mapping[str, str]
+) -> Process:
+    return supervisor.spawn(
+        "ovs-vswitchd",
+        [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
+        cpus=request.control_cpus,  # what forwards moves to request.cpu
+        env={**env, **paths.environment()},
+        workdir=request.workdir,
+        netns_pid=request.netns_pid,
+        new_netns=request.netns_pid is None,
+    )
+
+
+def _vsctl(paths: Paths, commands: Commands) -> None:
+    """All commands in one transaction; vswitchd reads the result when it starts."""
+    argv = ["ovs-vsctl", f"--db=unix:{paths.database_socket}", "--timeout=10", "--no-wait", "init"]
+    for command in commands:
+        argv += ["--", *command]
+    _tool(argv)
+
+
+def _link_sockets(request: SwitchRequest, paths: Paths) -> None:
+    """OvS names a vhost-user socket after its port, under OVS_RUNDIR: the path asked for becomes a link to it."""
+    for port in request.ports:
+        if port.kind == "vhost-user":
+            path = common.socket_path(port)
+            path.unlink(missing_ok=True)
+            path.symlink_to(paths.root / port.name)
+
+
+def _ports_added(names: Sequence[str], vswitchd: Process, paths: Paths) -> bool:
+    """Whether the bridge has every port; StartError as soon as one is refused."""
+    with contextlib.suppress(OSError):
+        log = vswitchd.log_path.read_text(errors="replace")
+        refused = _REFUSED.search(log)
+        if refused:
+            complaints = [line for line in log.splitlines() if "|ERR|" in line or "|WARN|" in line]
+            what = "\n".join(complaints[-12:])
+            raise StartError(f"Open vSwitch refuses port {refused[1] or refused[2]}; its last log lines:\n{what}")
+        added = set(re.findall(rf"bridge {BRIDGE}: added interface (\S+) on port", log))
+        return added.issuperset(names) and _listens(paths.bridge)
+    return False
+
+
+def _listens(path: Path) -> bool:
+    """Whether somebody answers at a unix socket: it is there, but refuses, between bind() and listen()."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        return connection.connect_ex(str(path)) == 0
+
+
+def _tool(argv: list[str], *, stdin: str | None = None) -> str:
+    """Run one of Open vSwitch's short-lived tools; its stdout. Raises StartError with its stderr."""
+    program = find_program(argv[0])
+    try:
+        done = subprocess.run(
+            [str(program or argv[0]), *argv[1:]],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=TOOL_TIMEOUT_S,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise StartError(f"{' '.join(argv[:3])}: {error}") from error
+    if done.returncode != 0:
+        raise StartError(f"{' '.join(argv[:3])} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What Open vSwitch prints of its threads and ports, as counters. Pure.
+
+Versions before 3.5 print text only, so each number is taken with its label and with what ends it: a text that is cut
+or worded otherwise gives None, or no key, but never another number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from planebench.model.records import SwitchCycles
+
+MAIN_THREAD = "main thread:\n"
+DROP_COUNTERS = {
+    "ovs_tx_failure_drops": "tx_full",
+    "ovs_tx_mtu_exceeded_drops": "tx_mtu_exceeded",
+    "ovs_tx_qos_drops": "tx_qos",
+    "ovs_tx_invalid_hwol_drops": "tx_invalid_offload",
+    "rx_missed_errors": "rx_missed",
+    "rx_errors": "rx_errors",
+    "rx_mbuf_allocation_errors": "rx_nombuf",
+}
+"""What OvS counts at a DPDK port, and our word for it."""
+_TX_DROPS = tuple(key for key in DROP_COUNTERS if key.startswith("ovs_tx_"))
+_PORT = re.compile(r"^\s*port\s+\"?([\w-]+)\"?: rx pkts=", re.MULTILINE)
+_COUNTER = re.compile(r"\b(\w+)=(\d+)[,\s]")
+_RECEIVED = re.compile(r"^(\d+),.*? drop=(\d+|\?), errs=(\d+|\?),")
+_SENT = re.compile(r"^ +tx pkts=(\d+),.*? drop=(\d+|\?), errs=(\d+|\?),", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """Of all ports together; None where one of them does not tell. ``tx_drops``: of DPDK ports only."""
+
+    drops: dict[str, int] = field(default_factory=dict)
+    """By ``PORT:REASON``."""
+    rx_packets: int | None = None
+    tx_packets: int | None = None
+    tx_drops: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    drops: dict[str, int]
+    rx_packets: int | None
+    tx_packets: int | None
+    tx_drops: int | None
+
+
+def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> PortCounters:
+    """From ``ovs-ofctl -O OpenFlow14 dump-ports``; ``ports`` are our names, OvS's 1, 2, ...; ``kernel``: interfaces.
+
+    Only what the text says: a port or a counter that is not there, or has no number, gives no key.
+    """
+    names = {str(number): name for number, name in enumerate(ports, start=1)}
+    _, *parts = _PORT.split(text)
+    blocks = zip(parts[::2], parts[1::2], strict=True)
+    found = {names[number]: _parse_port(block, kernel) for number, block in blocks if number in names}
+    every = [found.get(name, _Port({}, None, None, None)) for name in ports]
+    return PortCounters(
+        drops={f"{name}:{reason}": count for name, port in found.items() for reason, count in port.drops.items()},
+        rx_packets=_total(port.rx_packets for port in every),
+        tx_packets=_total(port.tx_packets for port in every),
+        tx_drops=_total(port.tx_drops for port in every),
+    )
+
+
+def _parse_port(block: str, kernel: bool) -> _Port:
+    custom = {key: int(count) for key, count in _COUNTER.findall(block) if key in DROP_COUNTERS}
+    received, sent = _RECEIVED.match(block), _SENT.search(block)
+    drops = {DROP_COUNTERS[key]: count for key, count in custom.items()}
+    if kernel:
+        drops = {
+            f"{way}_{reason}": int(counts[group])
+            for way, counts in (("rx", received), ("tx", sent))
+            for reason, group in (("dropped", 2), ("errors", 3))
+            if counts is not None and counts[group] != "?"
+        }
+    return _Port(
+        drops,
+        int(received[1]) if received else None,
+        int(sent[1]) if sent else None,
+        sum(custom[key] for key in _TX_DROPS) if custom.keys() >= set(_TX_DROPS) else None,
+    )
+
+
+def pmd_cycles(stats: str, perf: str, ports: PortCounters) -> SwitchCycles:
+    """Of the one PMD thread: ``pmd-stats-show`` and ``pmd-perf-show``.
+
+    It forwards what it tries to send less what DPDK ports say they did not take; of kernel interfaces, what left them.
+    All frames of a poll leave by one port, at once, so it has as many polls that found frames as batches that it sent.
+    """
+    pmd, tried = stats.partition(MAIN_THREAD)[0], _number("Tx packets", perf)
+    taken = None if tried is None or ports.tx_drops is None else tried - ports.tx_drops
+    return SwitchCycles(
+        busy_cycles=_number("processing cycles", pmd),
+        idle_cycles=_number("idle cycles", pmd),
+        packets=_number("packets received", pmd),
+        drops=ports.drops,
+        forwarded_packets=ports.tx_packets if taken is None else taken,
+        bursts=_number("Tx batches", perf),
+    )
+
+
+def main_thread_cycles(stats: str, ports: PortCounters) -> SwitchCycles:
+    """Of the main thread, which has neither cycles nor batches. ``stats`` are older than ``ports``, and nothing moves.
+
+    What an interface received and the thread did not get, the kernel dropped at the full buffer of the socket.
+    """
+    main = stats.partition(MAIN_THREAD)[2]
+    packets, drops = _number("packets received", main), dict(ports.drops)
+    if packets is not None and ports.rx_packets is not None:
+        drops["rx_socket_full"] = ports.rx_packets - packets
+    return SwitchCycles(packets=packets, drops=drops, forwarded_packets=ports.tx_packets)
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    every = list(counts)
+    known = [count for count in every if count is not None]
+    return sum(known) if len(known) == len(every) else None
+
+
+def _number(label: str, text: str) -> int | None:
+    match = re.search(rf"^(?:  )?{re.escape(label)}: +(\d+)\s", text, re.MULTILINE)
+    return int(match[1]) if match else None

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Snabb: an app for each port and a link each way (conext19), by ``snabb snsh`` and a script of ours.
+
+Snabb is a vhost-user device and has raw sockets; it has no driver for an emulated NIC, so it has no virtio wire.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import DiedError, UsageError
+from planebench.model.records import SwitchCycles
+from planebench.planed import program_lines
+from planebench.switches import common
+from planebench.switches.base import (
+    PATH_OPTION,
+    Adapter,
+    Found,
+    NotFound,
+    Option,
+    Situation,
+    SwitchPort,
+    SwitchRequest,
+    ThreadRef,
+    Traits,
+)
+from planebench.switches.manifest import manifest
+
+SCRIPT = Path(__file__).with_name("snabb_patch.lua")
+LINK_FRAMES = 1023
+PULL_FRAMES = 148
+"""What an app takes at once: engine.pull_npackets, a tenth of a link and some (core/app.lua)."""
+MAX_FRAME_BYTES = 1518
+PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "/root/snabb/src/snabb")
+_VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$")
+
+
+class SnabbAdapter(Adapter):
+    """``snabb``: one process, one core, LuaJIT."""
+
+    name = "snabb"
+    title = "Snabb"
+    remedy = "build it: https://github.com/snabbco/snabb (`make`), then PLANEBENCH_SNABB=/path/to/snabb"
+    wires = frozenset({"veth"})
+    traits = Traits(
+        "modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", source="conext19"
+    )
+    options = (
+        PATH_OPTION,
+        Option("indirect", "indirect", "flag", "offer indirect descriptors", "false"),
+        Option("mergeable", "mergeable", "flag", "offer mergeable buffers", "true"),
+    )
+
+    def find(self) -> Found | NotFound:
+        """``snabb``, and the version it tells."""
+        binary = self.installation().program("snabb", PLACES)
+        lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
+        match = _VERSION.match(lines[0]) if lines else None
+        if binary is None:
+            return NotFound(self.remedy)
+        return Found(match[1], binary) if match else NotFound(f"{binary} does not tell a version of Snabb")
+
+    def refusal(self, situation: Situation) -> str:
+        """v2v needs no wire; its wire ports are kernel interfaces."""
+        if situation.scenario != "v2v" and situation.wire not in self.wires:
+            return (
+                f"snabb has no {situation.wire} wire: it is a vhost-user device, and drives no emulated NIC; "
+                "use --wire veth"
+            )
+        if situation.max_frame_bytes > MAX_FRAME_BYTES:
+            return f"snabb was not set up for frames of more than {MAX_FRAME_BYTES} bytes"
+        return ""
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        return manifest(
+            request,
+            function="patch: two apps and a link each way",
+            nic_driver="raw sockets" if any(port.kind == "af_packet" for port in request.ports) else "-",
+            vnf_interface="vhost-user (Snabb's)",
+            burst=str(PULL_FRAMES),
+            checksum_offload="offered to VNFs; not used by ours",
+            segmentation_offload="none",
+            mergeable_buffers="offered" if self._mergeable else "off",
+            indirect_descriptors="offered" if self._indirect else "off",
+            buffers=f"as many as it needs; a link holds {LINK_FRAMES} frames",
+        )
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSnabb:
+        """Start it and wait until every port listens. Raises StartError, UsageError or NotInstalledError."""
+        common.check_frame_size(request)
+        ports = common.paired_ports(request)
+        if request.max_frame_bytes > MAX_FRAME_BYTES:
+            raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {MAX_FRAME_BYTES}")
+        words = [f"{port.name}={_app(port)}" for port in ports] + [f"{a}-{b}" for a, b in request.cross_connects]
+        found = common.require(self)
+        state = request.workdir / "snabb"
+        process = supervisor.spawn(
+            self.name,
+            [str(found.binary), "snsh", str(SCRIPT), *words],
+            cpus=frozenset({request.cpu}),
+            env={
+                **self.installation().env,
+                "SNABB_SHM_ROOT": str(state),
+                "TMPDIR": str(request.workdir),
+                "PB_MEMORY": "huge" if request.hugepages else "small",
+                "PB_INDIRECT": str(int(self._indirect)),
+                "PB_MERGEABLE": str(int(self._mergeable)),
+            },
+            workdir=request.workdir,
+            netns_pid=request.netns_pid,
+        )
+        switch = RunningSnabb(process, state, request.cross_connects)
+        try:
+            wait_ready("Snabb", lambda: switch.forwards() and common.sockets_exist(ports), [process])
+        except BaseException:
+            switch.stop()
+            raise
+        return switch
+
+    @property
+    def _indirect(self) -> bool:
+        return bool(self.value("indirect", False))
+
+    @property
+    def _mergeable(self) -> bool:
+        return bool(self.value("mergeable", True))
+
+
+class RunningSnabb(common.ProcessGroup):
+    """A Snabb that forwards; its counters are files in shared memory."""
+
+    def __init__(self, process: Process, state: Path, pairs: tuple[tuple[str, str], ...]) -> None:
+        super().__init__("Snabb", [process])
+        self._process = process
+        self._state = state
+        self._links = {b: f"{a}.tx -> {b}.rx" for pair in pairs for a, b in (pair, pair[::-1])}
+
+    def forwards(self) -> bool:
+        """Whether the engine runs."""
+        return b"forwarding, pid " in self._process.log_path.read_bytes()
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """Its one thread."""
+        return (ThreadRef(self._process.pid, self._process.pid, "snabb"),)
+
+    def counters(self) -> SwitchCycles:
+        """Frames in and out of its links since the start, and those that a full link did not take.
+
+        A port that is full leaves its frames in the link: what left a link was sent. There are no cycle counters.
+        """
+        self.check()
+        counts = {port: read_link(self._state, self._process.pid, link) for port, link in self._links.items()}
+        if any(count is None for count in counts.values()):
+            raise DiedError(f"Snabb has no counters in {self._state}; {self._process.obituary()}")
+        known = {port: count for port, count in counts.items() if count is not None}
+        return SwitchCycles(
+            packets=sum(link["txpackets"] + link["txdrop"] for link in known.values()),
+            forwarded_packets=sum(link["rxpackets"] for link in known.values()),
+            drops={f"{port}:tx_full": link["txdrop"] for port, link in known.items()},
+        )
+
+
+def read_link(state: Path, pid: int, link: str) -> dict[str, int] | None:
+    """``txpackets``, ``rxpackets`` and ``txdrop`` of a link; None where one of them is not there, or not 8 bytes."""
+    folder = state / str(pid) / "links" / link
+    try:
+        return {
+            name: struct.unpack("<Q", (folder / f"{name}.counter").read_bytes()[:8])[0]
+            for name in ("txpackets", "rxpackets", "txdrop")
+        }
+    except (OSError, struct.error):
+        return None
+
+
+def _app(port: SwitchPort) -> str:
+    if port.kind == "vhost-user":
+        return f"vhost:{common.socket_path(port)}"
+    if port.kind == "af_packet":
+        return f"raw:{common.interface_name(port)}"
+    raise UsageError(f"snabb cannot open port {port.name} ({port.kind}); use the veth wire")
+
+
+ADAPTER = SnabbAdapter()

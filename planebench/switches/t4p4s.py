@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""t4p4s: a program that its compiler and p4c made of a P4 program, which sends from port 2i to port 2i+1 and back.
+
+There is one program for each P4 program, under any name, so it is never looked for: the user says where it is
+(docs/switches/t4p4s.md has the P4). What it does with a frame is fixed when it is compiled; nothing fills tables.
+Burst, rings and buffers are compiled in too. Its counters are those of DPDK's telemetry: it has none of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import DiedError, PlanebenchError, UsageError
+from planebench.model.option import Option
+from planebench.model.records import SwitchCycles
+from planebench.switches import common, dpdk_telemetry
+from planebench.switches.base import (
+    PATH_OPTION,
+    Adapter,
+    Found,
+    NotFound,
+    Situation,
+    SwitchPort,
+    SwitchRequest,
+    ThreadRef,
+    Traits,
+)
+from planebench.switches.manifest import manifest
+
+BURST = 32
+PORTS_MAX = 16
+"""MAX_RX_QUEUE_PER_LCORE of t4p4s, which has one forwarding lcore here."""
+PREFIX = "t4p4s"
+MEMORY_MB = 256
+"""Its pools take 90: 8192 buffers for frames, and those for headers and clones, which it never uses here."""
+READY = "promiscuous"
+"""The last thing that it does to a port."""
+
+
+class T4p4sAdapter(Adapter):
+    """``t4p4s``: one program made by t4p4s, one forwarding lcore."""
+
+    name = "t4p4s"
+    title = "T4P4S"
+    remedy = (
+        "compile a P4 program that joins ports 0-1, 2-3, ... with t4p4s and p4c (docs/switches/t4p4s.md) "
+        "and set PLANEBENCH_T4P4S to what comes out"
+    )
+    wires = frozenset({"virtio", "memif", "veth"})
+    options: tuple[Option, ...] = (PATH_OPTION,)
+    traits = Traits(
+        "self-contained", "match/action", ("rtc",), "vhost-user", "low", ("C", "Python"), "P4 switch", "conext19"
+    )
+
+    def find(self) -> Found | NotFound:
+        """The program that the user names, and the DPDK that it starts with. UsageError if it is none of t4p4s."""
+        where = self.installation()
+        if where.path is None:
+            return NotFound(self.remedy)
+        if not (where.path.is_file() and os.access(where.path, os.X_OK)):
+            raise UsageError(f'{where.said_by} "{where.path}" is no program; give the one that t4p4s made')
+        version = _version(where.path, where.path.stat().st_mtime_ns, tuple(where.env.items()))
+        if version is None:
+            raise UsageError(
+                f'{where.said_by} "{where.path}" is no program of t4p4s, or does not start: '
+                f"`{where.path} --no-huge --no-pci -m 8 -- --help` says why"
+            )
+        return Found(version, where.path)
+
+    def refusal(self, situation: Situation) -> str:
+        """What its wires tell, and what is compiled into it."""
+        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
+            return f"t4p4s is compiled for frames up to {common.STANDARD_FRAME_BYTES} bytes"
+        if 2 + 2 * situation.chain_length > PORTS_MAX:
+            return f"t4p4s takes {PORTS_MAX} ports at most: a chain of {PORTS_MAX // 2 - 1} VNFs"
+        return super().refusal(situation)
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        return manifest(
+            request,
+            function="match/action: P4, parses Ethernet and sets the egress port, no table",
+            nic_driver=common.nic_driver(request),
+            vnf_interface="vhost-user (DPDK net_vhost)",
+            burst=f"{BURST} (compiled in)",
+            **common.offloads(request, mergeable_wires=True),
+            buffers="8192 mbufs, one pool (compiled in)",
+            ndesc="128 receive, 512 send (compiled in); vhost, memif and af_packet rings do not look at it",
+            tx_retry="off (default)",
+            tx_drain=f"{BURST} frames, or what there is every 100 us (compiled in)",
+        )
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningT4p4s:
+        """Start it and wait until its ports run. Raises StartError, UsageError or NotInstalledError."""
+        common.check_frame_size(request)
+        ports = common.paired_ports(request)
+        found = common.require(self)
+        common.remove_sockets(ports)
+        process = supervisor.spawn(
+            self.name,
+            [str(found.binary), *arguments(request, ports)],
+            cpus=request.control_cpus | {request.cpu},
+            # Of its own: several may run at once, and a telemetry socket is known by this folder and the prefix.
+            env={**self.installation().env, "RUNTIME_DIRECTORY": str(request.workdir)},
+            workdir=request.workdir,
+            netns_pid=request.netns_pid,
+        )
+        switch = RunningT4p4s(process, request, ports)
+        try:
+            wait_ready("t4p4s", switch.ready, [process])
+        except BaseException:
+            switch.stop()
+            raise
+        return switch
+
+
+class RunningT4p4s(common.ProcessGroup):
+    """A t4p4s program that forwards; asked through DPDK's telemetry."""
+
+    def __init__(self, process: Process, request: SwitchRequest, ports: Sequence[SwitchPort]) -> None:
+        super().__init__("t4p4s", [process])
+        self._process = process
+        self._ports = tuple(ports)
+        self._telemetry = dpdk_telemetry.socket_path(request.workdir, PREFIX)
+
+    def ready(self) -> bool:
+        """Whether it has started every port; its lcore polls a moment later."""
+        if not common.sockets_exist(self._ports):
+            return False
+        try:
+            infos = self._ask("info")
+        except PlanebenchError:
+            return False
+        return all(isinstance(info, dict) and info.get(READY) for info in infos)
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """The main thread, which is lcore 0."""
+        return (ThreadRef(self._process.pid, self._process.pid, self.title),) if self._process.alive() else ()
+
+    def counters(self) -> SwitchCycles:
+        """Counters of its ports since the start. Raises DiedError. It counts no cycles and no bursts."""
+        self.check()
+        try:
+            answers = self._ask("stats")
+        except PlanebenchError as error:
+            self._process.wait(0.2)
+            raise DiedError(f"{error}; {self._process.obituary()}") from error
+        stats = [dpdk_telemetry.counters(answer) for answer in answers]
+        return SwitchCycles(
+            packets=_sum(stats, "ipackets"), forwarded_packets=_sum(stats, "opackets"), drops=drops(self._ports, stats)
+        )
+
+    def _ask(self, what: str) -> list[object]:
+        return dpdk_telemetry.ask(self._telemetry, *(f"/ethdev/{what},{n}" for n in range(len(self._ports))))
+
+
+def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Drops by ``PORT:REASON``; those that a counter is missing for, or that do not add up, are unknown.
+
+    t4p4s frees what a port does not take and counts nothing. Its vhost driver counts that (oerrors). Of others it is
+    what came for a port and did not leave it: ``not_sent``. Up to 31 of these may still wait for 100 us.
+    """
+    found: dict[str, int] = {}
+    for number, (port, own) in enumerate(zip(ports, stats, strict=True)):
+        peer = stats[number ^ 1]
+        for name, reason in (("imissed", "rx_missed"), ("ierrors", "rx_errors"), ("rx_nombuf", "rx_nombuf")):
+            if name in own:
+                found[f"{port.name}:{reason}"] = own[name]
+        if not {"opackets", "oerrors"} <= own.keys() or "ipackets" not in peer:
+            continue
+        rest = peer["ipackets"] - own["opackets"] - own["oerrors"]
+        if rest >= 0:
+            reason = "tx_full" if port.kind == "vhost-user" else "tx_errors"
+            found |= {f"{port.name}:{reason}": own["oerrors"], f"{port.name}:not_sent": rest}
+    return found
+
+
+def arguments(request: SwitchRequest, ports: Sequence[SwitchPort]) -> list[str]:
+    """Of EAL, ``--``, and its own. Port ids follow the order of the vdevs, and that the cross-connects."""
+    numbers = range(len(ports))
+    return [
+        # It sets up queues to send for lcores 0, 1, ... and drops what others send: the lcore must be number 0.
+        f"--lcores=0@{request.cpu}",
+        "--no-pci",
+        f"--file-prefix={PREFIX}",
+        *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB),
+        *(f"--vdev={common.dpdk_vdev(number, port, request)}" for number, port in zip(numbers, ports, strict=True)),
+        "--",
+        "-p",
+        f"0x{(1 << len(ports)) - 1:x}",
+        "--config",
+        ",".join(f"({number},0,0)" for number in numbers),
+    ]
+
+
+def _sum(stats: Sequence[Mapping[str, int]], name: str) -> int | None:
+    """Over all ports; unknown if one has it not."""
+    return sum(it[name] for it in stats) if all(name in it for it in stats) else None
+
+
+@lru_cache(maxsize=4)
+def _version(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...]) -> str | None:
+    """It has no --version: EAL prints its own, and an argument that is none has it say whose it is."""
+    with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:
+        try:
+            done = subprocess.run(
+                [str(binary), "-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help"],
+                capture_output=True,
+                text=True,
+                timeout=10,
+                env={**dict(env), "RUNTIME_DIRECTORY": runtime, "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+    said = done.stdout + done.stderr
+    dpdk = re.search(r"RTE Version: '(.+?)'", said)
+    return f"{binary.name} on {dpdk[1]}" if dpdk and "T4P4S" in said else None
+
+
+ADAPTER = T4p4sAdapter()

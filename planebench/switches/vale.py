@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VALE: the learning switch of netmap's kernel module, one for each cross-connect.
+
+conext19 has VALE with ptnet, netmap's own interface for virtual machines; that takes a patched hypervisor and is not
+here. Here its ports are ends of veth pairs in emulated ("generic") mode: netmap takes each frame where the Linux bridge
+would, and sends it out by the interface's own transmit function. It has no thread: a frame is forwarded by whoever
+receives it, so that is a kernel thread on the switch's core, as of the other switches in the kernel (``kernel.py``).
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+from planebench.host import netns, procfs
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import StartError
+from planebench.switches import common, vale_guard
+from planebench.switches.base import PATH_OPTION, Found, NotFound, Situation, SwitchRequest, Traits
+from planebench.switches.kernel import VETH_RING_SIZE, KernelAdapter, Pairs, RunningKernel, has_core
+
+DEVICE = Path("/dev/netmap")
+MODULE = Path("/sys/module/netmap")
+PLACES = ("/usr/local/bin/vale-ctl", "/opt/netmap/build-apps/vale-ctl/vale-ctl")
+MITIGATED_NS = 32768
+"""From here on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
+ATTACH_DEADLINE_S = 30.0
+"""The first attachment takes netmap's memory: up to 1.6 GB with the module's defaults."""
+LOAD = "`insmod netmap.ko buf_size=10240 buf_num=32768 generic_mit=0`"
+
+
+class ValeAdapter(KernelAdapter):
+    """``vale``."""
+
+    name = "vale"
+    title = "VALE (netmap)"
+    remedy = (
+        f"build github.com/luigirizzo/netmap with its vale-ctl, and load it: {LOAD}; PLANEBENCH_VALE=/path/to/netmap"
+    )
+    traits = Traits(
+        "self-contained",
+        "structured",
+        ("interrupt",),
+        "ptnet in conext19, veth here",
+        "low",
+        ("C",),
+        "virtual L2 Ethernet",
+    )
+    options = (PATH_OPTION,)
+    function = "learning: one VALE switch of two ports for each cross-connect, netmap's emulated mode"
+
+    def find(self) -> Found | NotFound:
+        """``vale-ctl``, and the module's device. Neither tells a version, unless the module was built with one."""
+        program = self.installation().program("vale-ctl", PLACES)
+        if program is None:
+            return NotFound(self.remedy)
+        if not DEVICE.exists():
+            return NotFound(f"vale-ctl is here, but netmap is not loaded (no {DEVICE}): {LOAD}")
+        version = procfs.read_text(MODULE / "version") or "unknown version"
+        return Found(f"{version} (Linux {platform.release()})", program)
+
+    def refusal(self, situation: Situation) -> str:
+        """Only kernel interfaces, and only for root."""
+        if not has_core():
+            return f"vale attaches interfaces through {DEVICE}, which takes root; use sudo"
+        return super().refusal(situation)
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """As all in the kernel, with netmap's rings and buffers. In emulated mode each frame is passed on by itself."""
+        rings, buffers, size = (_shown(name) for name in ("generic_ringsize", "buf_num", "buf_size"))
+        return {
+            **super().settings(request),
+            "burst": "1",
+            "ring_size": f"{VETH_RING_SIZE} (veth's, fixed), {rings} (netmap's)",
+            "memory": "the kernel's (netmap allocates it)",
+            "buffers": f"{buffers} of {size} bytes",
+            "generic_mit_ns": _shown("generic_mit"),
+        }
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
+        """As all in the kernel. StartError too where netmap's parameters, which are the machine's, do not do."""
+        common.require(self)
+        check_parameters()
+        return super().start(request, supervisor)
+
+    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process:
+        """A VALE switch for each pair. The guard that attaches now, and detaches when its standard input ends."""
+        argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(common.require(self).binary)]
+        guard = supervisor.spawn(
+            "vale-guard",
+            [*argv, *(",".join(pair) for pair in pairs)],
+            cpus=request.control_cpus,
+            env=self.installation().env,
+            workdir=request.workdir,
+            pipe_stdin=True,
+            netns_pid=request.netns_pid,
+            high_priority=False,
+        )
+        try:
+            wait_ready(self.title, lambda: guard.log_tail(1) == "ready", [guard], ATTACH_DEADLINE_S)
+        except BaseException as error:
+            guard.terminate(ATTACH_DEADLINE_S)
+            if isinstance(error, StartError):
+                raise StartError(f"{error}\n`dmesg` has netmap's reason") from error
+            raise
+        return guard
+
+
+def check_parameters() -> None:
+    """Raise StartError where netmap's buffers do not take our frames, or its emulated mode would wait for a timer.
+
+    A parameter that cannot be read is left to netmap.
+    """
+    size, delay_ns = parameter("buf_size"), parameter("generic_mit")
+    if size is not None and size < netns.MTU_BYTES:
+        raise StartError(
+            f"netmap's buf_size is {size} bytes, less than the MTU of {netns.MTU_BYTES} of the veth wire, and netmap "
+            f"refuses such an interface; load it anew: `rmmod netmap`, {LOAD}"
+        )
+    if delay_ns is not None and delay_ns >= MITIGATED_NS:
+        raise StartError(
+            f"netmap's generic_mit is {delay_ns} ns: it would forward in a timer interrupt, on any core, which the "
+            f"kernel warns of; `echo 0 > {MODULE}/parameters/generic_mit`"
+        )
+
+
+def parameter(name: str) -> int | None:
+    """A parameter of the loaded module; None where it has it not, or it is no number."""
+    text = (procfs.read_text(MODULE / "parameters" / name) or "").strip()
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _shown(name: str) -> str:
+    number = parameter(name)
+    return "unknown" if number is None else str(number)
+
+
+ADAPTER = ValeAdapter()

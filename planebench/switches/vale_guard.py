@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Attach interfaces to VALE switches, say ``ready``, wait for the end of standard input, detach. For ``vale.py``.
+
+    vale_guard.py VALE_CTL INTERFACE,INTERFACE...     a VALE switch valePIDx0, valePIDx1, ... for each pair
+
+By path with ``python -I -S``, inside the network namespace of the interfaces; standard library only. What is attached
+stays so without any process, and a namespace in which something is attached never goes, nor does an interface. So this
+has to outlive whoever is killed: the work is done by a child in a session of its own (a signal to the process group of
+the program, and its death signal, do not reach it), TERM, INT and HUP are ignored, and a harness that dies by SIGKILL
+closes standard input too. Exit code 1: something could not be attached or detached; stderr says what.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def attach(vale_ctl: str, ports: Sequence[str], attached: list[str]) -> bool:
+    """Attach ports (``SWITCH:INTERFACE``) one after the other, up to the first that fails; noted in ``attached``."""
+    for port in ports:
+        if not _told(vale_ctl, "-a", port):
+            return False
+        attached.append(port)
+    return True
+
+
+def detach(vale_ctl: str, ports: Sequence[str]) -> bool:
+    """Detach all, the last first. Whether every one was."""
+    failed = [port for port in reversed(ports) if not _told(vale_ctl, "-d", port)]
+    return not failed
+
+
+def _told(vale_ctl: str, action: str, port: str) -> bool:
+    """Whether ``vale-ctl`` did it. What it says goes to standard error."""
+    try:
+        code = subprocess.run([vale_ctl, action, port], stdin=subprocess.DEVNULL, check=False).returncode
+    except OSError as error:
+        code = -1
+        print(f"{vale_ctl} cannot be executed: {error.strerror}", file=sys.stderr, flush=True)
+    if code:
+        print(f"{vale_ctl} {action} {port} failed ({code})", file=sys.stderr, flush=True)
+    return code == 0
+
+
+def guard(vale_ctl: str, ports: Sequence[str]) -> int:
+    """Attach, wait, detach. The exit code."""
+    attached: list[str] = []
+    done = attach(vale_ctl, ports, attached)
+    if done:
+        print("ready", flush=True)
+        while os.read(0, 4096):
+            pass
+    return 0 if detach(vale_ctl, attached) and done else 1
+
+
+def main(vale_ctl: str, pairs: Sequence[str]) -> int:
+    """Have a child do it, and end when it does, with its exit code."""
+    name = f"vale{os.getpid()}x"
+    ports = [f"{name}{number}:{interface}" for number, pair in enumerate(pairs) for interface in pair.split(",")]
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os._exit(guard(vale_ctl, ports))
+    _, status = os.waitpid(child, 0)
+    return abs(os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

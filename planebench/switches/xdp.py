@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""XDP: a program on each port that redirects every frame to the port it is connected to, through a devmap."""
+
+from __future__ import annotations
+
+from planebench.host.process import Supervisor
+from planebench.switches.base import Situation, SwitchRequest, Traits
+from planebench.switches.kernel import KernelAdapter, Pairs, has_core, set_up
+
+
+class XdpAdapter(KernelAdapter):
+    """``xdp``."""
+
+    name = "xdp"
+    title = "XDP redirect"
+    remedy = "it is part of Linux; it needs a kernel with BPF, and root"
+    traits = Traits(
+        "modular", "structured", ("interrupt",), "veth", "high", ("C", "BPF"), "programs in the kernel's drivers"
+    )
+    function = "patch: bpf_redirect_map() to a devmap"
+
+    def refusal(self, situation: Situation) -> str:
+        """Only kernel interfaces, and only for root."""
+        if not has_core():
+            return "xdp loads programs into the kernel, which takes root: Linux lets no user namespace do it; use sudo"
+        return super().refusal(situation)
+
+    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
+        """Two programs for each pair."""
+        set_up("redirect", [",".join(pair) for pair in pairs], request, supervisor)
+
+
+ADAPTER = XdpAdapter()

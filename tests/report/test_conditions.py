@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Conditions of the switches in table, page and JSON; batch size and the switch's own counts beside cycles."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+
+import pytest
+from builders import make_header, make_point, make_run, make_trial
+from rich.console import Console
+
+from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
+from planebench.model.header import SwitchInfo
+from planebench.model.records import SwitchCycles
+from planebench.model.run import Run
+from planebench.report.export import to_csv, to_json
+from planebench.report.html import to_html
+from planebench.report.table import print_conditions, table_text
+from planebench.stats.results import derive_results
+from planebench.switches.manifest import MANIFEST_KEYS
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m"
+
+
+def conditions(switch: str, *features: str) -> Conditions:
+    port = PortConditions("n0", "wire", "vhost-user", "planed", 1, (256, 256), ("version_1", *features))
+    thread = ThreadConditions("w0", "1", "SCHED_OTHER", -20, 2600)
+    return Conditions(switch, "p2p", 0, "virtio", 0, "2026-11-21T12:34:00.000Z", (port,), (thread,))
+
+
+def fair_run(**own: str) -> Run:
+    """ovs-dpdk says that its buffers are not mergeable, and they are."""
+    usual = {**dict.fromkeys(MANIFEST_KEYS, "unknown"), "function": "patch", "cores": "1", "burst": "32"}
+    settings = {"planed": {**usual, "burst": "64"}, "ovs-dpdk": {**usual, "mergeable_buffers": "off", **own}}
+    switches = tuple(SwitchInfo(label, label, "1.0", values) for label, values in settings.items())
+    trials = tuple(make_trial(n, make_point(label), 10.0) for n, label in enumerate(settings))
+    found = (conditions("planed"), conditions("ovs-dpdk", "mrg_rxbuf"))
+    return Run(dataclasses.replace(make_header(), switches=switches), trials, conditions=found)
+
+
+def side_by_side(run: Run, width: int = 100) -> str:
+    out = io.StringIO()
+    print_conditions(run, Console(file=out, width=width, no_color=True, highlight=False))
+    return out.getvalue()
+
+
+def test_the_table_has_a_line_on_what_differs_and_a_warning_on_what_contradicts() -> None:
+    text = " ".join(table_text(fair_run()).split())
+    assert (
+        "2 conditions differ between the switches: burst, mergeable buffers; `planebench report --conditions`" in text
+    )
+    assert "Warning: ovs-dpdk says mergeable buffers off, measured was on" in text
+    assert "conditions differ" not in table_text(make_run(("planed",)))
+
+
+@pytest.mark.parametrize("width", [60, 100, 140])
+def test_side_by_side_in_the_terminal(width: int) -> None:
+    text = side_by_side(fair_run(), width)
+    same, _, rest = text.partition("Different, or not known of all")
+    assert "ring size: 256 (measured)" in same and "function: patch" in same
+    assert all(word in rest for word in ("burst", "differs", "mergeable buffers", "it says", "unknown"))
+    assert all(len(line.rstrip()) <= width for line in text.splitlines())
+
+
+def test_many_switches_are_set_beside_each_other_in_parts() -> None:
+    labels = tuple(f"switch-{number}" for number in range(9))
+    run = make_run(labels, (64,), repetitions=1, loads=())
+    switches = tuple(SwitchInfo(label, label, "1", {"burst": label}) for label in labels)
+    text = side_by_side(dataclasses.replace(run, header=dataclasses.replace(run.header, switches=switches)))
+    assert all(label in text for label in labels)
+    assert all(len(line.rstrip()) <= 100 for line in text.splitlines())
+
+
+def test_the_page_marks_what_differs_in_words_and_style() -> None:
+    page = to_html(fair_run()).decode()
+    section = page.partition('<section id="conditions">')[2].partition("</section>")[0]
+    rows = {
+        line.split('title="')[1].split(">")[1].split("<")[0]: line for line in section.splitlines() if "<tr " in line
+    }
+    assert 'class="differs"' in rows["burst"] and ">differs<" in rows["burst"]
+    assert 'class="same"' in rows["function"] and ">same<" in rows["function"]
+    assert 'class="not-known"' in rows["memory"] and ">unknown<" in rows["memory"].replace(" ", "")
+    assert "measured" in rows["mergeable buffers"] and "its adapter says off" in rows["mergeable buffers"]
+    assert "ovs-dpdk says mergeable buffers off, measured was on" in section
+
+
+def test_what_a_switch_says_is_text() -> None:
+    run = fair_run(buffers=HOSTILE)
+    assert b"<script" not in to_html(run)
+    assert "\x1b" not in side_by_side(run)
+
+
+def test_json_has_the_rows_and_what_was_found() -> None:
+    document = json.loads(to_json(fair_run()))["conditions"]
+    assert document["switches"] == ["planed", "ovs-dpdk"]
+    rows = {row["key"]: row for row in document["rows"]}
+    assert rows["burst"]["state"] == "differs"
+    assert rows["mergeable_buffers"]["cells"][1] == {"text": "on", "measured": True, "claim": "off"}
+    assert document["contradictions"] == ["ovs-dpdk says mergeable buffers off, measured was on"]
+    assert document["found"][1]["ports"][0]["features"] == ["version_1", "mrg_rxbuf"]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_runs_of_every_version_render(version: int) -> None:
+    run = make_run(("planed", "testpmd"), (64,), repetitions=1, loads=(), schema_version=version)
+    assert "ring size: 256" in side_by_side(run)
+    assert b'<section id="conditions">' in to_html(run)
+    no_switch = dataclasses.replace(run, header=dataclasses.replace(run.header, switches=()))
+    assert "says nothing about conditions" in side_by_side(no_switch)
+
+
+def counted(*switch: SwitchCycles) -> Run:
+    header = make_header(("planed",))
+    return Run(header, tuple(make_trial(n, make_point(), 10.0, switch=it, repetition=n) for n, it in enumerate(switch)))
+
+
+def test_batch_size_and_counts_of_the_switch() -> None:
+    run = counted(*(SwitchCycles(100, 10, 320, {}, 310, bursts) for bursts in (10, 20, 40)))
+    (result,) = derive_results(run)
+    assert (result.switch_batch_size, result.switch_received_packets, result.switch_forwarded_packets) == (16, 960, 930)
+    assert json.loads(to_json(run))["results"][0]["switch_batch_size"] == 16
+    assert to_csv(run).splitlines()[1].endswith(b",16.0,960,930")
+    page = to_html(run).decode()
+    assert ">batch<" in page and ">16<" in page and ">930<" in page
+
+
+def test_counts_that_one_trial_does_not_know_are_unknown() -> None:
+    known, unknown = SwitchCycles(100, 10, 320, {}, 310, 10), SwitchCycles()
+    (result,) = derive_results(counted(known, unknown, known))
+    assert (result.switch_received_packets, result.switch_forwarded_packets) == (None, None)
+    assert result.switch_batch_size == 32
+
+
+def test_a_switch_that_tells_nothing_says_so() -> None:
+    page = to_html(counted(SwitchCycles(), SwitchCycles(), SwitchCycles())).decode()
+    assert page.count('<td class="n">unknown</td>') >= 5, "cycles, batch, busy, received, forwarded"
+
+
+def test_beside_a_tester_limited_switch_one_without_counters_is_unknown() -> None:
+    limited = ("tester-limited", ("the switch was busy only 40% of the time",))
+    told = SwitchCycles(100, 150, 320, {}, 310, 10)
+    trials = [make_trial(n, make_point("planed"), 10.0, *limited, switch=told) for n in range(3)]
+    trials += [make_trial(n, make_point("vpp"), 9.0, switch=SwitchCycles()) for n in range(3, 6)]
+    text = table_text(Run(make_header(("planed", "vpp")), tuple(trials)))
+    line = next(line for line in text.splitlines() if " 32 b" in line)
+    assert "planed" in line and "40 %" in line
+    assert any("vpp" in line and "unknown" in line for line in text.splitlines())
+    assert "b: its batch size" in text

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A live topology on the veth wire with a switch in the kernel, and an exact count of what crosses it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from planebench.host.process import Supervisor
+from planebench.measure.counts import tester_counts
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.model.records import Direction, ScenarioName
+from planebench.placement.place import Cpus, place
+from planebench.planed import find_planed
+from planebench.scenarios import build, flows
+from planebench.switches.base import SwitchAdapter
+from planebench.traffic.registry import parse_traffic
+
+RATE_PPS, DURATION_S = 5_000, 0.02
+"""100 frames each way: fewer than any ring has places, so that no stall of the machine can lose one."""
+
+
+def live(
+    adapter: SwitchAdapter, supervisor: Supervisor, scenario: ScenarioName, length: int = 0, traffic: str = ""
+) -> LiveTopology:
+    """Tester and switch, connected; running."""
+    planed = find_planed()
+    assert planed is not None
+    topology = build(scenario, length)
+    it = LiveTopology.start(
+        adapter.name,
+        adapter,
+        topology,
+        place(Cpus(tuple(sorted(os.sched_getaffinity(0)))), len(topology.vnfs)),
+        LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="veth"),
+        supervisor,
+        profiles=[parse_traffic(traffic)] if traffic else [],
+    )
+    it.resume()
+    return it
+
+
+def crossed(it: LiveTopology, direction: Direction, traffic: str = "", echo: bool = False) -> Mapping[str, Any]:
+    """Send; every frame must arrive once, whole, in order, and nothing else. The switch's counters of it."""
+    it.set_echo(echo)
+    topology = build(it.topology.scenario, it.topology.chain_length, echo=echo)
+    wanted = flows(topology, direction)
+    profile = it.profile(parse_traffic(traffic), "", flat_out=False) if traffic else None
+    before = it.switch.counters()
+    counts = tester_counts(it.send(wanted, 128, DURATION_S, RATE_PPS, profile=profile), wanted)
+    after = it.switch.counters()
+    sent = sum(way.offered_packets for way in counts.directions)
+    assert sent > 0
+    for way in counts.directions:
+        assert (way.forwarded_packets, way.reordered_packets, way.corrupt_packets) == (way.offered_packets, 0, 0), way
+        assert way.forwarded_bytes == way.offered_bytes
+    assert (counts.foreign_packets, counts.misdirected_packets) == (0, 0)
+    hops = {"p2p": 1, "p2v": 1, "v2v": 2 if echo else 1, "loopback": topology.chain_length + 1}[topology.scenario]
+    received = (after.packets or 0) - (before.packets or 0)
+    assert received == (after.forwarded_packets or 0) - (before.forwarded_packets or 0) == hops * sent
+    assert not any(after.drops.values()), after.drops
+    return {"busy": (after.busy_cycles, before.busy_cycles), "idle": (after.idle_cycles, before.idle_cycles)}

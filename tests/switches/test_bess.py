@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""BESS's adapter without BESS: what it refuses, how it is found, how its counters are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from planebench.switches import bess
+from planebench.switches.base import Found, NotFound, Situation
+from planebench.switches.bess_client import error_of
+
+
+def test_memory_that_cannot_be_shared_is_refused_unless_it_takes_arguments() -> None:
+    assert "use --wire memif" in bess.ADAPTER.refusal(Situation("p2p", "virtio"))
+    assert bess.ADAPTER.refusal(Situation("v2v", "virtio")) == bess.ADAPTER.refusal(Situation("p2v", "memif")) == ""
+    patched = bess.ADAPTER.with_options({"eal_env": "BESS_EAL_ARGS"})
+    assert patched.refusal(Situation("p2p", "virtio")) == ""
+    assert "1518 bytes at most, not of 9018" in patched.refusal(Situation("p2p", "memif", max_frame_bytes=9018))
+
+
+def test_bursts_are_the_polls_that_found_frames() -> None:
+    ports = [SimpleNamespace(actual_hist=[93692559, *[0] * 31, 76284]), SimpleNamespace(actual_hist=[5, 2, 1])]
+    assert bess.bursts(ports) == 76284 + 3
+    assert bess.bursts([*ports, SimpleNamespace()]) is None
+    assert bess.bursts([*ports, SimpleNamespace(actual_hist=[])]) is None
+
+
+def test_an_error_comes_in_the_reply() -> None:
+    fields = SimpleNamespace(fields_by_name={"error": None})
+    assert error_of(SimpleNamespace(DESCRIPTOR=SimpleNamespace(fields_by_name={}))) == ""
+    assert error_of(SimpleNamespace(DESCRIPTOR=fields, error=SimpleNamespace(code=0, errmsg=""))) == ""
+    refused = SimpleNamespace(DESCRIPTOR=fields, error=SimpleNamespace(code=22, errmsg="Invalid ring"))
+    assert error_of(refused) == "Invalid ring (code 22)"
+
+
+def test_found_with_its_protos_and_grpc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "core" / "bessd"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'bessd version v0.4.0-233-g68e314fd'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PLANEBENCH_BESS", str(tmp_path))
+    monkeypatch.setattr(bess, "missing_modules", lambda: ("grpc_tools",))
+    found = bess.ADAPTER.find()
+    assert isinstance(found, NotFound) and "folder protobuf" in found.remedy
+    (tmp_path / "protobuf").mkdir()
+    (tmp_path / "protobuf" / "service.proto").write_text("")
+    found = bess.ADAPTER.find()
+    assert isinstance(found, NotFound) and "planebench[bess]" in found.remedy and "grpc_tools" in found.remedy
+    monkeypatch.setattr(bess, "missing_modules", lambda: ())
+    assert bess.ADAPTER.find() == Found("v0.4.0-233-g68e314fd", program)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Open vSwitch: what is put into its database, and what is made of what it prints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planebench.model.errors import UsageError
+from planebench.model.records import SwitchCycles
+from planebench.switches import ovs, ovs_counters, ovs_dpdk, ovs_netdev
+from planebench.switches.base import SwitchPort, SwitchRequest
+from planebench.switches.manifest import MANIFEST_KEYS
+
+WORKDIR = Path("/tmp/w")
+LOOPBACK = SwitchRequest(
+    ports=(
+        *(SwitchPort(name, "virtio-user", path=WORKDIR / f"{name}.sock") for name in ("n0", "n1")),
+        *(SwitchPort(name, "vhost-user", path=WORKDIR / f"{name}.sock") for name in ("v0", "v1")),
+    ),
+    cross_connects=(("n0", "v0"), ("v1", "n1")),
+    cpu=3,
+    control_cpus=frozenset({0, 2}),
+    workdir=WORKDIR,
+    hugepages=False,
+)
+KERNEL = replace(
+    LOOPBACK, ports=tuple(SwitchPort(it.name, "af_packet", interface=f"{it.name}-switch") for it in LOOPBACK.ports)
+)
+
+
+def test_ovs_configuration_and_flows() -> None:
+    commands = [" ".join(command) for command in ovs_dpdk.ADAPTER.configuration(LOOPBACK, "pb-x")]
+    assert "--no-huge" in commands[0] and "--legacy-mem" in commands[0] and "--in-memory" not in commands[0]
+    assert "dpdk-lcore-mask=0x1" in commands[0] and "pmd-cpu-mask=0x8" in commands[0]
+    assert "set Interface v0 ofport_request=3 type=dpdkvhostuser" in commands
+    assert any(
+        "type=dpdk options:dpdk-devargs=net_virtio_user1,path=/tmp/w/n0.sock,queue_size=256" in c for c in commands
+    )
+    assert not any("mtu_request" in command for command in commands)
+    assert ovs.in_port_flows(LOOPBACK) == [
+        "in_port=1,actions=output:3",
+        "in_port=3,actions=output:1",
+        "in_port=4,actions=output:2",
+        "in_port=2,actions=output:4",
+    ]
+    huge = [
+        " ".join(it)
+        for it in ovs_dpdk.ADAPTER.configuration(replace(LOOPBACK, hugepages=True, max_frame_bytes=9018), "p")
+    ]
+    assert "--in-memory" in huge[0] and "--no-huge" not in huge[0] and "--legacy-mem" not in huge[0]
+    assert sum("mtu_request=9000" in command for command in huge) == 4
+
+
+def test_ovs_refuses_large_frames_on_veth() -> None:
+    ports = tuple(SwitchPort(name, "af_packet", interface=name) for name in ("n0", "n1"))
+    wanted = replace(LOOPBACK, ports=ports, cross_connects=(("n0", "n1"),), max_frame_bytes=9018)
+    with pytest.raises(UsageError, match=r"veth wire.*use the virtio wire"):
+        ovs_dpdk.ADAPTER.start(wanted, None)  # type: ignore[arg-type]
+
+
+OVS_PORTS = """OFPST_PORT reply (OF1.4) (xid=0x2): 3 ports
+  port LOCAL: rx pkts=0, bytes=0, drop=0, errs=0, frame=0, over=0, crc=0
+           tx pkts=0, bytes=0, drop=0, errs=0, coll=0
+           duration=1.507s
+  port  4: rx pkts=?, bytes=?, drop=?, errs=?, frame=?, over=?, crc=?
+           tx pkts=?, bytes=?, drop=?, errs=?, coll=?
+           duration=2.385s
+           CUSTOM Statistics
+                      ovs_tx_retries=7, ovs_tx_failure_drops=5470688, ovs_tx_mtu_exceeded_drops=0,
+                      ovs_tx_qos_drops=0, ovs_rx_qos_drops=0, ovs_tx_invalid_hwol_drops=0,
+  port  1: rx pkts=5544192, bytes=8393906688, drop=0, errs=0, frame=?, over=?, crc=?
+           tx pkts=256, bytes=387584, drop=72896, errs=0, coll=?
+           duration=1.588s
+           CUSTOM Statistics
+                      ovs_tx_failure_drops=72896, ovs_tx_mtu_exceeded_drops=1, ovs_tx_qos_drops=0,
+                      ovs_rx_qos_drops=0, ovs_tx_invalid_hwol_drops=0, rx_missed_errors=5,
+                      rx_errors=3, tx_errors=0, rx_mbuf_allocation_errors=2,
+                      rx_q0_errors=0,
+"""
+"""Recorded from Open vSwitch 3.1 under overload; port 1 with numbers put in where it said 0."""
+
+
+def test_ovs_drops_by_port() -> None:
+    counted = ovs_counters.parse_ports(OVS_PORTS, ["n0", "v1"])
+    assert counted.tx_drops is None, "port 2 is not in the text"
+    assert ovs_counters.parse_ports(OVS_PORTS, ["n0"]).tx_drops == 72897
+    assert (counted.rx_packets, counted.tx_packets) == (None, None)
+    assert ovs_counters.parse_ports(OVS_PORTS, ["n0", "n1", "v0", "v1"]).drops == {
+        "v1:tx_full": 5470688,
+        "v1:tx_mtu_exceeded": 0,
+        "v1:tx_qos": 0,
+        "v1:tx_invalid_offload": 0,
+        "n0:tx_full": 72896,
+        "n0:tx_mtu_exceeded": 1,
+        "n0:tx_qos": 0,
+        "n0:tx_invalid_offload": 0,
+        "n0:rx_missed": 5,
+        "n0:rx_errors": 3,
+        "n0:rx_nombuf": 2,
+    }
+
+
+def test_ovs_text_that_is_not_whole_gives_no_key_but_never_a_wrong_number() -> None:
+    names = ["n0", "n1", "v0", "v1"]
+    for text in ("", "nonsense", "  port  9: rx pkts=1\n ovs_tx_failure_drops=5,\n", "ovs_tx_failure_drops=5,\n"):
+        assert ovs_counters.parse_ports(text, names) == ovs_counters.PortCounters()
+    garbled = "  port  1: rx pkts=1\n ovs_tx_failure_drops=?, rx_missed_errors=x,\n"
+    assert ovs_counters.parse_ports(garbled, names) == ovs_counters.PortCounters()
+    whole = ovs_counters.parse_ports(OVS_PORTS, names)
+    for end in range(len(OVS_PORTS)):
+        assert ovs_counters.parse_ports(OVS_PORTS[:end], names).drops.items() <= whole.drops.items()
+
+
+OVS_STATS = """pmd thread numa_id 0 core_id 1:
+  packets received: 42663
+  packet recirculations: 0
+  miss with failed upcall: 0
+  avg. packets per output batch: 1.04
+  idle cycles: 11636387644 (98.84%)
+  processing cycles: 136650959 (1.16%)
+  avg cycles per packet: 275954.31 (11773038603/42663)
+main thread:
+  packets received: 317
+  packet recirculations: 0
+"""
+OVS_PERF = """
+Time: 01:47:02.920
+Measurement duration: 4.046 s
+
+pmd thread numa_id 0 core_id 1:
+
+  Iterations:             20436142  (0.20 us/it)
+  - busy iterations:         27976  (  1.3 % of used cycles)
+  Rx packets:                42663  (11 Kpps, 3203 cycles/pkt)
+  Datapath passes:           42663  (1.00 passes/pkt)
+  - Upcalls:                     4  (  0.0 %, 0.0 us/upcall)
+  Tx packets:                42351  (10 Kpps)
+  Tx batches:                40722  (1.04 pkts/batch)
+"""
+"""Recorded from Open vSwitch 3.1, some lines left out; the main thread with a number put in where it said 0."""
+OVS_KERNEL_PORTS = """OFPST_PORT reply (OF1.4) (xid=0x2): 3 ports
+  port LOCAL: rx pkts=0, bytes=0, drop=0, errs=0, frame=0, over=0, crc=0
+           tx pkts=0, bytes=0, drop=0, errs=0, coll=0
+           duration=0.368s
+  port  1: rx pkts=170, bytes=652200, drop=2, errs=0, frame=0, over=0, crc=0
+           tx pkts=150, bytes=475620, drop=3, errs=0, coll=0
+           duration=0.368s
+  port  2: rx pkts=168, bytes=652080, drop=?, errs=?, frame=0, over=0, crc=0
+           tx pkts=157, bytes=475260, drop=?, errs=?, coll=0
+           duration=0.368s
+"""
+"""From ports of type system; small numbers put in, and port 2 as one of type afxdp says it."""
+
+
+def test_ovs_counts_what_it_forwards_and_in_which_bursts() -> None:
+    ports = ovs_counters.PortCounters(tx_drops=51)
+    assert ovs_counters.pmd_cycles(OVS_STATS, OVS_PERF, ports) == SwitchCycles(
+        136650959, 11636387644, 42663, {}, forwarded_packets=42300, bursts=40722
+    )
+    kernel = ovs_counters.parse_ports(OVS_KERNEL_PORTS, ["n0", "n1"], kernel=True)
+    dropped = {"n0:rx_dropped": 2, "n0:rx_errors": 0, "n0:tx_dropped": 3, "n0:tx_errors": 0}
+    assert kernel == ovs_counters.PortCounters(dropped, rx_packets=338, tx_packets=307)
+    assert ovs_counters.pmd_cycles(OVS_STATS, OVS_PERF, kernel).forwarded_packets == 307
+    assert ovs_counters.main_thread_cycles(OVS_STATS, kernel) == SwitchCycles(
+        packets=317, drops={**dropped, "rx_socket_full": 21}, forwarded_packets=307
+    )
+
+
+def test_ovs_threads_that_are_not_told_whole_are_unknown() -> None:
+    ports = ovs_counters.parse_ports(OVS_KERNEL_PORTS, ["n0", "n1"], kernel=True)
+    every = [
+        (OVS_STATS[:end], OVS_PERF[: end * 2], OVS_KERNEL_PORTS[: end * 2]) for end in range(len(OVS_KERNEL_PORTS))
+    ]
+    for stats, perf, text in every:
+        cut = ovs_counters.parse_ports(text, ["n0", "n1"], kernel=True)
+        for found, right in (
+            (ovs_counters.pmd_cycles(stats, perf, cut), ovs_counters.pmd_cycles(OVS_STATS, OVS_PERF, ports)),
+            (ovs_counters.main_thread_cycles(stats, cut), ovs_counters.main_thread_cycles(OVS_STATS, ports)),
+        ):
+            assert found.drops.items() <= right.drops.items()
+            for key in ("busy_cycles", "idle_cycles", "packets", "forwarded_packets", "bursts"):
+                assert getattr(found, key) in (None, getattr(right, key)), (key, stats)
+    worded = OVS_STATS.replace("received:", "received so far:").replace("cycles:", "cycles/s:")
+    assert ovs_counters.pmd_cycles(worded, OVS_PERF.replace("Tx", "tx"), ovs_counters.PortCounters()) == SwitchCycles()
+
+
+def test_ovs_options_are_in_the_database_and_in_the_manifest() -> None:
+    chosen = ovs_dpdk.ADAPTER.with_options({"rx_ring": "512", "emc": "0", "smc": "true"})
+    commands = [" ".join(command) for command in chosen.configuration(LOOPBACK, "pb-x")]
+    assert "other_config:emc-insert-inv-prob=0 other_config:smc-enable=true" in commands[0]
+    assert any("options:n_rxq_desc=512 options:n_txq_desc=256" in command for command in commands)
+    settings = chosen.settings(LOOPBACK)
+    assert settings["ring_size"] == "256 (wires: receive 512, send 256)"
+    assert settings["caches"] == "EMC off, SMC on, megaflows on"
+    assert settings["mergeable_buffers"] == "wires on, VNFs off"
+    assert "emc-insert" not in " ".join(ovs_dpdk.ADAPTER.configuration(LOOPBACK, "pb-x")[0])
+    with pytest.raises(UsageError, match=r'rx_ring "300" is not valid. Valid: 64, 128'):
+        ovs_dpdk.ADAPTER.with_options({"rx_ring": "300"})
+
+
+def test_ovs_without_dpdk_has_kernel_interfaces_by_their_names() -> None:
+    commands = [" ".join(command) for command in ovs_netdev.ADAPTER.configuration(KERNEL, "pb-x")]
+    assert "set Interface n0-switch ofport_request=1" in commands and "add-port br0 v1-switch" in commands
+    assert not any("dpdk" in command for command in commands)
+    afxdp = ovs_netdev.ADAPTER.with_options({"io": "afxdp"})
+    assert ["set", "Interface", "v1-switch", "ofport_request=4", "type=afxdp", "options:xdp-mode=generic"] in (
+        afxdp.configuration(KERNEL, "pb-x")
+    )
+    for adapter in (ovs_netdev.ADAPTER, afxdp):
+        assert "unknown" not in {adapter.settings(KERNEL)[key] for key in MANIFEST_KEYS}
+    assert "main thread" in ovs_netdev.ADAPTER.settings(KERNEL)["thread"]
+    assert "PMD" in afxdp.settings(KERNEL)["thread"]
+    with pytest.raises(UsageError, match="no interface"):
+        ovs_netdev.ADAPTER.check(replace(KERNEL, ports=(SwitchPort("n0", "af_packet"),)))

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VALE without netmap: what the adapter refuses and says, and the guard with a ``vale-ctl`` that only writes down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planebench.host import netns, procfs
+from planebench.host.process import Supervisor, wait_ready
+from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
+from planebench.switches import kernel, vale, vale_guard
+from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
+from planebench.switches.manifest import MANIFEST_KEYS
+from planebench.switches.registry import get_adapter
+
+CPUS = frozenset({min(os.sched_getaffinity(0))})
+PAIRS = ("n0-switch,v0-switch", "v1-switch,n1-switch")
+INTERFACES = ("x0:n0-switch", "x0:v0-switch", "x1:v1-switch", "x1:n1-switch")
+FAKE = """#!/bin/sh
+# Refuses $FAKE_REFUSES; detaching takes a moment, so that it would not be done by a process that is killed.
+[ "$1" = -d ] && sleep 0.05
+case "$1 $2" in *"${FAKE_REFUSES:-nothing}") echo "failed: $2: Invalid argument" >&2; exit 1;; esac
+echo "$1 $2" >> "$FAKE_LOG"
+"""
+HARNESS = """
+import os, sys, time
+from pathlib import Path
+from planebench.host.process import Supervisor, wait_ready
+with Supervisor(Path(sys.argv[1])) as supervisor:
+    guard = supervisor.spawn("guard", sys.argv[2:], cpus=frozenset({min(os.sched_getaffinity(0))}), pipe_stdin=True)
+    wait_ready("guard", lambda: guard.log_tail(1) == "ready", [guard])
+    print(guard.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the ``vale-ctl`` that is on PATH was told, a line each."""
+    program = tmp_path / "bin" / "vale-ctl"
+    program.parent.mkdir()
+    program.write_text(FAKE)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "told"))
+    (tmp_path / "told").touch()
+    return tmp_path / "told"
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The parameters of a module that looks loaded; nothing of it works."""
+    monkeypatch.setattr(vale, "MODULE", tmp_path / "netmap")
+    monkeypatch.setattr(vale, "DEVICE", tmp_path / "device")
+    monkeypatch.setattr(kernel, "has_core", lambda: True)
+    (tmp_path / "device").touch()
+    folder = tmp_path / "netmap" / "parameters"
+    folder.mkdir(parents=True)
+    for name, value in {"buf_size": 10240, "buf_num": 32768, "generic_mit": 0, "generic_ringsize": 1024}.items():
+        (folder / name).write_text(f"{value}\n")
+    return folder
+
+
+def argv(*pairs: str) -> list[str]:
+    return [sys.executable, "-I", "-S", vale_guard.__file__, "vale-ctl", *pairs]
+
+
+def lines(told: Path, pid: int) -> list[str]:
+    """``-a x0:n0-switch``: without what is the guard's own in the switch's name, which has to be there."""
+    texts = told.read_text().splitlines()
+    assert all(f" vale{pid}x" in text for text in texts)
+    return [text.replace(f"vale{pid}", "") for text in texts]
+
+
+def both_ways() -> list[str]:
+    return [*(f"-a {name}" for name in INTERFACES), *(f"-d {name}" for name in reversed(INTERFACES))]
+
+
+def until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def request(workdir: Path) -> SwitchRequest:
+    return SwitchRequest(
+        ports=tuple(SwitchPort(name, "af_packet", interface=f"{name}-switch") for name in ("n0", "n1")),
+        cross_connects=(("n0", "n1"),),
+        cpu=max(os.sched_getaffinity(0)),
+        control_cpus=CPUS,
+        workdir=workdir,
+        hugepages=False,
+    )
+
+
+# The guard
+
+
+def test_attaches_in_order_and_detaches_at_the_end_of_input(told: Path) -> None:
+    with subprocess.Popen(argv(*PAIRS), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as guard:
+        assert guard.stdin is not None and guard.stdout is not None
+        assert guard.stdout.readline() == b"ready\n"
+        assert lines(told, guard.pid) == both_ways()[:4]
+        guard.stdin.write(b"more\n")
+        guard.stdin.flush()
+        assert guard.poll() is None
+        guard.stdin.close()
+        assert guard.wait(10) == 0
+    assert lines(told, guard.pid) == both_ways()
+
+
+def test_signals_but_kill_do_not_end_it(supervisor: Supervisor, told: Path) -> None:
+    guard = supervisor.spawn("guard", argv(*PAIRS), cpus=CPUS, pipe_stdin=True)
+    wait_ready("guard", lambda: guard.log_tail(1) == "ready", [guard])
+    for number in vale_guard.IGNORED:
+        os.killpg(guard.pid, number)
+    time.sleep(0.05)
+    assert guard.alive() and len(lines(told, guard.pid)) == 4
+    guard.terminate()
+    assert guard.returncode == 0
+    assert lines(told, guard.pid) == both_ways()
+
+
+def test_kill_of_its_process_group_does_not_reach_the_one_that_detaches(supervisor: Supervisor, told: Path) -> None:
+    guard = supervisor.spawn("guard", argv(*PAIRS), cpus=CPUS, pipe_stdin=True)
+    wait_ready("guard", lambda: guard.log_tail(1) == "ready", [guard])
+    os.killpg(guard.pid, signal.SIGKILL)
+    guard.terminate()
+    until(lambda: lines(told, guard.pid) == both_ways())
+
+
+def test_detaches_when_the_harness_is_killed(told: Path) -> None:
+    harness = [sys.executable, "-c", HARNESS, "/tmp", *argv(*PAIRS)]
+    with subprocess.Popen(harness, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        assert lines(told, pid) == both_ways()[:4]
+        process.kill()
+    until(lambda: lines(told, pid) == both_ways())
+    until(lambda: not procfs.is_running(pid))
+
+
+def test_what_was_attached_is_detached_when_the_next_is_refused(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_REFUSES", "v1-switch")
+    with subprocess.Popen(argv(*PAIRS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as guard:
+        output, errors = guard.communicate(timeout=10)
+    assert (guard.returncode, output) == (1, b"")
+    assert b"Invalid argument" in errors
+    assert lines(told, guard.pid) == [both_ways()[0], both_ways()[1], "-d x0:v0-switch", "-d x0:n0-switch"]
+
+
+def test_one_that_cannot_be_detached_leaves_the_others_no_worse(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(argv(*PAIRS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as guard:
+        assert guard.stdout is not None and guard.stdout.readline() == b"ready\n"
+        told.with_name("bin").joinpath("vale-ctl").write_text(FAKE.replace("${FAKE_REFUSES:-nothing}", "v1-switch"))
+        _, errors = guard.communicate(timeout=10)
+    assert guard.returncode == 1 and b"v1-switch failed (1)" in errors
+    assert [text for text in lines(told, guard.pid) if text.startswith("-d")] == [
+        f"-d {name}" for name in reversed(INTERFACES) if "v1" not in name
+    ]
+
+
+# The adapter
+
+
+def test_guard_is_ready_then_check_tells_its_death(supervisor: Supervisor, told: Path, module: Path) -> None:
+    it = replace(request(supervisor.workdir("s")), netns_pid=None)
+    guard = vale.ADAPTER.connect(it, supervisor, (("n0-switch", "n1-switch"),))
+    assert lines(told, guard.pid) == ["-a x0:n0-switch", "-a x0:n1-switch"]
+    switch = kernel.RunningKernel("VALE", {}, replace(it, netns_pid=os.getpid()), supervisor)
+    switch.keeper = guard
+    switch.check()
+    guard.terminate()
+    with pytest.raises(DiedError, match=r"vale-guard \(pid \d+\) ended with exit code 0; its last log lines:\nready"):
+        switch.check()
+
+
+def test_stop_detaches(supervisor: Supervisor, told: Path, module: Path) -> None:
+    it = request(supervisor.workdir("s"))
+    switch = kernel.RunningKernel("VALE", {}, it, supervisor)
+    switch.keeper = vale.ADAPTER.connect(it, supervisor, (("n0-switch", "n1-switch"),))
+    switch.stop()
+    switch.stop()
+    assert lines(told, switch.keeper.pid)[2:] == ["-d x0:n1-switch", "-d x0:n0-switch"]
+
+
+def test_refused_attachment_is_a_start_error(
+    supervisor: Supervisor, told: Path, module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_REFUSES", "n1-switch")
+    with pytest.raises(StartError, match=r"(?s)n1-switch: Invalid argument.*`dmesg` has netmap's reason"):
+        vale.ADAPTER.connect(request(supervisor.workdir("s")), supervisor, (("n0-switch", "n1-switch"),))
+    assert told.read_text().splitlines()[-1].startswith("-d ")
+
+
+def test_found_with_program_and_device(told: Path, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = vale.ADAPTER.find()
+    assert isinstance(found, Found)
+    assert found.version.startswith("unknown version (Linux ")
+    assert found.binary == told.parent / "bin" / "vale-ctl"
+    (module.parent / "version").write_text("14\n")
+    assert vale.ADAPTER.find().version.startswith("14 (Linux ")  # type: ignore[union-attr]
+    vale.DEVICE.unlink()
+    missing = vale.ADAPTER.find()
+    assert isinstance(missing, NotFound) and "netmap is not loaded" in missing.remedy
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(vale, "PLACES", ())
+    assert vale.ADAPTER.find() == NotFound(vale.ADAPTER.remedy)
+    with pytest.raises(NotInstalledError):
+        vale.ADAPTER.start(request(told.parent), None)  # type: ignore[arg-type]
+
+
+def test_found_in_the_folder_that_netmap_was_built_in(tmp_path: Path, module: Path) -> None:
+    program = tmp_path / "netmap-build" / "build-apps" / "vale-ctl" / "vale-ctl"
+    program.parent.mkdir(parents=True)
+    program.write_text(FAKE)
+    program.chmod(0o755)
+    found = get_adapter(f"vale:path={tmp_path / 'netmap-build'}").find()
+    assert isinstance(found, Found) and found.binary == program
+    with pytest.raises(UsageError, match="does not exist"):
+        get_adapter("vale:path=/nowhere").find()
+
+
+def test_parameters_that_do_not_do(told: Path, module: Path) -> None:
+    vale.check_parameters()
+    (module / "generic_mit").write_text("100000\n")
+    with pytest.raises(StartError, match=r"generic_mit is 100000 ns.*echo 0 > "):
+        vale.ADAPTER.start(request(told.parent), None)  # type: ignore[arg-type]
+    (module / "buf_size").write_text("1024\n")
+    with pytest.raises(StartError, match=rf"buf_size is 1024 .* MTU of {netns.MTU_BYTES} .*buf_size=10240"):
+        vale.ADAPTER.start(request(told.parent), None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["", "x\n", "-1\n", "1.5\n", "0x800\n", "²\n"])
+def test_a_parameter_that_is_no_number_is_unknown(module: Path, text: str) -> None:
+    (module / "buf_size").write_text(text)
+    (module / "generic_mit").unlink()
+    assert (vale.parameter("buf_size"), vale.parameter("generic_mit")) == (None, None)
+    vale.check_parameters()
+    settings = vale.ADAPTER.settings(request(module))
+    assert (settings["buffers"], settings["generic_mit_ns"]) == ("32768 of unknown bytes", "unknown")
+
+
+def test_manifest(module: Path) -> None:
+    settings = vale.ADAPTER.settings(request(module))
+    assert list(settings)[: len(MANIFEST_KEYS)] == list(MANIFEST_KEYS)
+    assert "unknown" not in settings.values()
+    assert settings["cores"] == str(max(os.sched_getaffinity(0)))
+    assert (settings["burst"], settings["ring_size"]) == ("1", "256 (veth's, fixed), 1024 (netmap's)")
+    assert (settings["buffers"], settings["generic_mit_ns"]) == ("32768 of 10240 bytes", "0")
+
+
+def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vale, "has_core", lambda: True)
+    assert vale.ADAPTER.refusal(Situation("p2p", "veth")) == ""
+    assert "--wire veth" in vale.ADAPTER.refusal(Situation("p2p", "virtio"))
+    monkeypatch.setattr(vale, "has_core", lambda: False)
+    assert "takes root" in vale.ADAPTER.refusal(Situation("p2p", "veth"))

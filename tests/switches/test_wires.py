@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The memif wire, and Open vSwitch on kernel interfaces, through a whole live topology: exact counts, no rates."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+import bench
+from planebench.host import procfs
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.model.errors import NotInstalledError, StartError
+from planebench.model.records import ScenarioName, WireName
+from planebench.placement import Placement
+from planebench.planed import find_planed
+from planebench.scenarios import build, flows
+from planebench.switches.registry import get_adapter
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]
+
+
+def start(supervisor: Supervisor, switch: str, scenario: ScenarioName, wire: WireName) -> LiveTopology:
+    """A live topology that is not paused; skips where the switch is not here."""
+    planed = find_planed()
+    assert planed is not None
+    placement = Placement(bench.SWITCH_CPU, (bench.TESTER_CPU,), (), frozenset({bench.TESTER_CPU}))
+    settings = LiveSettings(planed, bench.RING, False, 1518, wire)
+    try:
+        live = LiveTopology.start("it", get_adapter(switch), build(scenario, 0), placement, settings, supervisor)
+    except NotInstalledError as error:
+        pytest.skip(str(error))
+    live.resume()
+    return live
+
+
+def sent_and_counted(live: LiveTopology) -> tuple[int, int, int, int]:
+    """Frames offered, come, received and forwarded by the switch: at most 100 each way, so that any ring holds them."""
+    before = live.switch.counters()
+    stats = live.send(flows(live.topology, "bidirectional"), 64, 0.01, 10_000)
+    after = live.switch.counters()
+
+    def total(kind: str, key: str) -> int:
+        return sum(task[key] for task in stats["tasks"] if task["kind"] == kind)
+
+    def difference(key: str) -> Any:
+        return getattr(after, key) - getattr(before, key)
+
+    assert not any(after.drops[key] - before.drops.get(key, 0) for key in after.drops), after.drops
+    counted = difference("packets"), difference("forwarded_packets")
+    return total("generator", "tx_packets"), total("monitor", "rx_packets"), *counted
+
+
+@pytest.mark.parametrize("switch", ["planed", "testpmd", "ovs-dpdk"])
+def test_memif_carries_every_frame_and_a_new_switch_connects_to_the_same_tester(
+    supervisor: Supervisor, switch: str
+) -> None:
+    live = start(supervisor, switch, "p2p", "memif")
+    first = sent_and_counted(live)
+    assert first[0] > 0 and len(set(first)) == 1
+    os.kill(live.switch.pids()[0], signal.SIGKILL)
+    live.restart_switch(get_adapter(switch), supervisor)
+    live.resume()
+    again = sent_and_counted(live)
+    assert again[0] > 0 and len(set(again)) == 1
+    live.stop()
+    assert not any(process.alive() for process in supervisor.processes)
+
+
+@pytest.mark.parametrize(("io", "scenario"), [("system", "v2v"), ("afxdp", "p2p")])
+def test_ovs_without_dpdk_forwards_between_kernel_interfaces(
+    supervisor: Supervisor, io: str, scenario: ScenarioName
+) -> None:
+    try:
+        live = start(supervisor, f"ovs-netdev:io={io}", scenario, "veth")
+    except StartError as error:
+        if "unshare" in str(error) or "AF_XDP" in str(error):
+            pytest.skip(f"not allowed here: {error}")
+        raise
+    (thread,) = live.switch.polling_threads()
+    assert os.sched_getaffinity(thread.tid) == {bench.SWITCH_CPU}
+    others = procfs.threads(thread.pid).keys() - {thread.tid}
+    assert all(os.sched_getaffinity(tid) == {bench.TESTER_CPU} for tid in others)
+    counted = sent_and_counted(live)
+    assert counted[0] > 0 and len(set(counted)) == 1
+    live.stop()
+    assert not any(process.alive() for process in supervisor.processes)
