@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planebench.conformance.model import Case
 from planebench.host.leftovers import Leftovers
+from planebench.host.patience import patient
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import DiedError
@@ -106,7 +107,7 @@ class Bed:
 
     def calm(self) -> None:
         """Wait until the switch has worked off what it still has of a flood, as far as its counters tell."""
-        deadline = time.monotonic() + CALM_DEADLINE_S
+        deadline = time.monotonic() + patient(CALM_DEADLINE_S)
         before = self.switch.counters().packets
         time.sleep(UNCOUNTED_CALM_S if before is None else CALM_S)
         while time.monotonic() < deadline and (now := self.switch.counters().packets) != before:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from planebench.conformance.bed import Bed
 from planebench.conformance.model import Check, Failure, Remarks
+from planebench.host.patience import patient
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
@@ -97,7 +98,7 @@ def _flood(bed: Bed, *, exact: bool) -> Account:
     before = bed.switch.counters()
     stats = bed.live.send(bed.ways, 64, OVERLOAD_S, None)
     bed.calm()
-    deadline = time.monotonic() + SETTLE_S
+    deadline = time.monotonic() + patient(SETTLE_S)
     while True:
         stats = bed.live.call("stats.get")
         switch = cycles_of_trial(before, bed.switch.counters(), 0)
