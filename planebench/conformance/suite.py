@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from planebench.conformance import accounts, enduring, forwarding, placing
+from planebench.conformance import accounts, enduring, forwarding, overload, placing
 from planebench.conformance.bed import Bed
 from planebench.conformance.model import (
     ITSELF,
@@ -38,6 +38,7 @@ CASE_CHECKS: tuple[Check, ...] = (
     *placing.CHECKS,
     *forwarding.CHECKS,
     *accounts.CHECKS[1:],
+    *overload.CHECKS,
     *enduring.CHECKS,
     *enduring.LAST_CHECKS,
 )

@@ -16,9 +16,11 @@ from planebench.conformance import ALL_CHECKS, Report, Result
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
 from planebench.conformance.exchange import Exchange, most
 from planebench.conformance.frames import bad_frames, good_frames, read_pcap, write_pcap
+from planebench.conformance.overload import Account
 from planebench.conformance.show import print_report, to_document
 from planebench.host.leftovers import Leftovers, processes_with
 from planebench.model.errors import UsageError
+from planebench.model.records import SwitchCycles
 from planebench.switches import testpmd as testpmd_adapter
 
 PORTS = ("n0", "v0", "v1", "n1")
@@ -81,7 +83,7 @@ def test_one_changed_byte_is_found_and_placed(byte: int, where: str) -> None:
 
 
 def test_a_frame_that_grew_or_shrank() -> None:
-    assert "a size that was not sent" in found(lambda came: came.update(v0=[*came["v0"], bytes(1600)]))["changed"]
+    assert "a size that was not sent" in found(lambda came: came.update(v0=[*came["v0"], bytes(59)]))["changed"]
 
 
 def test_only_what_never_comes_in_any_try_is_lost() -> None:
@@ -107,6 +109,24 @@ def test_a_capture_comes_back_as_it_was_written_and_may_be_cut(tmp_path: Path) -
     path.write_bytes(path.read_bytes()[:-1])
     assert read_pcap(path) == frames[:-1]
     assert read_pcap(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize(
+    ("switch", "tester", "exact", "wrong"),
+    [
+        (SwitchCycles(packets=190, forwarded_packets=185, drops={"v0:tx_full": 10}), {}, True, ""),
+        (SwitchCycles(packets=190, drops={"v0:tx_full": 7, "n0:rx_nombuf": 99}), {"v1:tx_full": 3}, True, ""),
+        (SwitchCycles(), {}, True, ""),
+        (SwitchCycles(drops={"v0:tx_full": 4}), {}, True, "6 unexplained"),
+        (SwitchCycles(drops={"v0:tx_full": 4}), {}, False, ""),
+        (SwitchCycles(drops={"v0:tx_full": 14}), {}, False, "4 too many"),
+        (SwitchCycles(packets=179), {}, True, "received 179, which is not within 180 to 200"),
+        (SwitchCycles(packets=190, forwarded_packets=201), {}, True, "sent 201"),
+    ],
+)
+def test_the_account_of_a_flood(switch: SwitchCycles, tester: dict[str, int], exact: bool, wrong: str) -> None:
+    found = Account(100, 90, 2, switch, tester).wrong(exact=exact)
+    assert bool(found) == bool(wrong) and wrong in "; ".join(found)
 
 
 def test_names_of_scenarios_wires_and_checks() -> None:

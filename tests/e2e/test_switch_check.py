@@ -55,25 +55,3 @@ def test_a_switch_that_loses_frames_does_not_conform(bench: Bench) -> None:
     assert "FAIL forwards p2p virtio" in done.stdout
     assert "does not conform" in done.stdout
     assert "[2/3] virtio p2p forwards: FAIL" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("nothing",), 2, "there is no switch 'nothing'"),
-        (("sim",), 2, "nothing to check"),
-        (("planed", "--scenario", "p2q"), 2, "did you mean p2p"),
-        (("planed:workers=2", "--wire", "veth"), 2, "planed has no veth wire. Valid: virtio, all"),
-        (("planed", "--check", "ordre"), 2, "did you mean order"),
-        (("testpmd:path=/nowhere/testpmd",), 2, "/nowhere/testpmd"),
-    ],
-)
-def test_bad_input_is_refused_before_anything_starts(
-    bench: Bench, arguments: tuple[str, ...], code: int, words: str
-) -> None:
-    assert words in bench.run("switch", "check", *arguments, code=code).stderr
-
-
-def test_a_switch_that_is_not_here(bench: Bench) -> None:
-    bench.env = {"PLANEBENCH_PLANED": "/nowhere/planed"}
-    assert "is not installed" in bench.run("switch", "check", "planed", code=3).stderr

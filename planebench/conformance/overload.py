@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The check of drops: flat out, whatever does not come through was dropped by somebody who counts it by name."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from planebench.conformance.bed import Bed
+from planebench.conformance.model import Check, Failure, Remarks
+from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.trial import cycles_of_trial
+from planebench.model.records import SwitchCycles
+from planebench.stats.ledger import ATTEMPTS
+
+OVERLOAD_S = 0.1
+TRIES = 5
+"""A machine that is busy with something else may leave the tester no time to send."""
+SETTLE_S = 1.0
+"""Frames still in a ring, and counters that are brought up to date now and then."""
+LOOK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What became of the frames of one flood. ``hops``: how often a frame passes the switch."""
+
+    offered: int
+    came: int
+    """Damaged ones too: who damages frames is for another check."""
+    hops: int
+    switch: SwitchCycles
+    tester_drops: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, counts: TesterCounts, switch: SwitchCycles, hops: int) -> Account:
+        """From what tester and switch counted."""
+        came = sum(way.forwarded_packets + way.corrupt_packets for way in counts.directions)
+        offered = sum(way.offered_packets for way in counts.directions)
+        return cls(offered, came, hops, switch, counts.tester_drops)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the switch counts drops at all."""
+        return any(_reason(key) not in ATTEMPTS for key in self.switch.drops)
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """Of switch and tester, by name; only what is not 0."""
+        every = [*self.switch.drops.items(), *self.tester_drops.items()]
+        found: dict[str, int] = {}
+        for key, packets in every:
+            if packets and _reason(key) not in ATTEMPTS:
+                found[key] = found.get(key, 0) + packets
+        return found
+
+    @property
+    def unexplained(self) -> int:
+        """Lost, and no counter says where; negative where counters claim too much."""
+        return self.offered - self.came - sum(self.drops.values())
+
+    @property
+    def words(self) -> str:
+        """``900 of 1000 came, 60 v0:tx_full, 40 unexplained``."""
+        parts = [f"{packets} {key}" for key, packets in self.drops.items()]
+        parts.append(f"{self.unexplained} unexplained" if self.unexplained >= 0 else f"{-self.unexplained} too many")
+        return f"{self.came} of {self.offered} came, {', '.join(parts)}"
+
+    def wrong(self, *, exact: bool) -> list[str]:
+        """What cannot be. Not ``exact``: there may be losses that nobody can count."""
+        found = [f"{name} {number}, which is not within {low} to {high}" for name, number, low, high in self._outside()]
+        if self.unexplained < 0 or (exact and self.counted and self.unexplained):
+            found.append(self.words)
+        return found
+
+    def _outside(self) -> list[tuple[str, int, int, int]]:
+        """Each frame that came passed every cross-connect, and none passed one more often than it was sent."""
+        low, high = self.hops * self.came, self.hops * self.offered
+        named = (("received", self.switch.packets), ("sent", self.switch.forwarded_packets))
+        return [(name, n, low, high) for name, n in named if n is not None and not low <= n <= high]
+
+
+def accounts_for_drops(bed: Bed) -> Remarks:
+    """Flat out: what was offered came through, or was dropped by somebody who counts it by name."""
+    kernel = any(bed.live.links.is_veth(port) for port in bed.topology.ports)
+    for _ in range(TRIES):
+        account = _flood(bed, exact=not kernel)
+        wrong = account.wrong(exact=not kernel) if account.offered else ["nothing was taken flat out"]
+        if not wrong:
+            return (_uncounted(account, kernel),) if account.unexplained else ()
+    raise Failure("offered = forwarded + drops by named reasons", "; ".join(wrong))
+
+
+def _flood(bed: Bed, *, exact: bool) -> Account:
+    """The account of one flood, once it adds up, or SETTLE_S later."""
+    bed.calm()
+    before = bed.switch.counters()
+    stats = bed.live.send(bed.ways, 64, OVERLOAD_S, None)
+    bed.calm()
+    deadline = time.monotonic() + SETTLE_S
+    while True:
+        stats = bed.live.call("stats.get")
+        switch = cycles_of_trial(before, bed.switch.counters(), 0)
+        account = Account.of(tester_counts(stats, bed.ways), switch, bed.hops)
+        if not account.wrong(exact=exact) or time.monotonic() > deadline:
+            return account
+        time.sleep(LOOK_S)
+
+
+def _uncounted(account: Account, kernel: bool) -> str:
+    if kernel and account.counted:
+        return "frames are lost in kernel interfaces, where nobody counts them"
+    return "frames are lost, and it does not count drops"
+
+
+def _reason(key: str) -> str:
+    return key.rpartition(":")[2]
+
+
+CHECKS = (Check("overload", "Flat out, offered = forwarded + drops by named reasons.", accounts_for_drops),)
