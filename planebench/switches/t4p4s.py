@@ -40,8 +40,8 @@ PORTS_MAX = 16
 PREFIX = "t4p4s"
 MEMORY_MB = 256
 """Its pools take 90: 8192 buffers for frames, and those for headers and clones, which it never uses here."""
-READY = "promiscuous"
-"""The last thing that it does to a port."""
+READY = "dev_started"
+"""A port that takes and gives frames; no port is started before all are set up."""
 
 
 class T4p4sAdapter(Adapter):

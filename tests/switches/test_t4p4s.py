@@ -55,7 +55,7 @@ STAND_IN = """\
         connection.send({greeting})
         while command := connection.recv(1024).decode():
             name, _, port = command.partition(",")
-            value = {{"promiscuous": 1}} if name == "/ethdev/info" else {stats}
+            value = {{"dev_started": 1}} if name == "/ethdev/info" else {stats}
             connection.send(json.dumps({{name: value if int(port) < len(vdevs) else None}}).encode())
     while True:
         threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
