@@ -8,12 +8,8 @@ import time
 from planebench.conformance.bed import Bed
 from planebench.conformance.counting import Tally, send_exact
 from planebench.conformance.model import Check, Failure, Remarks
-<<<<<<< HEAD
-from planebench.measure.trial import cycles_of_trial
-=======
 from planebench.host.patience import patient
-from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial
->>>>>>> main
+from planebench.measure.trial import cycles_of_trial
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.stats.ledger import ATTEMPTS
