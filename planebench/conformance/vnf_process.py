@@ -61,8 +61,11 @@ class Split:
     epoch: int = 0
 
     @classmethod
-    def start(cls, bed: Bed) -> Split:
-        """Start the process, alone on its core until it is up; its ports connect to the switch. Raises StartError."""
+    def start(cls, bed: Bed, epoch: int = 0) -> Split:
+        """Start the process, alone on its core until it is up; its ports connect to the switch. Raises StartError.
+
+        ``epoch`` is the last one that frames were sent with: a switch may still have some of them.
+        """
         live = bed.live
         wires, document = halves(bed)
         live.apply({**wires, "tasks": [], "workers": []})
@@ -83,7 +86,7 @@ class Split:
 
         client = PlanedClient(socket, give_up=give_up)
         live.apply(wires)
-        return cls(bed, process, client, frozenset(task["name"] for task in document["tasks"]))
+        return cls(bed, process, client, frozenset(task["name"] for task in document["tasks"]), epoch)
 
     def kill(self) -> None:
         """SIGKILL: it has no time to say goodbye to anybody."""

@@ -35,13 +35,11 @@ from planebench.switches.base import (
 from planebench.switches.manifest import manifest
 
 BURST = 32
-PORTS_MAX = 16
-"""MAX_RX_QUEUE_PER_LCORE of t4p4s, which has one forwarding lcore here."""
 PREFIX = "t4p4s"
 MEMORY_MB = 256
 """Its pools take 90: 8192 buffers for frames, and those for headers and clones, which it never uses here."""
-READY = "promiscuous"
-"""The last thing that it does to a port."""
+READY = "dev_started"
+"""A port that takes and gives frames; no port is started before all are set up."""
 
 
 class T4p4sAdapter(Adapter):
@@ -78,8 +76,6 @@ class T4p4sAdapter(Adapter):
         """What its wires tell, and what is compiled into it."""
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"t4p4s is compiled for frames up to {common.STANDARD_FRAME_BYTES} bytes"
-        if 2 + 2 * situation.chain_length > PORTS_MAX:
-            return f"t4p4s takes {PORTS_MAX} ports at most: a chain of {PORTS_MAX // 2 - 1} VNFs"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
