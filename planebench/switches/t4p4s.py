@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.model.errors import DiedError, PlanebenchError, UsageError
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, dpdk_telemetry
@@ -36,6 +36,7 @@ from planebench.switches.manifest import manifest
 
 BURST = 32
 PREFIX = "t4p4s"
+LOG_LINES = 32
 MEMORY_MB = 256
 """Its pools take 90: 8192 buffers for frames, and those for headers and clones, which it never uses here."""
 READY = "dev_started"
@@ -111,8 +112,11 @@ class T4p4sAdapter(Adapter):
         switch = RunningT4p4s(process, request, ports)
         try:
             wait_ready("t4p4s", switch.ready, [process])
-        except BaseException:
+        except BaseException as error:
             switch.stop()
+            if isinstance(error, StartError):  # EAL tries every port, so the first complaint is not among the last
+                lines = process.log_tail(LOG_LINES)
+                raise StartError(f"t4p4s did not come up; its last log lines:\n{lines}") from error
             raise
         return switch
 
