@@ -15,9 +15,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from zlib import crc32
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.model.errors import DiedError, PlanebenchError, UsageError
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, dpdk_telemetry
@@ -35,7 +36,7 @@ from planebench.switches.base import (
 from planebench.switches.manifest import manifest
 
 BURST = 32
-PREFIX = "t4p4s"
+LOG_LINES = 32
 MEMORY_MB = 256
 """Its pools take 90: 8192 buffers for frames, and those for headers and clones, which it never uses here."""
 READY = "dev_started"
@@ -99,20 +100,23 @@ class T4p4sAdapter(Adapter):
         ports = common.paired_ports(request)
         found = common.require(self)
         common.remove_sockets(ports)
+        prefix = f"t4p4s-{crc32(bytes(request.workdir)):08x}"  # several run at once; a socket's path has to be short
         process = supervisor.spawn(
             self.name,
-            [str(found.binary), *arguments(request, ports)],
+            [str(found.binary), *arguments(request, ports, prefix)],
             cpus=request.control_cpus | {request.cpu},
-            # Of its own: several may run at once, and a telemetry socket is known by this folder and the prefix.
-            env={**self.installation().env, "RUNTIME_DIRECTORY": str(request.workdir)},
+            env={**self.installation().env, "RUNTIME_DIRECTORY": str(supervisor.root)},
             workdir=request.workdir,
             netns_pid=request.netns_pid,
         )
-        switch = RunningT4p4s(process, request, ports)
+        switch = RunningT4p4s(process, ports, dpdk_telemetry.socket_path(supervisor.root, prefix))
         try:
             wait_ready("t4p4s", switch.ready, [process])
-        except BaseException:
+        except BaseException as error:
             switch.stop()
+            if isinstance(error, StartError):  # EAL tries every port, so the first complaint is not among the last
+                lines = process.log_tail(LOG_LINES)
+                raise StartError(f"t4p4s did not come up; its last log lines:\n{lines}") from error
             raise
         return switch
 
@@ -120,11 +124,11 @@ class T4p4sAdapter(Adapter):
 class RunningT4p4s(common.ProcessGroup):
     """A t4p4s program that forwards; asked through DPDK's telemetry."""
 
-    def __init__(self, process: Process, request: SwitchRequest, ports: Sequence[SwitchPort]) -> None:
+    def __init__(self, process: Process, ports: Sequence[SwitchPort], telemetry: Path) -> None:
         super().__init__("t4p4s", [process])
         self._process = process
         self._ports = tuple(ports)
-        self._telemetry = dpdk_telemetry.socket_path(request.workdir, PREFIX)
+        self._telemetry = telemetry
 
     def ready(self) -> bool:
         """Whether it has started every port; its lcore polls a moment later."""
@@ -178,14 +182,14 @@ def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> di
     return found
 
 
-def arguments(request: SwitchRequest, ports: Sequence[SwitchPort]) -> list[str]:
+def arguments(request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
     """Of EAL, ``--``, and its own. Port ids follow the order of the vdevs, and that the cross-connects."""
     numbers = range(len(ports))
     return [
         # It sets up queues to send for lcores 0, 1, ... and drops what others send: the lcore must be number 0.
         f"--lcores=0@{request.cpu}",
         "--no-pci",
-        f"--file-prefix={PREFIX}",
+        f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB),
         *(f"--vdev={common.dpdk_vdev(number, port, request)}" for number, port in zip(numbers, ports, strict=True)),
         "--",
