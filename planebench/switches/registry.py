@@ -26,6 +26,7 @@ from planebench.switches import (
     sim,
     snabb,
     testpmd,
+    vpp,
     xdp,
 )
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
@@ -35,6 +36,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     planed.ADAPTER,
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
+    vpp.ADAPTER,
     bess.ADAPTER,
     fastclick.ADAPTER,
     click.ADAPTER,
