@@ -28,6 +28,7 @@ from planebench.switches import (
     t4p4s,
     testpmd,
     vale,
+    vpp,
     xdp,
 )
 from planebench.switches.base import Adapter, Configurable, SwitchAdapter
@@ -37,6 +38,7 @@ _ALL: tuple[SwitchAdapter, ...] = (
     planed.ADAPTER,
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
+    vpp.ADAPTER,
     bess.ADAPTER,
     fastclick.ADAPTER,
     click.ADAPTER,

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""FD.io VPP: ``test l2patch rx A tx B`` each way (conext19), one worker, VPP's own memif, vhost-user and af_packet.
+
+startup.conf and the CLI commands are made in vpp_config, counters are read in vpp_counters. Commands go through
+``vppctl``, one by one: it says nothing but the name of what was created, or why not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.model.errors import DiedError, StartError
+from planebench.model.records import SwitchCycles
+from planebench.planed import program_lines
+from planebench.switches import common, vpp_config, vpp_counters
+from planebench.switches.base import (
+    PATH_OPTION,
+    Adapter,
+    Found,
+    NotFound,
+    Option,
+    Situation,
+    SwitchRequest,
+    ThreadRef,
+    Traits,
+)
+from planebench.switches.manifest import manifest
+from planebench.switches.vpp_config import Paths
+
+FRAME_VECTORS = 256
+"""VLIB_FRAME_SIZE: what a node is given at once, at most."""
+BUFFERS_MAX = 1 << 20
+RINGS = tuple(str(2**n) for n in range(6, 15))
+TOOL_DEADLINE_S = 5.0
+WORKER = "vpp_wk_"
+PLACES = (
+    "/usr/bin/vpp",
+    "/usr/local/bin/vpp",
+    "/opt/vpp*/bin/vpp",
+    "/opt/vpp*/build-root/install-vpp-native/vpp/bin/vpp",
+    "/root/vpp/build-root/install-vpp-native/vpp/bin/vpp",
+)
+PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
+"""Beside the folder of the program."""
+_VERSION = re.compile(r"^vpp v(\S+)")
+
+
+class VppAdapter(Adapter):
+    """``vpp``: one main thread and one worker."""
+
+    name = "vpp"
+    title = "FD.io VPP"
+    remedy = (
+        "install it from packagecloud.io/fdio (`apt-get install vpp vpp-plugin-core`), or build "
+        "https://gerrit.fd.io/r/vpp (`make build-release`), then PLANEBENCH_VPP=/path/to/vpp"
+    )
+    wires = frozenset({"memif", "veth"})
+    options = (
+        PATH_OPTION,
+        Option("function", "function", "text", "how ports are connected", "l2patch", tuple(vpp_config.FUNCTIONS)),
+        Option("rx_ring", "rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
+        Option("tx_ring", "tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
+        Option(
+            "buffers",
+            "buffers",
+            "whole",
+            "buffers-per-numa",
+            str(vpp_config.BUFFERS),
+            least=2048,
+            most=BUFFERS_MAX,
+        ),
+        Option("packed", "packed", "flag", "vhost-user: offer packed rings", "false"),
+        Option("event_idx", "event_idx", "flag", "vhost-user: offer event indexes", "false"),
+        Option("plugins", "plugins", "text", "the folder of its plugins", "beside the program"),
+    )
+    traits = Traits(
+        "self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", source="conext19"
+    )
+
+    def find(self) -> Found | NotFound:
+        """``vpp``, the version it tells, and what we need beside it: vppctl and the plugins."""
+        binary = self.installation().program("vpp", PLACES)
+        if binary is None:
+            return NotFound(self.remedy)
+        lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns)
+        match = _VERSION.match(lines[0]) if lines else None
+        if match is None:
+            return NotFound(f"{binary} does not tell a version of VPP: `{binary} --version`")
+        if not _tool(binary, "vppctl").is_file():
+            return NotFound(f"{binary} has no vppctl beside it; give the folder of a whole installation")
+        if self._plugins(binary) is None:
+            return NotFound(f"{binary} has no {' or '.join(PLUGIN_FOLDERS)} beside it; give vpp.plugins=FOLDER")
+        return Found(match[1], binary)
+
+    def refusal(self, situation: Situation) -> str:
+        """v2v needs no wire; as a driver of virtio it shares no memory."""
+        if situation.scenario == "v2v" or situation.wire in self.wires:
+            return ""
+        return vpp_config.NO_VIRTIO
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """How it is run, for the report."""
+        drivers = {"memif": "VPP's memif", "af_packet": "VPP's af_packet (TPACKET_V2)"}
+        wires = [port for port in request.ports if port.kind in drivers]
+        rings = {vpp_config.ring_sizes(port, self.values) for port in wires}
+        usual = common.ring_size(request)
+        others = sorted(rings - {(usual, usual)})
+        told = "; ".join(f"{usual} (wires: receive {rx}, send {tx})" for rx, tx in others)
+        return manifest(
+            request,
+            function=vpp_config.FUNCTIONS[self._function],
+            nic_driver=", ".join(dict.fromkeys(drivers[port.kind] for port in wires)) or "-",
+            vnf_interface="vhost-user (VPP's)",
+            burst=str(FRAME_VECTORS),
+            buffers=f"{self.value('buffers', vpp_config.BUFFERS)} for each NUMA node, one pool",
+            batch=f"a vector: a call of {vpp_config.VECTOR_NODES[self._function]}",
+            **common.offloads(request, mergeable_wires=False),
+            **({"ring_size": told} if told else {}),
+        )
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningVpp:
+        """Start it and have it connect the ports. Raises StartError, UsageError or NotInstalledError."""
+        common.check_frame_size(request)
+        common.paired_ports(request)
+        lines = vpp_config.commands(request, self.values)
+        found = common.require(self)
+        paths = Paths(request.workdir, f"{supervisor.root.name}-{request.workdir.name}")
+        for path in (paths.cli, paths.stats, paths.api):
+            path.unlink(missing_ok=True)
+        common.remove_sockets(request.ports)
+        for path in paths.shared_memory:
+            supervisor.track_path(path)
+        conf = vpp_config.startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)
+        paths.config.write_text(conf, encoding="utf-8")
+        process = supervisor.spawn(
+            self.name,
+            [str(found.binary), "-c", str(paths.config)],
+            cpus=request.control_cpus | {request.cpu},
+            env=self.installation().env,
+            workdir=request.workdir,
+            netns_pid=request.netns_pid,
+        )
+        switch = RunningVpp(process, found.binary, paths, request, self._function, self.installation().env)
+        try:
+            wait_ready("VPP", switch.answers, [process])
+            switch.configure(lines)
+            wait_ready("VPP's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
+            if not switch.polling_threads():
+                raise StartError(f"VPP has no worker; {process.obituary()}")
+        except BaseException:
+            switch.stop()
+            raise
+        return switch
+
+    @property
+    def _function(self) -> str:
+        return str(self.value("function", "l2patch"))
+
+    def _plugins(self, binary: Path) -> Path | None:
+        """The folder of plugins that goes with a program, links to it followed."""
+        if "plugins" in self.values:
+            return Path(str(self.values["plugins"]))
+        roots = dict.fromkeys((binary.parent.parent, binary.resolve().parent.parent))
+        folders = (path for root in roots for pattern in PLUGIN_FOLDERS for path in sorted(root.glob(pattern)))
+        return next((path for path in folders if path.is_dir()), None)
+
+
+class RunningVpp(common.ProcessGroup):
+    """A VPP that forwards."""
+
+    def __init__(
+        self,
+        process: Process,
+        binary: Path,
+        paths: Paths,
+        request: SwitchRequest,
+        function: str,
+        env: Mapping[str, str],
+    ) -> None:
+        super().__init__("VPP", [process])
+        self._process = process
+        self._binary = binary
+        self._paths = paths
+        self._names = vpp_config.interface_names(request)
+        self._node = vpp_config.VECTOR_NODES[function]
+        self._ports = [vpp_counters.Port(port.name, port.kind, self._names[port.name]) for port in request.ports]
+        self._env = env
+
+    def answers(self) -> bool:
+        """Whether its CLI does."""
+        return common.is_socket(self._paths.cli) and "vpp v" in (self._run("vppctl", *self._cli("show version")) or "")
+
+    def configure(self, lines: Sequence[str]) -> None:
+        """Give it its commands. StartError: what it said to one."""
+        for line in lines:
+            said = self._run("vppctl", *self._cli(line))
+            if said is None or said.strip() not in ("", *self._names.values()):
+                raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self._process.obituary()}')
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """The one worker."""
+        return common.threads_named(self._process.pid, (WORKER,))
+
+    def counters(self) -> SwitchCycles:
+        """Counters since the start. Raises DiedError. There are no busy cycles (vpp_counters says why)."""
+        self.check()
+        wanted = vpp_counters.patterns(self._ports)
+        dump = self._run("vpp_get_stats", "socket-name", str(self._paths.stats), "dump", *wanted)
+        node = self._run("vppctl", *self._cli(f"show node {self._node} verbose"))
+        if node is None:
+            self._process.wait(0.2)
+            raise DiedError(f"VPP does not answer; {self._process.obituary()}")
+        return vpp_counters.switch_cycles(dump or "", node, self._ports)
+
+    def _cli(self, line: str) -> tuple[str, ...]:
+        return ("-s", str(self._paths.cli), *line.split())
+
+    def _run(self, tool: str, *arguments: str) -> str | None:
+        """What a tool of VPP prints; None if it fails, or takes too long."""
+        try:
+            return subprocess.run(
+                [str(_tool(self._binary, tool)), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=TOOL_DEADLINE_S,
+                check=True,
+                env={**os.environ, **self._env},
+            ).stdout
+        except (OSError, subprocess.SubprocessError):
+            return None
+
+
+def _tool(binary: Path, name: str) -> Path:
+    """Beside the program, or beside what it is a link to."""
+    beside = binary.with_name(name)
+    return beside if beside.is_file() else binary.resolve().with_name(name)
+
+
+ADAPTER = VppAdapter()

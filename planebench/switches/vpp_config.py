@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What VPP is told: startup.conf, and the CLI commands that make ports and connect them. It starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from planebench.model.errors import UsageError
+from planebench.model.option import Value
+from planebench.switches import common
+from planebench.switches.base import SwitchPort, SwitchRequest
+
+BUFFERS = 16384
+"""VPP's default for each NUMA node."""
+MAIN_HEAP_MB = 512
+PLUGINS = ("memif_plugin.so", "vhost_plugin.so", "af_packet_plugin.so")
+"""Before 23.02 the vhost-user device is no plugin: what is enabled and is not there, VPP passes over."""
+FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "l2patch": "patch: test l2patch rx A tx B, each way",
+        "xconnect": "patch: set interface l2 xconnect A B, each way",
+        "bridge": "learning: a bridge domain for each pair of ports",
+    }
+)
+"""Option -> what it is, for the manifest."""
+VECTOR_NODES: Mapping[str, str] = MappingProxyType(
+    {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
+)
+"""The node that every received frame goes through once, by function."""
+STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
+NO_VIRTIO = (
+    "vpp has no virtio wire: its buffers are memory of its own, which DPDK's virtio-user driver does not share with the "
+    "other side (tried with 26.06: the memory table holds DPDK's rings only, no frame passes); use --wire memif"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Its sockets and files, all in the working folder, but for shared memory of the API (named by ``prefix``)."""
+
+    folder: Path
+    prefix: str
+
+    @property
+    def config(self) -> Path:
+        """startup.conf."""
+        return self.folder / "vpp.conf"
+
+    @property
+    def cli(self) -> Path:
+        """Where vppctl asks."""
+        return self.folder / "cli.sock"
+
+    @property
+    def stats(self) -> Path:
+        """Where vpp_get_stats gets the stats segment."""
+        return self.folder / "stats.sock"
+
+    @property
+    def api(self) -> Path:
+        """The binary API, which nobody asks; else it is in /run/vpp."""
+        return self.folder / "api.sock"
+
+    @property
+    def shared_memory(self) -> tuple[Path, ...]:
+        """What it makes in /dev/shm, and removes when it ends by itself."""
+        return tuple(Path("/dev/shm", f"{self.prefix}-{name}") for name in ("global_vm", "vpe-api"))
+
+
+def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Mapping[str, Value]) -> str:
+    """One main thread on a control core, one worker on the switch's; all files in the working folder.
+
+    The heap has 4 KiB pages, as by default; hugepages are for packet buffers.
+    """
+    page_size = "default-hugepage" if request.hugepages else "4k"
+    enabled = " ".join(f"plugin {name} {{ enable }}" for name in PLUGINS)
+    return "\n".join(
+        [
+            f"unix {{ nodaemon nosyslog nocolor cli-listen {paths.cli} runtime-dir {paths.folder} "
+            f"log {paths.folder}/vpp-cli.log }}",
+            f"api-segment {{ prefix {paths.prefix} }}",
+            f"socksvr {{ socket-name {paths.api} }}",
+            f"statseg {{ socket-name {paths.stats} page-size 4k }}",
+            f"cpu {{ main-core {min(request.control_cpus)} corelist-workers {request.cpu} }}",
+            f"memory {{ main-heap-size {MAIN_HEAP_MB}M main-heap-page-size 4k }}",
+            f"buffers {{ buffers-per-numa {values.get('buffers', BUFFERS)} page-size {page_size} }}",
+            f"plugins {{ path {plugins} plugin default {{ disable }} {enabled} }}",
+            "",
+        ]
+    )
+
+
+def interface_names(request: SwitchRequest) -> dict[str, str]:
+    """Port -> the name of its interface, as VPP makes it: vhost-user interfaces are numbered as they are created."""
+    names: dict[str, str] = {}
+    for number, port in enumerate(request.ports, start=1):
+        if port.kind == "memif":
+            names[port.name] = f"memif{number}/0"
+        elif port.kind == "vhost-user":
+            vhosts = sum(name.startswith("VirtualEthernet") for name in names.values())
+            names[port.name] = f"VirtualEthernet0/0/{vhosts}"
+        elif port.kind == "af_packet":
+            names[port.name] = f"host-{common.interface_name(port)}"
+        else:
+            raise UsageError(f"port {port.name} ({port.kind}): {NO_VIRTIO}")
+    return names
+
+
+def commands(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
+    """The CLI commands: create every interface, bring it up, let it be polled, connect."""
+    names = interface_names(request)
+    lines: list[str] = []
+    for number, port in enumerate(request.ports, start=1):
+        lines += _create(number, port, request, values)
+    for name in names.values():
+        lines += [f"set interface state {name} up", f"set interface rx-mode {name} polling"]
+    function = str(values.get("function", "l2patch"))
+    for number, (a, b) in enumerate(request.cross_connects, start=1):
+        lines += _connect(function, number, names[a], names[b])
+    return lines
+
+
+def ring_sizes(port: SwitchPort, values: Mapping[str, Value]) -> tuple[int, int]:
+    """Entries of the receive and the send ring of a wire port; of a memif both are the larger, it has one size."""
+    rx, tx = (int(str(values.get(key, port.ring_size))) for key in ("rx_ring", "tx_ring"))
+    chosen = [size for key, size in (("rx_ring", rx), ("tx_ring", tx)) if key in values]
+    if port.kind == "memif" and chosen:
+        return max(chosen), max(chosen)
+    return rx, tx
+
+
+def _create(number: int, port: SwitchPort, request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
+    rx, tx = ring_sizes(port, values)
+    if port.kind == "memif":
+        return [
+            f"create memif socket id {number} filename {common.socket_path(port)}",
+            f"create interface memif id 0 socket-id {number} slave ring-size {rx}",
+        ]
+    if port.kind == "vhost-user":
+        words = {"packed": " packed", "event_idx": " event-idx"}
+        more = "".join(word for key, word in words.items() if values.get(key))
+        return [f"create vhost-user socket {common.socket_path(port)} server{more}"]
+    # As the tester's end and DPDK's driver: TPACKET_V2, slots of one frame (VPP's own default has slots of 64 KiB).
+    slot = JUMBO_SLOT_BYTES if common.is_jumbo(request) else STANDARD_SLOT_BYTES
+    return [
+        f"create host-interface name {common.interface_name(port)} v2 rx-size {slot} tx-size {slot} "
+        f"rx-per-block {rx} tx-per-block {tx}"
+    ]
+
+
+def _connect(function: str, number: int, a: str, b: str) -> list[str]:
+    if function == "l2patch":
+        return [f"test l2patch rx {a} tx {b}", f"test l2patch rx {b} tx {a}"]
+    if function == "xconnect":
+        return [f"set interface l2 xconnect {a} {b}", f"set interface l2 xconnect {b} {a}"]
+    return [f"set interface l2 bridge {name} {number}" for name in (a, b)]
