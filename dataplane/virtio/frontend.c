@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -159,7 +160,8 @@ static int set_address(struct frontend *f, unsigned index, const struct frontend
 	return frontend_tell(f, &message, NULL, 0);
 }
 
-// The kick descriptor starts the ring ("Ring states"): it is the last.
+// The kick descriptor comes last. A first kick starts the ring, also of a device that wants none ("Ring
+// states"): VPP waits for it, DPDK does not.
 static int set_up(struct frontend *f, unsigned index, const struct frontend_ring *ring)
 {
 	int rc = frontend_tell_ring(f, SET_VRING_NUM, index, ring->size);
@@ -170,7 +172,11 @@ static int set_up(struct frontend *f, unsigned index, const struct frontend_ring
 		rc = set_address(f, index, ring);
 	if (rc == 0)
 		rc = frontend_tell_fd(f, SET_VRING_CALL, index, ring->call_fd);
-	return rc ? rc : frontend_tell_fd(f, SET_VRING_KICK, index, ring->kick_fd);
+	if (rc == 0)
+		rc = frontend_tell_fd(f, SET_VRING_KICK, index, ring->kick_fd);
+	if (rc == 0 && eventfd_write(ring->kick_fd, 1))
+		rc = -errno;
+	return rc;
 }
 
 // Without VHOST_USER_F_PROTOCOL_FEATURES rings are enabled from the start.
