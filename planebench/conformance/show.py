@@ -47,7 +47,7 @@ def print_report(report: Report, console: Console) -> None:
 def _table(report: Report, wire: str) -> Table:
     pages = "hugepages" if report.hugepages else "no hugepages"
     table = Table(title=f"{wire} wire, {pages}", title_justify="left")
-    table.add_column("check")
+    table.add_column("check", no_wrap=True)
     by_place = {(r.check, r.scenario): r for r in report.results if r.wire in (wire, None)}
     for scenario in report.scenarios:
         table.add_column(scenario)
