@@ -218,8 +218,14 @@ def test_a_frame_from_a_device_by_hand_and_one_to_it(other: Planed, device: Vhos
     assert other.tasks()["mon0"]["monitor"]["foreign_packets"] == 3
 
 
+def test_a_first_kick_starts_each_ring(other: Planed, device: VhostDevice) -> None:
+    """vhost-user, "Ring states": a device may wait for it (VPP does), also one that polls and wants no kicks."""
+    wait_for(lambda: all(queue in device.rings and device.kicked(queue) for queue in (RECEIVEQ, TRANSMITQ)), "kicks")
+
+
 def test_the_device_is_kicked_if_it_wants_to_be(other: Planed, device: VhostDevice) -> None:
     """Its flags are zero: it sleeps. A kick comes with the next use of the ring, or from idle polls of the pair."""
+    device.forget_kicks(TRANSMITQ)
     other.send(load("gen0", 64, **FLAT_OUT))
     wait_for(lambda: device.kicked(TRANSMITQ), "the device is kicked")
 
@@ -229,6 +235,7 @@ def test_the_last_burst_is_kicked(other: Planed, path: Path) -> None:
     wire = virtio("v0", path, 1024)
     with VhostDevice(path) as device:
         other.apply([wire], [task("gen0", "generator", "v0")], cpu=OTHER_CPU)
+        device.forget_kicks(TRANSMITQ)
         other.start_traffic(load("gen0", 64, **FLAT_OUT), duration_s=1e-6)
         until(lambda: not other.call("traffic.get")["running"], "it ends")
         assert other.tasks()["gen0"]["tx_packets"] in range(1, 1025)
