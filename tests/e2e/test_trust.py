@@ -118,7 +118,7 @@ def test_a_finished_run_is_not_taken_up(bench: Bench) -> None:
 
 
 def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:
-    options = (*SHORT, "--switch", "planed", "--repeat", 1, "--search", "b2b", "--max-rate", "2M")
+    options = (*SHORT, "--switch", "planed:drop_one_in=1000", "--repeat", 1, "--search", "b2b", "--max-rate", "2M")
     bench.run("run", bench.plan, *options)
     bursts = [t for t in read_run(find_run(bench.runs, "latest")).trials if t.search == "b2b"]
     assert bursts
