@@ -367,6 +367,8 @@ def _start_tester(
     netns_pid: int | None,
 ) -> tuple[Process, PlanedClient]:
     config, socket = links.workdir / "tester.json", links.workdir / "tester.rpc"
+    for name in topology.wire_ports:
+        links.socket(name).unlink(missing_ok=True)  # of an earlier tester: DPDK's memif leaves it, and refuses it
     config.write_text(json.dumps(wire_stage(topology, links), indent=1), encoding="utf-8")
     process = supervisor.spawn(
         "tester",

@@ -88,3 +88,13 @@ def test_ovs_without_dpdk_forwards_between_kernel_interfaces(
     assert counted[0] > 0 and len(set(counted)) == 1
     live.stop()
     assert not any(process.alive() for process in supervisor.processes)
+
+
+def test_memif_starts_again_where_a_tester_was_killed(supervisor: Supervisor) -> None:
+    for _ in range(2):
+        live = start(supervisor, "planed", "p2p", "memif")
+        first = sent_and_counted(live)
+        assert first[0] > 0 and len(set(first)) == 1
+        (tester,) = (process for process in supervisor.processes if process.name == "tester" and process.alive())
+        os.kill(tester.pid, signal.SIGKILL)
+        live.stop()
