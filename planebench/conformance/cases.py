@@ -12,7 +12,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import WireName
 from planebench.scenarios import SCENARIOS
-from planebench.switches.base import SwitchAdapter
+from planebench.switches.base import Situation, SwitchAdapter
 from planebench.vnfs.chain import CHAIN_LENGTH_MAX
 
 DEFAULT_CASES = "p2p,p2v,v2v,loopback-1,loopback-2"
@@ -36,9 +36,10 @@ def parse_wires(text: str | None, adapter: SwitchAdapter) -> tuple[WireName, ...
         return usable[:1]
     if text == ALL_WIRES:
         return usable
-    named = {_one_of("wire", name, _WIRES) for name in _items(text)}
-    for name in sorted(named - set(usable)):
-        raise UsageError(f"{adapter.name} has no {name} wire. Valid: {', '.join(usable)}, {ALL_WIRES}")
+    named = [wire for wire in _WIRES if wire in {_one_of("wire", name, _WIRES) for name in _items(text)}]
+    for name in (wire for wire in named if wire not in usable):
+        reason = adapter.refusal(Situation("p2p", name)) or f"{adapter.name} has no {name} wire"
+        raise UsageError(f"{reason}. Valid: {', '.join(usable)}, {ALL_WIRES}")
     return tuple(wire for wire in usable if wire in named)
 
 

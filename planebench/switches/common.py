@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -147,6 +149,17 @@ def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:
 def cpu_list(cpus: frozenset[int]) -> str:
     """``0,2,3``."""
     return ",".join(str(cpu) for cpu in sorted(cpus))
+
+
+def calm_others(pid: int, polling: Sequence[ThreadRef]) -> None:
+    """Threads of a switch that do not forward, back to nice 0: on few cores they share one with the tester, that polls.
+
+    For a switch whose other threads are never quite idle, as VPP's main thread.
+    """
+    for tid in set(procfs.threads(pid)) - {thread.tid for thread in polling}:
+        with contextlib.suppress(OSError):  # it has ended, or has no high priority to give up
+            if os.getpriority(os.PRIO_PROCESS, tid) < 0:
+                os.setpriority(os.PRIO_PROCESS, tid, 0)
 
 
 def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:

@@ -152,6 +152,7 @@ class VppAdapter(Adapter):
             wait_ready("VPP's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
             if not switch.polling_threads():
                 raise StartError(f"VPP has no worker; {process.obituary()}")
+            common.calm_others(process.pid, switch.polling_threads())
         except BaseException:
             switch.stop()
             raise
