@@ -24,6 +24,9 @@ LOST_CPU_SHARE = 0.02
 LOST_CPU_SHARE_LATENCY = 0.01
 """The same for latency trials, where a gap is not averaged away: p99.9 and max still show gaps below this limit."""
 
+KERNEL_THREADS = ("napi/", "ksoftirqd/")
+"""Names of the kernel's threads that forward."""
+
 LOST_CPU_MIN_NS = 50_000
 """Less is not told from the reading of the counters itself, which takes longer than a burst of back-to-back frames."""
 
@@ -149,8 +152,11 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[s
 
 
 def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
-    """How long other threads of the switch ran on its CPU: the kernel's, one for each port, wait for each other."""
-    if thread.owner != "switch":
+    """How long others ran on the CPU of a thread of the kernel's: one for each port, they wait for each other.
+
+    Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is what disturbs.
+    """
+    if thread.owner != "switch" or not thread.thread.startswith(KERNEL_THREADS):
         return 0
     others = (other for other in evidence.threads if other.owner == "switch" and other.thread != thread.thread)
     return sum(other.run_ns for other in others if other.cpu == thread.cpu)

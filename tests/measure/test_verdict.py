@@ -355,3 +355,18 @@ def test_bytes_that_cannot_be_make_it_invalid(
 def test_bytes_without_frames_are_impossible() -> None:
     nothing = counts(forwarded_packets=0, forwarded_bytes=64)
     assert "n0->n1: 64 bytes cannot be those of 0 frames received" in verdict(nothing).reasons
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("napi/n0-switch-1", "napi/n1-switch-2"), VerdictKind.VALID),
+        (("pmd-c01/id:1", "pmd-c01/id:2"), VerdictKind.DISTURBED),
+    ],
+)
+def test_threads_of_the_kernel_take_turns_on_one_core_and_pollers_may_not(
+    names: tuple[str, str], kind: VerdictKind
+) -> None:
+    half = SECOND_NS // 2
+    threads = tuple(ThreadEvidence("switch", name, 1, half, half, 14) for name in names)
+    assert verdict(flat_out=False, evidence=Evidence(threads=threads)).kind is kind
