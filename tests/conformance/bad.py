@@ -266,6 +266,7 @@ def bed(adapter: SwitchAdapter, scenario: str, wire: str) -> Iterator[Bed]:
         it = Bed(adapter, case, cpus_of(facts), settings(wire), supervisor)
         with measuring(facts):
             it.start()
+        it.live.pause()  # its tester polls on the core that everything else here needs
         try:
             yield it
         finally:
@@ -276,8 +277,12 @@ def checked(it: Bed, checks: str) -> dict[str, Result]:
     """The results of some checks on it, by name."""
     it.exchange, it.lossless = None, True
     wanted = parse_checks(checks)
-    with measuring(host_facts.collect()):
-        return {check.name: check_on_bed(check, it) for check in ALL_CHECKS if check.name in wanted}
+    it.live.resume()
+    try:
+        with measuring(host_facts.collect()):
+            return {check.name: check_on_bed(check, it) for check in ALL_CHECKS if check.name in wanted}
+    finally:
+        it.live.pause()
 
 
 def check(adapter: SwitchAdapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, Result]:
