@@ -32,7 +32,7 @@ def assert_one_sentence(err: str, *words: str) -> None:
 
 BAD_OPTIONS = {
     "switch": (["--switch", "plane"], ("'plane'", "did you mean planed?", "planed, ovs-dpdk, testpmd")),
-    "one-bad-switch-of-two": (["--switch", "planed,vpp"], ("'vpp'", "planed, ovs-dpdk, testpmd")),
+    "one-bad-switch-of-two": (["--switch", "planed,hub"], ("'hub'", "planed, ovs-dpdk, testpmd")),
     "empty-switch": (["--switch", "planed,"], ("empty entry",)),
     "scenario": (["--scenario", "p2q"], ('"p2q"', "p2p, p2v, v2v, loopback")),
     "scenario-with-length": (["--scenario", "loopback-3"], ("chain length", "1..5")),
