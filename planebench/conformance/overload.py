@@ -12,7 +12,7 @@ from planebench.host.patience import patient
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
-from planebench.stats.ledger import ATTEMPTS
+from planebench.stats.ledger import ATTEMPTS, counts_drops, reason_of
 
 OVERLOAD_S = 0.1
 TRIES = 5
@@ -43,7 +43,7 @@ class Account:
     @property
     def counted(self) -> bool:
         """Whether the switch counts drops at all."""
-        return any(_reason(key) not in ATTEMPTS for key in self.switch.drops)
+        return counts_drops(self.switch)
 
     @property
     def drops(self) -> dict[str, int]:
@@ -51,7 +51,7 @@ class Account:
         every = [*self.switch.drops.items(), *self.tester_drops.items()]
         found: dict[str, int] = {}
         for key, packets in every:
-            if packets and _reason(key) not in ATTEMPTS:
+            if packets and reason_of(key) not in ATTEMPTS:
                 found[key] = found.get(key, 0) + packets
         return found
 
@@ -112,10 +112,6 @@ def _uncounted(account: Account, kernel: bool) -> str:
     if kernel and account.counted:
         return "frames are lost in kernel interfaces, where nobody counts them"
     return "frames are lost, and it does not count drops"
-
-
-def _reason(key: str) -> str:
-    return key.rpartition(":")[2]
 
 
 CHECKS = (Check("overload", "Flat out, offered = forwarded + drops by named reasons.", accounts_for_drops),)

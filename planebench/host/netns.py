@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planebench.host import procfs, veth_setup
+from planebench.host import procfs
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.model.errors import StartError, UsageError
@@ -87,7 +87,7 @@ def _make_pairs(
     arguments = [f"{tester}:{switch}" for tester, switch in pairs.values()]
     setup = supervisor.spawn(
         "veth-setup",
-        [sys.executable, "-I", str(Path(veth_setup.__file__)), str(mtu_bytes), *arguments],
+        [sys.executable, "-I", str(Path(__file__).with_name("veth_setup.py")), str(mtu_bytes), *arguments],
         cpus=cpus,
         netns_pid=holder_pid,
         high_priority=False,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from planebench.model.chain_name import vnf_name
-from planebench.model.records import Point, Trial
+from planebench.model.records import Point, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
 from planebench.scenarios import Topology, build
 
@@ -40,7 +40,7 @@ def ledger(trial: Trial) -> Ledger:
         offered_packets=sum(direction.offered_packets for direction in trial.directions),
         forwarded_packets=sum(direction.forwarded_packets for direction in trial.directions),
         losses=_added(losses),
-        counted=_counts_drops(trial),
+        counted=counts_drops(trial.switch),
     )
 
 
@@ -68,8 +68,14 @@ def describe(ledger: Ledger) -> str:
     return f"{_number(lost)} lost: {', '.join(parts)}"
 
 
-def _counts_drops(trial: Trial) -> bool:
-    return any(_split(key)[1] not in ATTEMPTS for key in trial.switch.drops)
+def counts_drops(switch: SwitchCycles) -> bool:
+    """Whether a switch counts drops at all: failed attempts are none."""
+    return any(reason_of(key) not in ATTEMPTS for key in switch.drops)
+
+
+def reason_of(key: str) -> str:
+    """``tx_full`` of ``v0:tx_full``, or of a bare ``tx_full``."""
+    return _split(key)[1]
 
 
 def _switch(trial: Trial, topology: Topology) -> Iterator[Loss]:

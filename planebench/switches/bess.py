@@ -14,7 +14,7 @@ from typing import Any
 
 from planebench.host import procfs
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
 from planebench.planed import program_lines
 from planebench.switches import common
@@ -37,8 +37,7 @@ BUFFERS = 32768
 MEMORY_MB = 256
 BURST = 32
 """bess::PacketBatch::kMaxBurst."""
-MAX_FRAME_BYTES = 1518
-PLACES = ("/opt/bess*/core/bessd", "/root/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
+PLACES = ("/opt/bess*/core/bessd", "~/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
 _PROTOS = ("protobuf", "../protobuf", "../../protobuf")
 """From the folder of bessd: in an installation, in a source tree (core/bessd)."""
 _TYPE = "type.googleapis.com/bess.pb."
@@ -85,8 +84,9 @@ class BessAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """An emulated NIC needs memory that can be shared."""
-        if situation.max_frame_bytes > MAX_FRAME_BYTES:
-            return f"bess takes frames of {MAX_FRAME_BYTES} bytes at most, not of {situation.max_frame_bytes}"
+        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
+            most = common.STANDARD_FRAME_BYTES
+            return f"bess takes frames of {most} bytes at most, not of {situation.max_frame_bytes}"
         if situation.wire == "virtio" and situation.scenario != "v2v" and not self._eal_env:
             return (
                 "bessd keeps its packets in memory that it cannot share with the other side of an emulated NIC "
@@ -112,10 +112,8 @@ class BessAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
         """Start bessd and set it up. Raises StartError, UsageError or NotInstalledError."""
-        common.check_frame_size(request)
+        common.check_frame_size(request, common.STANDARD_FRAME_BYTES)
         common.paired_ports(request)
-        if request.max_frame_bytes > MAX_FRAME_BYTES:
-            raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {MAX_FRAME_BYTES}")
         found = common.require(self)
         common.remove_sockets(request.ports)
         socket = request.workdir / "bess.grpc"

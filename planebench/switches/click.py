@@ -33,8 +33,7 @@ PLACES = (
     "/opt/click/bin/click",
     "/opt/click/userlevel/click",
     "/usr/src/click*/userlevel/click",
-    "/root/click*/userlevel/click",
-    "/home/*/click*/userlevel/click",
+    "~/click*/userlevel/click",
 )
 BURST = 32
 QUEUE = 1000

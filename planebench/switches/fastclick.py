@@ -27,8 +27,7 @@ PLACES = (
     "/opt/fastclick/bin/click",
     "/opt/fastclick/userlevel/click",
     "/usr/src/fastclick*/userlevel/click",
-    "/root/fastclick*/userlevel/click",
-    "/home/*/fastclick*/userlevel/click",
+    "~/fastclick*/userlevel/click",
 )
 BURST = 32
 BUFFERS = 65535
@@ -123,9 +122,8 @@ class FastClickAdapter(Adapter):
         binary = common.require(self).binary
         graph, control = request.workdir / "fastclick.click", request.workdir / "fastclick.ctl"
         graph.write_text(self.graph(request, ports, control))
-        # With a socket of an earlier one, which leaves them behind, it would not start.
-        for path in (control, *(common.socket_path(port) for port in ports if port.kind == "vhost-user")):
-            path.unlink(missing_ok=True)
+        control.unlink(missing_ok=True)  # of an earlier one, which leaves it behind: it would not start
+        common.remove_sockets(ports)
         process = supervisor.spawn(
             self.name,
             [str(binary), *self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick"), str(graph)],

@@ -59,7 +59,8 @@ class Installation:
         """Programs ``name``, for a name that others have too: that of the user's path, else on PATH and in ``places``.
 
         The user's path is the program ``name`` itself, another program beside which it is, or a folder: then
-        ``places`` are looked for in it too, without their own first folders. ``places`` are globs of absolute paths.
+        ``places`` are looked for in it too, without their own first folders. ``places`` are globs of absolute paths;
+        ~ is the user's home.
         Raises UsageError where a user names a path that has it not.
         """
         if self.path is None:
@@ -133,7 +134,8 @@ def _entries() -> dict[str, _Entry]:
 
 
 def _usable(patterns: Sequence[str]) -> list[Path]:
-    paths = [Path(path) for pattern in patterns for path in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True)]
+    absolute = [str(Path(pattern).expanduser()).lstrip("/") for pattern in patterns]
+    paths = [path for pattern in absolute for path in sorted(Path("/").glob(pattern), reverse=True)]
     return [path for path in paths if path.is_file() and os.access(path, os.X_OK)]
 
 

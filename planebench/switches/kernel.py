@@ -23,7 +23,7 @@ from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.switches import common, kernel_setup
+from planebench.switches import common
 from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, VnfInterface
 from planebench.switches.manifest import manifest
 
@@ -133,7 +133,7 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
 
 def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
     """``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace. What it wrote; StartError."""
-    argv = [sys.executable, "-I", str(Path(kernel_setup.__file__)), action, *arguments]
+    argv = [sys.executable, "-I", str(Path(__file__).with_name("kernel_setup.py")), action, *arguments]
     return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 

@@ -92,7 +92,8 @@ def get_adapter(text: str) -> SwitchAdapter:
 
     Raises UsageError with the valid names, the closest first, or the valid options.
     """
-    spec, adapters = parse_switch(text), all_adapters()
+    spec = parse_switch(text)
+    adapters = ADAPTERS if spec.adapter in ADAPTERS else all_adapters()  # ours need no look at other packages
     if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:

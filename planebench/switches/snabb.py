@@ -33,8 +33,7 @@ SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
 PULL_FRAMES = 148
 """What an app takes at once: engine.pull_npackets, a tenth of a link and some (core/app.lua)."""
-MAX_FRAME_BYTES = 1518
-PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "/root/snabb/src/snabb")
+PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "~/snabb/src/snabb")
 _VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$")
 
 
@@ -70,8 +69,8 @@ class SnabbAdapter(Adapter):
                 f"snabb has no {situation.wire} wire: it is a vhost-user device, and drives no emulated NIC; "
                 "use --wire veth"
             )
-        if situation.max_frame_bytes > MAX_FRAME_BYTES:
-            return f"snabb was not set up for frames of more than {MAX_FRAME_BYTES} bytes"
+        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
+            return f"snabb was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
@@ -91,10 +90,8 @@ class SnabbAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSnabb:
         """Start it and wait until every port listens. Raises StartError, UsageError or NotInstalledError."""
-        common.check_frame_size(request)
+        common.check_frame_size(request, common.STANDARD_FRAME_BYTES)
         ports = common.paired_ports(request)
-        if request.max_frame_bytes > MAX_FRAME_BYTES:
-            raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {MAX_FRAME_BYTES}")
         words = [f"{port.name}={_app(port)}" for port in ports] + [f"{a}-{b}" for a, b in request.cross_connects]
         found = common.require(self)
         state = request.workdir / "snabb"

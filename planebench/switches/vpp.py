@@ -43,7 +43,7 @@ PLACES = (
     "/usr/local/bin/vpp",
     "/opt/vpp*/bin/vpp",
     "/opt/vpp*/build-root/install-vpp-native/vpp/bin/vpp",
-    "/root/vpp/build-root/install-vpp-native/vpp/bin/vpp",
+    "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
 )
 PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
 """Beside the folder of the program."""

@@ -97,7 +97,7 @@ def test_settings_are_text_and_state_ring_and_memory(adapter: SwitchAdapter) -> 
     [
         ({"cross_connects": (("n0", "v0"),)}, "exactly once"),
         ({"cross_connects": (("n0", "v0"), ("n0", "n1"))}, "exactly once"),
-        ({"max_frame_bytes": 9019}, "9019 is more than 9018"),
+        ({"max_frame_bytes": 9019}, r"max_frame_bytes 9019 is more than (9018|1518)"),
     ],
 )
 @pytest.mark.parametrize("adapter", PROGRAMS.values(), ids=lambda it: it.name)
