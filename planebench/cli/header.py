@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -51,7 +53,16 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
         calibration=settings.calibration,
         traffic=traffic_infos(plan.traffic),
+        papers=plan.papers,
+        left_out=plan.left_out,
+        environment=_environment(),
     )
+
+
+def _environment() -> dict[str, str]:
+    """Variables that change what planebench does, and what runs it; never anything else of the user's environment."""
+    ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("PLANEBENCH_")}
+    return {"python": platform.python_version(), "folder": str(Path.cwd()), **ours}
 
 
 def _not_calibrated(plan: Plan) -> list[str]:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key
 that is new has a default, so version 1 is read too. 3 = chains of network functions, traffic profiles, bytes, latency
-anatomy. 4 = what a switch forwarded and in which bursts, memif. Defaults again."""
+anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, what a suite leaves out, environment.
+Defaults again."""
 
-READABLE_VERSIONS = (1, 2, 3, 4)
+READABLE_VERSIONS = (1, 2, 3, 4, 5)
 
 End = Literal["wire", "vnf"]
 """Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
@@ -140,4 +141,10 @@ class RunHeader:
     """What the tester can do on its own; None if it was not measured."""
     traffic: tuple[TrafficInfo, ...] = ()
     """The traffic profiles of its points; plain frames are none."""
+    papers: tuple[str, ...] = ()
+    """The papers whose tables and figures the plan reproduces, by short name (planebench.papers)."""
+    left_out: tuple[Skipped, ...] = ()
+    """Tables and figures of these papers that the plan leaves out, and why: ``what`` is as ``Fig. 7``."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """What a reader needs to run it again: variables of the environment, versions of what is not planebench's."""
     schema_version: int = SCHEMA_VERSION

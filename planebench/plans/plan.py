@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from planebench.model.header import Skipped
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
 from planebench.search.ask import SearchSettings
 from planebench.traffic.profile import PLAIN, TrafficProfile
@@ -98,6 +99,11 @@ class Plan:
     chains: tuple[str, ...] = ()
     traffic: tuple[TrafficProfile, ...] = (PLAIN,)
     """Each makes points: one with sizes of its own one, another one for each of ``frame_sizes_bytes``."""
+
+    papers: tuple[str, ...] = ()
+    """The papers whose tables and figures it reproduces, by short name."""
+    left_out: tuple[Skipped, ...] = ()
+    """Tables and figures of these papers that it leaves out, and why."""
 
     def profile(self, name: str) -> TrafficProfile:
         """The traffic profile of a point, by the name it has there."""

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.header import Skipped
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
 from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
@@ -128,6 +129,17 @@ class LatencyModel(_Closed):
         )
 
 
+class LeftOutModel(_Closed):
+    """An entry of ``left_out:`` of a plan: a table or figure of a paper that it does not reproduce."""
+
+    what: Annotated[str, Field(min_length=1)]
+    reason: Annotated[str, Field(min_length=1)]
+
+    def record(self) -> Skipped:
+        """The frozen record."""
+        return Skipped(self.what, self.reason)
+
+
 class PlanModel(_Closed):
     """A plan file."""
 
@@ -155,6 +167,8 @@ class PlanModel(_Closed):
     traffic: OneOrMore[Annotated[str, Field(min_length=1)]] = (PLAIN_NAME,)
     seed: Annotated[int, Field(ge=0)] = 1
     time_budget_s: Annotated[float, Field(gt=0)] | None = None
+    papers: tuple[Name, ...] = ()
+    left_out: tuple[LeftOutModel, ...] = ()
 
     def record(self) -> Plan:
         """The frozen record; a value named twice counts once, except for a switch."""
@@ -179,6 +193,8 @@ class PlanModel(_Closed):
             band=self.band,
             chains=_once(self.chains),
             traffic=parse_all(self.traffic),
+            papers=_once(self.papers),
+            left_out=tuple(entry.record() for entry in self.left_out),
         )
 
     def _lengths(self) -> tuple[int, ...]:

@@ -121,6 +121,9 @@ headers = st.builds(
     skipped=st.lists(st.builds(Skipped, text, text), max_size=2).map(tuple),
     warnings=st.lists(text, max_size=2).map(tuple),
     calibration=st.none() | calibrations,
+    papers=st.lists(text, max_size=2).map(tuple),
+    left_out=st.lists(st.builds(Skipped, text, text), max_size=2).map(tuple),
+    environment=st.dictionaries(text, text, max_size=2),
     schema_version=st.just(SCHEMA_VERSION),
 )
 endings = st.builds(Finished, st.sampled_from(["complete", "interrupted"]), text, text)
