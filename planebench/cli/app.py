@@ -110,11 +110,25 @@ def export(
 def figures(
     run: RunArgument = "latest",
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("figures"),
-    formats: Annotated[str, typer.Option(help="svg, png, pdf.")] = "svg,png",
+    formats: Annotated[
+        str, typer.Option("--format", "-f", "--formats", metavar="A,B", help="svg, pdf, png.")
+    ] = "svg,pdf,png",
+    only: Annotated[
+        str,
+        typer.Option(metavar="KIND", help="Only these kinds: overview, chain, latency, ... (default: all)"),
+    ] = "",
+    width_mm: Annotated[
+        float | None,
+        typer.Option("--width-mm", help="Of a paper: 84 a column, 178 two (default: as on the page)"),
+    ] = None,
     runs: RunsOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Every chart of a run as a picture of its own."""
-    output.figures(run, out, formats, runs)
+    """Every chart of a run as a picture of its own, fit for a paper.
+
+    Examples: planebench figures latest --out DIR;  planebench figures latest --only chain --format pdf --width-mm 84
+    """
+    output.figures(run, out, formats, only, width_mm, runs, json=json)
 
 
 @app.command()

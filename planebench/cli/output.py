@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from json import dumps
 from pathlib import Path
 
 from planebench.model.choices import unknown
@@ -48,13 +49,22 @@ def export(wanted: str, format: str, out: Path | None, runs_dir: Path | None) ->
     sys.stdout.buffer.flush()
 
 
-def figures(wanted: str, out: Path, formats: str, runs_dir: Path | None) -> None:
-    """Every chart of a run as files in ``out``."""
-    from planebench.report.images import chart_images
+def figures(
+    wanted: str, out: Path, formats: str, only: str, width_mm: float | None, runs_dir: Path | None, *, json: bool
+) -> None:
+    """Every chart as files in ``out``; says which were written."""
+    from planebench.report.image_files import write_figures
 
     run = read_run(find_run(runs_dir, wanted))
-    for path in chart_images(run, out, tuple(item.strip() for item in formats.split(","))):
-        print(path)
+    written = write_figures(run, out, formats.split(","), only.split(","), width_mm)
+    if json:
+        files = [{"figure": w.key, "kind": w.kind, "title": w.title, "path": str(w.path)} for w in written]
+        print(dumps({"run_id": run.header.run_id, "files": files}, ensure_ascii=False, indent=2))
+        return
+    for file in written:
+        print(file.path)
+    if not written:
+        print(f"no figure of {run.header.run_id} is of that kind, or it has no trial that counts", file=sys.stderr)
 
 
 def _write(path: Path, data: bytes) -> Path:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from planebench.model.records import Point, ScenarioName
 from planebench.report.wording import ARROWS, frames, printable
@@ -33,13 +35,22 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its words. ``key`` is its file name and anchor."""
+    """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it up when it is asked for."""
 
     key: str
     kind: Kind
     scenario: ScenarioName
     title: str
-    chart: alt.TopLevelMixin
+    make: Callable[[], alt.TopLevelMixin]
+
+    @property
+    def chart(self) -> alt.TopLevelMixin:
+        """The chart, made anew each time: a big run has more of them than its page shows.
+
+        Altair does not check it against its schema, which takes a third of the time: a test does.
+        """
+        with debug_mode(False):
+            return self.make()
 
     @property
     def full_title(self) -> str:
