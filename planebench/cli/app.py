@@ -59,13 +59,16 @@ def run(
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    page: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the HTML report (`planebench report` can do it later).")
+    ] = True,
     **overrides: Any,
 ) -> None:
     """Measure a suite or a plan; options replace what the plan says, and comma-separated lists make a matrix.
 
     Examples: planebench run quick;  planebench run --switch planed,ovs-dpdk --scenario p2p,v2v --frame-size 64,1024
     """
-    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated)
+    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page)
     raise typer.Exit(run_plan(options))
 
 

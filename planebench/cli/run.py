@@ -55,6 +55,8 @@ class RunOptions:
     quiet: bool = False
     resume: bool = False
     calibrate: bool = True
+    page: bool = True
+    """Whether the HTML report is written."""
 
 
 def run_plan(options: RunOptions) -> int:
@@ -217,14 +219,14 @@ def terminable() -> Iterator[None]:
 
 
 def _show(folder: Path, options: RunOptions) -> None:
-    """The table, the page, and where they are."""
+    """The table, the page if it is wanted, and where they are."""
     run = read_run(folder)
     derived = derive(run)
-    page = write_report(derived, folder / REPORT_FILE)
+    where = f"report: {write_report(derived, folder / REPORT_FILE)}" if options.page else f"run: {folder}"
     if options.json:
         from planebench.report.export import to_json
 
         sys.stdout.buffer.write(to_json(run))
     elif not options.quiet:
         print_derived(derived)
-        print(f"\nreport: {page}")
+        print(f"\n{where}")
