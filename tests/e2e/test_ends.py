@@ -35,6 +35,8 @@ def in_a_trial(bench: Bench, *words: str) -> list[int]:
     return pids if all(state(pid) in ("R", "S") for pid in pids) else []
 
 
+REPEAT = 3
+"""A machine that is busy may sleep through a trial or two before a switch is killed in one."""
 SWITCH_PROCESSES = {
     "planed": ("planed-switch.json",),
     "testpmd": ("dpdk-testpmd", "--file-prefix"),
@@ -56,7 +58,7 @@ def kill_in_a_trial(bench: Bench, process: Run, *words: str) -> None:
 @pytest.mark.parametrize("victim", SWITCH_PROCESSES)
 def test_a_switch_that_dies_spoils_its_trial_and_no_other(bench: Bench, victim: str) -> None:
     partner = "testpmd" if victim == "planed" else "planed"
-    process = start(bench, "--json", switch=f"{victim},{partner}", duration=1.0, repeat=2)
+    process = start(bench, "--json", switch=f"{victim},{partner}", duration=1.0, repeat=REPEAT)
     words = SWITCH_PROCESSES[victim]
     bench.wait_for(lambda: _paused(bench, words), f"{victim} is up and paused", process)
     kill_in_a_trial(bench, process, *words)
@@ -70,11 +72,8 @@ def test_a_switch_that_dies_spoils_its_trial_and_no_other(bench: Bench, victim: 
     others = [trial for trial in bench.trials() if trial["verdict"]["kind"] != "invalid"]
     for trial in others:
         assert_exact(trial)
-    assert {(switch_of(trial), trial["repetition"]) for trial in others} >= {
-        (victim, 1 - dead[0]["repetition"]),
-        (partner, 0),
-        (partner, 1),
-    }
+    planned = {(name, number) for name in (victim, partner) for number in range(REPEAT)}
+    assert {(switch_of(trial), trial["repetition"]) for trial in others} >= planned - {(victim, dead[0]["repetition"])}
     assert {result["switch"] for result in json.loads(out)["results"]} == {victim, partner}
     finished = bench.finished()
     assert finished is not None and finished["status"] == "complete"
