@@ -106,10 +106,14 @@ def summarise(counts: Counts) -> HistogramSummary | None:
     samples = int(counts.sum())
     if samples == 0:
         return None
-    mean = float(counts @ _MIDDLE_NS) / samples
-    variance = float(counts @ (_MIDDLE_NS - mean) ** 2) / samples
+    used = np.flatnonzero(counts)
+    # Only the buckets in use, and sums instead of products of vectors: BLAS wakes threads for 24,000 elements, which
+    # takes milliseconds where something else has the CPUs.
+    values, weights = _MIDDLE_NS[used], counts[used]
+    mean = float((weights * values).sum()) / samples
+    variance = float((weights * (values - mean) ** 2).sum()) / samples
     p50, p90, p99, p99_9 = (percentile_ns(counts, share) / 1e3 for share in (0.50, 0.90, 0.99, 0.999))
-    top = float(_TOP_NS[np.flatnonzero(counts)[-1]])
+    top = float(_TOP_NS[used[-1]])
     return HistogramSummary(samples, mean / 1e3, variance**0.5 / 1e3, p50, p90, p99, p99_9, top / 1e3)
 
 
