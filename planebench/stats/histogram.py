@@ -131,6 +131,12 @@ def used_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
     return _MIDDLE_NS[used], counts[used]
 
 
+def upper_edges_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
+    """As :func:`used_ns`, with the upper edge of each bucket: what a percentile is."""
+    used = np.flatnonzero(counts)
+    return _TOP_NS[used], counts[used]
+
+
 def resampled_percentiles_ns(
     trials: Sequence[Counts], share: float, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
@@ -144,7 +150,7 @@ def resampled_percentiles_ns(
     weights, which = np.unique(drawn, axis=0, return_inverse=True)
     values = np.empty(len(weights))
     for i, weight in enumerate(weights):
-        merged = weight @ cumulative
+        merged = np.einsum("i,ij->j", weight, cumulative)  # not BLAS: its threads wait for CPUs that are busy
         rank = max(1.0, float(np.ceil(share * merged[-1] - 1e-9)))
         values[i] = _TOP_NS[used[int(np.searchsorted(merged, rank))]]
     return values[which.reshape(-1)]
