@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is known so far of the topology that is being measured: R+ of each switch, with the marks of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from planebench.model.records import Point
+from planebench.model.results import Result
+from planebench.model.run import Run
+from planebench.report.glyphs import Glyphs
+from planebench.report.grid import column_of, column_title, columns_of
+from planebench.report.wording import NOTHING, frames, throughput
+from planebench.stats.choose import is_foreign
+from planebench.stats.results import derive_results, run_band
+from planebench.store.follow import Seen
+
+LABEL = 9
+NAME_MAX = 20
+CELL = 11
+"""Characters of a figure and its gap; titles as `→ imix 362 B` make a column wider, and the line is cut."""
+LEGEND = {"≥": "≥ lower bound", "~": "~ unstable", NOTHING: f"{NOTHING} nothing counts", "(": "( ) other core distance"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Texts of one width, from outside perhaps: they are cut, and made printable."""
+
+    title: str
+    texts: Sequence[str]
+    right: bool = False
+    limit: int = 40
+
+    def head(self, glyphs: Glyphs) -> str:
+        """The title as wide as the column."""
+        return self._fit(self.title, glyphs)
+
+    def cell(self, index: int, glyphs: Glyphs) -> str:
+        """One text as wide as the column."""
+        return self._fit(self.texts[index], glyphs)
+
+    def _fit(self, text: str, glyphs: Glyphs) -> str:
+        width = min(self.limit, max(cell_len(glyphs.text(t)) for t in (self.title, *self.texts)))
+        shown = glyphs.text(text)
+        return " " * (width - cell_len(shown)) + shown if self.right else set_cell_size(shown, width)
+
+
+def current_point(seen: Seen) -> Point | None:
+    """The point that is measured now, or was last."""
+    if seen.status is not None and seen.status.trial is not None:
+        return seen.status.trial.point
+    return seen.trials[-1].point if seen.trials else None
+
+
+def results_so_far(seen: Seen) -> tuple[Result, ...]:
+    """Results of the topology that is being measured, from its saturating trials alone."""
+    point = current_point(seen)
+    if point is None:
+        return ()
+    band = run_band(seen.trials, seen.header.settings.get("band"))
+    mine = tuple(t for t in seen.trials if t.role == "r_plus" and _topology(t.point) == _topology(point))
+    settings = {key: value for key, value in seen.header.settings.items() if key != "search"}  # they are not replayed
+    return derive_results(Run(replace(seen.header, settings={**settings, "band": band}), mine))
+
+
+def results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Text]:
+    """A row a switch, a column a direction and kind of frames; the columns around the current point, if not all fit."""
+    results = results_so_far(seen)
+    point = current_point(seen)
+    if not results or point is None or room < 2:
+        return []
+    switches = list(dict.fromkeys(result.point.switch for result in results))[: room - 1]
+    names = Column(f"{point.scenario_label}, R+ in Mpps", switches, limit=max(NAME_MAX, width // 4))
+    columns = [names, *_fitting(results, point, switches, width - LABEL - width // 4, glyphs)]
+    lines = [_line("results", [column.head(glyphs) for column in columns], "dim")]
+    for i in range(len(switches)):
+        lines.append(_line("", [column.cell(i, glyphs) for column in columns], "not dim"))
+    lines[0].append(glyphs.text(_legend(columns)), style="dim")
+    return lines
+
+
+def _fitting(
+    results: Sequence[Result], point: Point, switches: Sequence[str], width: int, glyphs: Glyphs
+) -> list[Column]:
+    kinds = columns_of(results)
+    at = next((i for i, kind in enumerate(kinds) if kind == (point.direction, frames(point))), len(kinds) - 1)
+    made = []
+    for kind in kinds[max(0, min(at, len(kinds) - max(1, width // CELL))) :]:
+        figures = {r.point.switch: figure(r) for r in results if column_of(r) == kind}
+        made.append(Column(column_title(kind, glyphs), [figures.get(label, "") for label in switches], right=True))
+    return made[: max(1, width // CELL)]
+
+
+def figure(result: Result) -> str:
+    """R+ with its mark; in brackets what may not be compared with the rest of the run."""
+    words = throughput(result)
+    return f"({words})" if is_foreign(result.verdict) else words
+
+
+def _legend(columns: Sequence[Column]) -> str:
+    shown = "".join(text for column in columns[1:] for text in column.texts)
+    found = [words for sign, words in LEGEND.items() if sign in shown]
+    return f"   {' · '.join(found)}" if found else ""
+
+
+def _line(label: str, cells: Sequence[str], style: str) -> Text:
+    return Text(label.ljust(LABEL), style="dim").append("  ".join(cells), style=style)
+
+
+def _topology(point: Point) -> tuple[object, ...]:
+    return (point.scenario, point.chain_key, point.wire)
