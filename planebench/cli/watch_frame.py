@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from rich.text import Text
 
-from planebench.cli.watch_results import Column, results_lines
+from planebench.cli.watch_results import column, results_lines
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.report.glyphs import Glyphs
@@ -137,16 +137,17 @@ def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
     last = seen.trials[:-room:-1]
     glyphs = page.glyphs
     columns = [
-        Column("trial", [f"#{t.index}" for t in last], right=True),
-        Column("switch", [t.point.switch for t in last], limit=NAME_MAX),
-        Column("point", [_point(t.point, glyphs) for t in last], limit=page.width // 3),
-        Column("load", [_what(t) for t in last]),
-        Column("Mpps", [_rate(t) for t in last], right=True),
-        Column("loss", [percent(t.loss_ratio) for t in last], right=True),
+        column("trial", [f"#{t.index}" for t in last], glyphs, right=True),
+        column("switch", [t.point.switch for t in last], glyphs, limit=NAME_MAX),
+        column("point", [_point(t.point, glyphs) for t in last], glyphs, limit=page.width // 3),
+        column("load", [_what(t) for t in last], glyphs),
+        column("Mpps", [_rate(t) for t in last], glyphs, right=True),
+        column("loss", [percent(t.loss_ratio) for t in last], glyphs, right=True),
     ]
-    yield _row("last", [column.head(glyphs) for column in columns], "dim")
-    for i, trial in enumerate(last):
-        line = _row("", [column.cell(i, glyphs) for column in columns])
+    head, *rows = zip(*columns, strict=True)
+    yield _row("last", head, "dim")
+    for trial, cells in zip(last, rows, strict=True):
+        line = _row("", cells)
         line.append("  " + trial.verdict.kind.value, style=VERDICT_STYLES[trial.verdict.kind])
         yield line.append(glyphs.text(f" {_reason(trial)}"), style="dim")
 

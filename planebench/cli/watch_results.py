@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -13,6 +13,7 @@ from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.glyphs import Glyphs
+from planebench.report.grid import Column as Kind
 from planebench.report.grid import column_of, column_title, columns_of
 from planebench.report.wording import NOTHING, frames, throughput
 from planebench.stats.choose import is_foreign
@@ -26,27 +27,11 @@ CELL = 11
 LEGEND = {"≥": "≥ lower bound", "~": "~ unstable", NOTHING: f"{NOTHING} nothing counts", "(": "( ) other core distance"}
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """Texts of one width, from outside perhaps: they are cut, and made printable."""
-
-    title: str
-    texts: Sequence[str]
-    right: bool = False
-    limit: int = 40
-
-    def head(self, glyphs: Glyphs) -> str:
-        """The title as wide as the column."""
-        return self._fit(self.title, glyphs)
-
-    def cell(self, index: int, glyphs: Glyphs) -> str:
-        """One text as wide as the column."""
-        return self._fit(self.texts[index], glyphs)
-
-    def _fit(self, text: str, glyphs: Glyphs) -> str:
-        width = min(self.limit, max(cell_len(glyphs.text(t)) for t in (self.title, *self.texts)))
-        shown = glyphs.text(text)
-        return " " * (width - cell_len(shown)) + shown if self.right else set_cell_size(shown, width)
+def column(title: str, texts: Sequence[str], glyphs: Glyphs, right: bool = False, limit: int = 40) -> list[str]:
+    """Title and texts, from outside perhaps, all of one width: made printable, and cut at the limit."""
+    shown = [glyphs.text(text) for text in (title, *texts)]
+    width = min(limit, max(cell_len(text) for text in shown))
+    return [" " * (width - cell_len(text)) + text if right else set_cell_size(text, width) for text in shown]
 
 
 def current_point(seen: Seen) -> Point | None:
@@ -74,25 +59,27 @@ def results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Tex
     if not results or point is None or room < 2:
         return []
     switches = list(dict.fromkeys(result.point.switch for result in results))[: room - 1]
-    names = Column(f"{point.scenario_label}, R+ in Mpps", switches, limit=max(NAME_MAX, width // 4))
-    columns = [names, *_fitting(results, point, switches, width - LABEL - width // 4, glyphs)]
-    lines = [_line("results", [column.head(glyphs) for column in columns], "dim")]
-    for i in range(len(switches)):
-        lines.append(_line("", [column.cell(i, glyphs) for column in columns], "not dim"))
-    lines[0].append(glyphs.text(_legend(columns)), style="dim")
-    return lines
+    name = f"{point.scenario_label}, R+ in Mpps"
+    fitting = _fitting(results, point, switches, max(1, (width - LABEL - width // 4) // CELL))
+    columns = [column(name, switches, glyphs, limit=max(NAME_MAX, width // 4))]
+    columns += [column(column_title(kind, glyphs), texts, glyphs, right=True) for kind, texts in fitting]
+    head, *rows = zip(*columns, strict=True)
+    title = _line("results", head, "dim").append(glyphs.text(_legend(fitting)), style="dim")
+    return [title, *(_line("", row, "not dim") for row in rows)]
 
 
 def _fitting(
-    results: Sequence[Result], point: Point, switches: Sequence[str], width: int, glyphs: Glyphs
-) -> list[Column]:
+    results: Sequence[Result], point: Point, switches: Sequence[str], room: int
+) -> list[tuple[Kind, list[str]]]:
+    """What is sent, and the figure of each switch: of so many columns as there is room, the current one among them."""
     kinds = columns_of(results)
-    at = next((i for i, kind in enumerate(kinds) if kind == (point.direction, frames(point))), len(kinds) - 1)
-    made = []
-    for kind in kinds[max(0, min(at, len(kinds) - max(1, width // CELL))) :]:
+    at = next((i for i, kind in enumerate(kinds) if kind == (point.direction, frames(point))), 0)
+    first = max(0, min(at, len(kinds) - room))
+    found = []
+    for kind in kinds[first : first + room]:
         figures = {r.point.switch: figure(r) for r in results if column_of(r) == kind}
-        made.append(Column(column_title(kind, glyphs), [figures.get(label, "") for label in switches], right=True))
-    return made[: max(1, width // CELL)]
+        found.append((kind, [figures.get(label, "") for label in switches]))
+    return found
 
 
 def figure(result: Result) -> str:
@@ -101,8 +88,8 @@ def figure(result: Result) -> str:
     return f"({words})" if is_foreign(result.verdict) else words
 
 
-def _legend(columns: Sequence[Column]) -> str:
-    shown = "".join(text for column in columns[1:] for text in column.texts)
+def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:
+    shown = "".join(text for _, texts in columns for text in texts)
     found = [words for sign, words in LEGEND.items() if sign in shown]
     return f"   {' · '.join(found)}" if found else ""
 

@@ -10,7 +10,8 @@ from collections import Counter
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rich.console import Console, Group
+from rich.console import Console
+from rich.text import Text
 
 from planebench.cli.watch_frame import Page, frame, trial_line
 from planebench.cli.watch_results import results_so_far
@@ -56,7 +57,7 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._drawn: list[str] = []
+        self._drawn: list[Text] = []
         self._size: tuple[int, int] = (0, 0)
 
     def __enter__(self) -> Self:
@@ -66,7 +67,7 @@ class Screen:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._write(_LEAVE + "\n".join(self._drawn) + "\n")
+        self._write(_LEAVE + "".join(f"{_rendered(self._console, line)}\n" for line in self._drawn))
 
     def draw(self, seen: Seen, cost: str) -> None:
         """Draw the lines that are not as they were."""
@@ -74,10 +75,11 @@ class Screen:
         if size != self._size:
             self._write("\x1b[2J")
             self._drawn, self._size = [], size
-        lines = frame_lines(self._console, seen, cost)
-        old = [*self._drawn, *[""] * len(lines)]
-        rows = [f"\x1b[{i + 1}H{line}\x1b[K" for i, line in enumerate(lines) if line != old[i]]
-        self._write("".join(rows) + (f"\x1b[{len(lines) + 1}H\x1b[J" if len(lines) < len(self._drawn) else ""))
+        lines = frame(seen, _page(self._console), cost)
+        old = [*self._drawn, *[None] * len(lines)]
+        changed = [(i, line) for i, line in enumerate(lines) if line != old[i]]
+        rows = "".join(f"\x1b[{i + 1}H{_rendered(self._console, line)}\x1b[K" for i, line in changed)
+        self._write(rows + (f"\x1b[{len(lines) + 1}H\x1b[J" if len(lines) < len(self._drawn) else ""))
         self._drawn = lines
 
     def _write(self, text: str) -> None:
@@ -94,7 +96,8 @@ class Once(_Plain):
 
     def draw(self, seen: Seen, cost: str) -> None:
         """Print it."""
-        print("\n".join(frame_lines(self._console, seen, "")), file=self._console.file)
+        for line in frame(seen, _page(self._console)):
+            print(_rendered(self._console, line), file=self._console.file)
 
 
 class Lines(_Plain):
@@ -131,12 +134,16 @@ class JsonLines(_Plain):
         print(json.dumps(to_document(seen), indent=self._indent), file=sys.stdout, flush=True)
 
 
-def frame_lines(console: Console, seen: Seen, cost: str) -> list[str]:
-    """A frame as the console would print it, colours as it has them."""
-    page = Page(console.width, console.height - 1, glyphs_of(console))
+def _page(console: Console) -> Page:
+    """A line less than it has: below the last frame comes the prompt."""
+    return Page(console.width, console.height - 1, glyphs_of(console))
+
+
+def _rendered(console: Console, line: Text) -> str:
+    """With the colours that it has."""
     with console.capture() as captured:
-        console.print(Group(*frame(seen, page, cost)), no_wrap=True, crop=True, highlight=False)
-    return captured.get().removesuffix("\n").split("\n")
+        console.print(line, no_wrap=True, crop=True, highlight=False, end="")
+    return captured.get()
 
 
 def glyphs_of(console: Console) -> Glyphs:

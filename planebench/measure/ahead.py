@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from planebench.measure.campaign import planned_trials
 from planebench.model.records import Point
 from planebench.model.status import Stage
-from planebench.plans import Group, Plan, group_points
-from planebench.plans.estimate import START_S, expected_trials, trial_s
-from planebench.traffic import latency_labels
+from planebench.plans import Group, Plan, estimate, group_points
+from planebench.plans.estimate import STANDARD_S, TRIAL_OVERHEAD_S, expected_trials
 
 LATENCY = "latency"
 
@@ -20,28 +20,28 @@ TRUSTED_S = 10.0
 
 
 def stages(plan: Plan, points: Sequence[Point]) -> tuple[Stage, ...]:
-    """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency."""
-    found = (_stage(plan, group, m) for group in group_points(points) for m in _methods(plan))
-    return tuple(stage for stage in found if stage.steps)
+    """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
+
+    Their steps are those of ``planned_trials``, their seconds those of ``estimate``.
+    """
+    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group))
 
 
-def _methods(plan: Plan) -> tuple[str, ...]:
-    return ("r_plus", *plan.search.methods, LATENCY)
+def _of_group(plan: Plan, group: Group) -> Iterator[Stage]:
+    """The seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
+    steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
+    steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
+    weights = {m: n * (_sending_s(plan, m) + TRIAL_OVERHEAD_S) for m, n in steps.items()}
+    a_weight_s = estimate(plan, group.points) / sum(weights.values())
+    for method, n in steps.items():
+        if n:
+            yield Stage(group.points[0].scenario_label, method, len(group.points), n, weights[method] * a_weight_s)
 
 
-def _stage(plan: Plan, group: Group, method: str) -> Stage:
-    steps = len(group.points) * _steps_a_point(plan, group, method)
-    starts = len(group.switches) * (1 + plan.throughput.restarts) if method == "r_plus" else 0
-    seconds = steps * trial_s(plan, method) + starts * START_S
-    return Stage(group.points[0].scenario_label, method, len(group.points), steps, seconds)
-
-
-def _steps_a_point(plan: Plan, group: Group, method: str) -> int:
-    if method != LATENCY:
-        return expected_trials(plan, method)
-    latency = plan.latency
-    labels = latency_labels(group.scenario, latency.loads, latency.v2v_pps, latency.rates_pps)
-    return len(labels) * latency.repetitions
+def _sending_s(plan: Plan, method: str) -> float:
+    if method == "r_plus":
+        return plan.throughput.warmup_s + plan.throughput.duration_s
+    return plan.latency.duration_s if method == LATENCY else plan.search.duration_s or STANDARD_S[method]
 
 
 class Pace:

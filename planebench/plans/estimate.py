@@ -38,17 +38,12 @@ def estimate(plan: Plan, points: Sequence[Point]) -> float:
     return starts * START_S + sum(_point_s(plan, point) for point in points)
 
 
-def trial_s(plan: Plan, method: str) -> float:
-    """Seconds that one trial takes with all that belongs to it: of R+, of a search, or of ``latency``."""
-    if method == "r_plus":
-        return plan.throughput.warmup_s + plan.throughput.duration_s + TRIAL_OVERHEAD_S
-    if method == "latency":
-        return plan.latency.duration_s + TRIAL_OVERHEAD_S
-    return (plan.search.duration_s or STANDARD_S[method]) + TRIAL_OVERHEAD_S
-
-
 def _point_s(plan: Plan, point: Point) -> float:
-    latency = plan.latency
-    throughput_s = sum(expected_trials(plan, m) * trial_s(plan, m) for m in ("r_plus", *plan.search.methods))
+    throughput, latency = plan.throughput, plan.latency
+    saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + TRIAL_OVERHEAD_S)
+    searches_s = sum(
+        expected_trials(plan, method) * ((plan.search.duration_s or STANDARD_S[method]) + TRIAL_OVERHEAD_S)
+        for method in plan.search.methods
+    )
     loads = len(latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps))
-    return throughput_s + loads * latency.repetitions * trial_s(plan, "latency")
+    return saturating_s + searches_s + loads * latency.repetitions * (latency.duration_s + TRIAL_OVERHEAD_S)
