@@ -14,6 +14,7 @@ from planebench.cli import check as checking
 from planebench.cli import compare as comparing
 from planebench.cli import doctor as examining
 from planebench.cli import inspect, output, switches
+from planebench.cli import watch as watching
 from planebench.cli.options import HugepagesOption, JsonOption, RunArgument, RunsOption, with_plan_options
 from planebench.cli.run import RunOptions, run_plan
 
@@ -70,6 +71,24 @@ def run(
     """
     options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page)
     raise typer.Exit(run_plan(options))
+
+
+@app.command()
+def watch(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="As for report; without it, the newest run that goes on."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print how it stands now, and end.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run to begin if none goes on.")] = False,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """See a run go on, from another terminal. It is not disturbed: exit code 0 at its end, 1 if it was killed.
+
+    Examples: planebench watch;  planebench watch --wait;  planebench watch latest --once --json
+    """
+    raise typer.Exit(watching.watch(watching.WatchOptions(run, runs, once, wait, json)))
 
 
 @app.command("list")

@@ -25,11 +25,12 @@ from planebench.cli.prepare import (
     measuring,
     prepare,
 )
-from planebench.cli.progress import ProgressListener
+from planebench.cli.progress import Listeners, ProgressListener, StatusListener
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import Supervisor, sweep_stale
-from planebench.measure.campaign import Campaign, planned_trials
+from planebench.measure.ahead import Pace, stages
+from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError, UsageError
 from planebench.model.header import Calibration, RunHeader
@@ -171,12 +172,12 @@ def _measure(
     trials: list[Trial],
 ) -> int:
     """Run the campaign; whatever happens, the folder is closed in order and nothing is left running."""
-    steps = planned_trials(prepared.plan, prepared.points)
+    pace = Pace(stages(prepared.plan, prepared.points))
     try:
         with (
             measuring(facts, prepared.plan.switch_cores),
             Supervisor() as supervisor,
-            ProgressListener(steps, prepared.plan.throughput.duration_s, options.quiet) as listener,
+            ProgressListener(pace, prepared.plan.throughput.duration_s, options.quiet) as progress,
         ):
             Campaign(
                 plan=prepared.plan,
@@ -185,7 +186,7 @@ def _measure(
                 cpus=cpus_of(facts, prepared.plan.switch_cores),
                 settings=settings,
                 writer=writer,
-                listener=listener,
+                listener=Listeners(pace, progress, StatusListener(pace, writer.path, prepared.plan.name)),
                 supervisor=supervisor,
                 trials=trials,
             ).run()

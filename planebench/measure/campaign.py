@@ -38,7 +38,10 @@ class Listener(Protocol):
     """Who wants to see a run go on: the progress bar, or a test."""
 
     def working_on(self, text: str) -> None:
-        """Something begins: ``starting ovs-dpdk``, ``planed p2p unidirectional 64``."""
+        """Something begins that is no trial: ``starting ovs-dpdk for p2p``."""
+
+    def trial_begins(self, request: TrialRequest) -> None:
+        """A trial begins; until :meth:`trial_done`, whatever takes CPU time disturbs it."""
 
     def trial_done(self, trial: Trial) -> None:
         """A trial is on disk."""
@@ -221,10 +224,7 @@ class Campaign:
         """One planned trial, again as often as the plan allows while it is disturbed."""
         for _attempt in range(1 + self.plan.throughput.retries):
             request = make_request(max(bench.start_number, 0))
-            point = request.point
-            frames = " ".join(filter(None, (point.traffic, f"{point.frame_size_bytes} B")))
-            text = f"{point.switch} {point.scenario_label} {point.direction} {frames}"
-            self.listener.working_on(f"{text} {request.search}".strip())
+            self.listener.trial_begins(request)
             trial = bench.run(request)
             self._record(trial)
             if bench.runner is None:

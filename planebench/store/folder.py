@@ -20,6 +20,7 @@ SKIPPED_FILE = "skipped.jsonl"
 CONDITIONS_FILE = "conditions.jsonl"
 FINISHED_FILE = "finished.json"
 PLAN_FILE = "plan.json"
+STATUS_FILE = "status.json"
 
 RUNS_VARIABLE = "PLANEBENCH_RUNS"
 

@@ -13,6 +13,7 @@ from builders import make_header
 
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
+from planebench.measure.trial import TrialRequest
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus
 from planebench.plans import Plan, expand, load_plan, override, switch_labels
@@ -32,6 +33,9 @@ class Watcher:
         self.stop_after = stop_after
 
     def working_on(self, text: str) -> None:
+        pass
+
+    def trial_begins(self, request: TrialRequest) -> None:
         pass
 
     def trial_done(self, trial: Trial) -> None:
