@@ -20,6 +20,16 @@ from planebench.traffic.profile import PLAIN_NAME
 from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
 
+NAMES = {
+    "scenarios": "scenario",
+    "directions": "direction",
+    "frame_sizes_bytes": "frame size",
+    "chain_lengths": "chain length",
+    "chains": "chain",
+    "traffic": "traffic",
+}
+"""Field of a plan -> what one value of it is called."""
+
 CHOICES = ("scenario", "direction", "frame_size", "chain_length", "chain", "traffic")
 """The options that choose."""
 
@@ -75,7 +85,7 @@ def _check_known(plan: Plan, field: str, values: tuple[Any, ...]) -> None:
         if value not in known:
             valid = ", ".join(map(_name, known)) or "none"
             raise UsageError(
-                f'{field.replace("_", " ")} "{_name(value)}": no part of {plan.name} has it. '
+                f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
                 f"Valid: {valid}; or write a plan of your own (docs/suites.md)"
             )
 

@@ -53,7 +53,7 @@ def expand(plan: Plan) -> tuple[Point, ...]:
         _check_anatomy(section)
     points = tuple(dict.fromkeys(point for section in plan.sections for point in points_of(section)))
     if not points:
-        raise UsageError(f"nothing to measure: {'; '.join(entry.reason for entry in skipped(plan))}")
+        raise UsageError(f"nothing to measure: {'; '.join(dict.fromkeys(entry.reason for entry in skipped(plan)))}")
     return points
 
 

@@ -26,18 +26,18 @@ def latency_steps(plan: Plan, group: Group) -> tuple[LatencyStep, ...]:
     """Every latency trial of a topology, in order. One that several parts want comes once."""
     steps: dict[Step, LatencyStep] = {}
     for section in plan.sections:
-        for step in _of_section(section, group):
+        for step in _of_section(section, group, plan.seed):
             steps.setdefault(step, LatencyStep(step, section.latency))
     return tuple(steps.values())
 
 
-def _of_section(section: Plan, group: Group) -> tuple[Step, ...]:
+def _of_section(section: Plan, group: Group, seed: int) -> tuple[Step, ...]:
     labels = _labels(section, group.points[0])
     if not labels:
         return ()
     wanted = frozenset(points_of(section))
     mine = replace(group, points=tuple(point for point in group.points if point in wanted))
-    return interleave(mine, section.latency.repetitions, section.seed, labels) if mine.points else ()
+    return interleave(mine, section.latency.repetitions, seed, labels) if mine.points else ()
 
 
 def check_latency(plan: Plan) -> None:
