@@ -206,7 +206,7 @@ def test_profiles_are_searched_and_measured_beside_plain_frames(tmp_path: Path) 
 
 def test_parts_share_topologies_and_what_both_want_is_measured_once(tmp_path: Path) -> None:
     """Killed in the middle of the second part, it goes on there."""
-    options = {"scenario": "p2p,v2v", "frame_size": "64,256", "direction": "unidirectional,bidirectional"}
+    options = {"scenario": "p2p,v2v", "frame_size": "64", "direction": "unidirectional,bidirectional"}
     plan = override(load_plan("conext19"), switch="sim,sim:capacity=9M", **options)
     points = expand(plan)
     whole = run(plan, tmp_path / "whole")
