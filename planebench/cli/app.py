@@ -13,9 +13,16 @@ from planebench.cli import calibrate as calibrating
 from planebench.cli import check as checking
 from planebench.cli import compare as comparing
 from planebench.cli import doctor as examining
-from planebench.cli import inspect, output, switches
+from planebench.cli import inspect, output, plan_show, switches
 from planebench.cli import watch as watching
-from planebench.cli.options import HugepagesOption, JsonOption, RunArgument, RunsOption, with_plan_options
+from planebench.cli.options import (
+    HugepagesOption,
+    JsonOption,
+    RunArgument,
+    RunsOption,
+    TimeBudgetOption,
+    with_plan_options,
+)
 from planebench.cli.run import RunOptions, run_plan
 
 app = typer.Typer(
@@ -50,6 +57,7 @@ def _options(
 @with_plan_options
 def run(
     plan: Annotated[str, typer.Argument(metavar="[SUITE|PLAN]", help="A suite (quick) or a plan file.")] = "quick",
+    time_budget: TimeBudgetOption = None,
     hugepages: HugepagesOption = None,
     calibrated: Annotated[
         bool, typer.Option("--calibrate/--no-calibrate", help="Know what the tester can do (measured once a day).")
@@ -69,7 +77,7 @@ def run(
 
     Examples: planebench run quick;  planebench run --switch planed,ovs-dpdk --scenario p2p,v2v --frame-size 64,1024
     """
-    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page)
+    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page, time_budget)
     raise typer.Exit(run_plan(options))
 
 
@@ -189,11 +197,14 @@ def doctor(
 
 @plan_app.command("show")
 @with_plan_options
-def plan_show(
-    plan: Annotated[str, typer.Argument(metavar="SUITE|PLAN")] = "quick", json: JsonOption = False, **overrides: Any
+def plan_show_(
+    plan: Annotated[str, typer.Argument(metavar="SUITE|PLAN")] = "quick",
+    time_budget: TimeBudgetOption = None,
+    json: JsonOption = False,
+    **overrides: Any,
 ) -> None:
     """Every point that would run, and how long it takes, before anything runs."""
-    inspect.show_plan(plan, overrides, json)
+    plan_show.show_plan(plan, overrides, json, time_budget)
 
 
 @switch_app.command("show")
