@@ -17,6 +17,7 @@ from planebench.cli.switches import list_switches, option_words
 from planebench.model.choices import unknown
 from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
+from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.switches.registry import get_adapter
 from planebench.traffic.listing import traffic_rows
@@ -61,6 +62,14 @@ def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:
     for entry in skipped(plan):
         print(f"left out: {entry.what}: {entry.reason}")
     print(f"{len(points)} points, about {seconds / 60:.1f} minutes")
+
+
+def show_schema(name: str | None, listed: bool, json: bool) -> None:
+    """Print a JSON Schema, or which there are. UsageError for a name that is none."""
+    if listed or name is None:
+        _print("schemas", [{"schema": it.name, "version": it.version, "of": it.title} for it in SCHEMAS.values()], json)
+    else:
+        print(schema_text(name), end="")
 
 
 def _vnfs() -> list[Row]:
