@@ -128,12 +128,36 @@ def report(
 @app.command()
 def export(
     run: RunArgument = "latest",
-    format: Annotated[str, typer.Option("--format", "-f", help="csv or json.")] = "json",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file instead of standard output.")] = None,
+    format: Annotated[str, typer.Option("--format", "-f", help="csv, json or parquet.")] = "json",
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="One table: results, trials, latency, searches, ...")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A file instead of standard output; of all tables as parquet, a folder."),
+    ] = None,
     runs: RunsOption = None,
 ) -> None:
-    """The results of a run as data, one record a result."""
-    output.export(run, format, out, runs)
+    """The results of a run as data, one record a result; or its tables (docs/library.md).
+
+    Examples: planebench export latest -f csv;  planebench export --table trials -f csv;  planebench export -f parquet
+    """
+    output.export(run, format, table, out, runs)
+
+
+@app.command()
+def schema(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="run, trial, conditions, skipped, finished, plan, export.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Which there are.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """The JSON Schema of a file of a run, or of the JSON export.
+
+    Examples: planebench schema --list;  planebench schema trial > trial.schema.json
+    """
+    inspect.show_schema(name, listed or name is None, json)
 
 
 @app.command()

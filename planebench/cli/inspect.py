@@ -16,6 +16,7 @@ from planebench.cli.switches import list_switches, option_words
 from planebench.model.choices import unknown
 from planebench.plans import duration_words, estimate, list_suites, load_plan
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
+from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.traffic.listing import traffic_rows
 from planebench.vnfs import VNFS
@@ -39,6 +40,14 @@ def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = Fa
     if what not in lists:
         raise unknown("list", what, (SWITCHES, *lists))
     _print(what, lists[what](), json)
+
+
+def show_schema(name: str | None, listed: bool, json: bool) -> None:
+    """Print a JSON Schema, or which there are. UsageError for a name that is none."""
+    if listed or name is None:
+        _print("schemas", [{"schema": it.name, "version": it.version, "of": it.title} for it in SCHEMAS.values()], json)
+    else:
+        print(schema_text(name), end="")
 
 
 def _vnfs() -> list[Row]:
