@@ -64,7 +64,7 @@ packages:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet 'meson-python>=0.17'
+	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.12'
 	@mkdir -p .stamps && touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.

@@ -31,7 +31,7 @@ from planebench.host.facts import HostFacts
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
-from planebench.model.errors import PlanebenchError, UsageError
+from planebench.model.errors import INTERRUPTED, PlanebenchError, UsageError
 from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
 from planebench.plans import estimate, load_plan, override, plain_frame_sizes
@@ -39,8 +39,6 @@ from planebench.report.derived import derive
 from planebench.report.table import print_derived
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
