@@ -14,6 +14,7 @@ from planebench.cli import check as checking
 from planebench.cli import compare as comparing
 from planebench.cli import doctor as examining
 from planebench.cli import inspect, output, switches
+from planebench.cli import papers as claiming
 from planebench.cli.options import HugepagesOption, JsonOption, RunArgument, RunsOption, with_plan_options
 from planebench.cli.run import RunOptions, run_plan
 
@@ -140,6 +141,21 @@ def compare(
     """
     code = comparing.compare(run_a, run_b, runs, json=json, force=force, fail_below=fail_below, metric=metric)
     raise typer.Exit(code)
+
+
+@app.command()
+def papers(
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="What a run says to them; without it, the claims alone.")
+    ] = None,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """What the papers claim, and whether it is so here: confirmed, not confirmed, or why it cannot be tested.
+
+    Examples: planebench papers;  planebench papers latest
+    """
+    claiming.papers(run, runs, json=json)
 
 
 @app.command()

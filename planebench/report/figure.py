@@ -12,7 +12,17 @@ import altair as alt
 from planebench.model.records import Point, ScenarioName
 
 Kind = Literal[
-    "throughput", "chain", "loss", "latency", "load", "percentiles", "anatomy", "tradeoff", "overview", "parts"
+    "throughput",
+    "chain",
+    "loss",
+    "latency",
+    "load",
+    "percentiles",
+    "anatomy",
+    "tradeoff",
+    "overview",
+    "parts",
+    "papers",
 ]
 
 
@@ -29,7 +39,7 @@ class Figure:
     @property
     def full_title(self) -> str:
         """The title where no heading tells the scenario and the kind."""
-        return self.title if self.kind == "overview" else f"{self.scenario} {self.kind}: {self.title}"
+        return self.title if self.kind in ("overview", "papers") else f"{self.scenario} {self.kind}: {self.title}"
 
 
 def frames_key(cell: Point) -> str:

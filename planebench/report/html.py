@@ -26,6 +26,7 @@ from planebench.report.figures import make_figures
 from planebench.report.images import inline_svg
 from planebench.report.page_table import some
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
+from planebench.report.papers_data import papers_page
 from planebench.report.remarks import band_words, deviations, headline, load_sentences, policy_sentences, v2v_sentence
 from planebench.report.searches_data import burst_table, search_table
 from planebench.report.summary_data import summary
@@ -88,6 +89,7 @@ def derived_html(derived: Derived) -> bytes:
             verdict_words={kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
             command=shlex.join(run.header.command),
             conditions=conditions_page(run),
+            papers=papers_page(derived),
             palette={"ink": INK, "muted": MUTED, "grid": GRID},
         )
     )
