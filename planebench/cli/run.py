@@ -32,7 +32,7 @@ from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
-from planebench.model.errors import PlanebenchError, UsageError
+from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
 from planebench.plans import estimate, load_plan, override, plain_frame_sizes
@@ -192,7 +192,8 @@ def _measure(
         writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
         return INTERRUPTED
     except PlanebenchError as error:
-        writer.finish("interrupted", str(error))
+        with contextlib.suppress(StoreError):  # the folder may be what failed: full disk, removed
+            writer.finish("interrupted", str(error))
         raise
     writer.finish()
     return 0
