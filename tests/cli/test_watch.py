@@ -334,7 +334,7 @@ def test_a_run_is_killed_while_it_is_watched(planebench, run, own_run_folder: Pa
     process = run("--repeat=1000")
 
     def kill() -> None:
-        while not list(own_run_folder.glob("*/trials.jsonl")):
+        while not list(own_run_folder.glob("*/status.json")):
             time.sleep(0.05)
         process.kill()
         process.wait()
