@@ -13,9 +13,16 @@ from planebench.cli import calibrate as calibrating
 from planebench.cli import check as checking
 from planebench.cli import compare as comparing
 from planebench.cli import doctor as examining
-from planebench.cli import inspect, output, switches
+from planebench.cli import inspect, output, plan_show, switches
 from planebench.cli import watch as watching
-from planebench.cli.options import HugepagesOption, JsonOption, RunArgument, RunsOption, with_plan_options
+from planebench.cli.options import (
+    HugepagesOption,
+    JsonOption,
+    RunArgument,
+    RunsOption,
+    TimeBudgetOption,
+    with_plan_options,
+)
 from planebench.cli.run import RunOptions, run_plan
 
 app = typer.Typer(
@@ -50,6 +57,7 @@ def _options(
 @with_plan_options
 def run(
     plan: Annotated[str, typer.Argument(metavar="[SUITE|PLAN]", help="A suite (quick) or a plan file.")] = "quick",
+    time_budget: TimeBudgetOption = None,
     hugepages: HugepagesOption = None,
     calibrated: Annotated[
         bool, typer.Option("--calibrate/--no-calibrate", help="Know what the tester can do (measured once a day).")
@@ -60,13 +68,16 @@ def run(
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    page: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the HTML report (`planebench report` can do it later).")
+    ] = True,
     **overrides: Any,
 ) -> None:
     """Measure a suite or a plan; options replace what the plan says, and comma-separated lists make a matrix.
 
     Examples: planebench run quick;  planebench run --switch planed,ovs-dpdk --scenario p2p,v2v --frame-size 64,1024
     """
-    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated)
+    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page, time_budget)
     raise typer.Exit(run_plan(options))
 
 
@@ -117,12 +128,36 @@ def report(
 @app.command()
 def export(
     run: RunArgument = "latest",
-    format: Annotated[str, typer.Option("--format", "-f", help="csv or json.")] = "json",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file instead of standard output.")] = None,
+    format: Annotated[str, typer.Option("--format", "-f", help="csv, json or parquet.")] = "json",
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="One table: results, trials, latency, searches, ...")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A file instead of standard output; of all tables as parquet, a folder."),
+    ] = None,
     runs: RunsOption = None,
 ) -> None:
-    """The results of a run as data, one record a result."""
-    output.export(run, format, out, runs)
+    """The results of a run as data, one record a result; or its tables (docs/library.md).
+
+    Examples: planebench export latest -f csv;  planebench export --table trials -f csv;  planebench export -f parquet
+    """
+    output.export(run, format, table, out, runs)
+
+
+@app.command()
+def schema(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="run, trial, conditions, skipped, finished, plan, export.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Which there are.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """The JSON Schema of a file of a run, or of the JSON export.
+
+    Examples: planebench schema --list;  planebench schema trial > trial.schema.json
+    """
+    inspect.show_schema(name, listed or name is None, json)
 
 
 @app.command()
@@ -186,11 +221,14 @@ def doctor(
 
 @plan_app.command("show")
 @with_plan_options
-def plan_show(
-    plan: Annotated[str, typer.Argument(metavar="SUITE|PLAN")] = "quick", json: JsonOption = False, **overrides: Any
+def plan_show_(
+    plan: Annotated[str, typer.Argument(metavar="SUITE|PLAN")] = "quick",
+    time_budget: TimeBudgetOption = None,
+    json: JsonOption = False,
+    **overrides: Any,
 ) -> None:
     """Every point that would run, and how long it takes, before anything runs."""
-    inspect.show_plan(plan, overrides, json)
+    plan_show.show_plan(plan, overrides, json, time_budget)
 
 
 @switch_app.command("show")

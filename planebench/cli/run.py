@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -22,6 +22,7 @@ from planebench.cli.prepare import (
     known_calibration,
     live_settings,
     make_calibration,
+    measured_points,
     measuring,
     prepare,
 )
@@ -34,8 +35,17 @@ from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader
-from planebench.model.records import Trial
-from planebench.plans import estimate, load_plan, override, plain_frame_sizes
+from planebench.model.records import Point, Trial
+from planebench.plans import (
+    describe,
+    duration_words,
+    estimate,
+    fit,
+    load_plan,
+    override,
+    parse_budget,
+    plain_frame_sizes,
+)
 from planebench.report.derived import derive
 from planebench.report.table import print_derived
 from planebench.stats.compare import differing_facts
@@ -56,6 +66,9 @@ class RunOptions:
     quiet: bool = False
     resume: bool = False
     calibrate: bool = True
+    page: bool = True
+    """Whether the HTML report is written."""
+    time_budget: str | None = None
 
 
 def run_plan(options: RunOptions) -> int:
@@ -66,11 +79,14 @@ def run_plan(options: RunOptions) -> int:
     prepared = prepare(override(load_plan(options.plan), **options.overrides))
     facts = host_facts.collect()
     settings = live_settings(prepared, facts, options.hugepages)
+    measured = measured_points(prepared, settings.hugepages)
+    if options.time_budget is not None:
+        prepared = replace(prepared, plan=fit(prepared.plan, measured, parse_budget(options.time_budget)))
     sweep_stale()
     try:
         with terminable():
             writer, trials, settings = _open(prepared, facts, settings, options)
-            _announce(writer, prepared, options, len(trials))
+            _announce(writer, prepared, measured, options, len(trials))
             code = _measure(prepared, facts, settings, writer, options, trials)
             _show(writer.path, options)
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
@@ -143,7 +159,9 @@ def _calibration(
     return make_calibration(prepared, facts, settings)
 
 
-def _announce(writer: RunWriter, prepared: Prepared, options: RunOptions, known: int) -> None:
+def _announce(
+    writer: RunWriter, prepared: Prepared, measured: Sequence[Point], options: RunOptions, known: int
+) -> None:
     if options.quiet:
         return
     console = Console(stderr=True)
@@ -151,10 +169,11 @@ def _announce(writer: RunWriter, prepared: Prepared, options: RunOptions, known:
         console.print(f"left out: {entry.what}: {entry.reason}", markup=False, highlight=False, soft_wrap=True)
     for warning in writer.header.warnings:
         console.print(f"note: {warning}", markup=False, highlight=False, style="dim", soft_wrap=True)
-    minutes = estimate(prepared.plan, prepared.points) / 60
+    console.print(describe(prepared.plan), markup=False, highlight=False, style="dim", soft_wrap=True)
+    time = duration_words(estimate(prepared.plan, measured))
     taken_up = f", {known} trials are there" if known else ""
     console.print(
-        f"{len(prepared.points)} points, about {minutes:.1f} minutes{taken_up}; trials go to {writer.path}",
+        f"{len(measured)} points, about {time}{taken_up}; trials go to {writer.path}",
         markup=False,
         highlight=False,
         soft_wrap=True,
@@ -219,14 +238,14 @@ def terminable() -> Iterator[None]:
 
 
 def _show(folder: Path, options: RunOptions) -> None:
-    """The table, the page, and where they are."""
+    """The table, the page if it is wanted, and where they are."""
     run = read_run(folder)
     derived = derive(run)
-    page = write_report(derived, folder / REPORT_FILE)
+    where = f"report: {write_report(derived, folder / REPORT_FILE)}" if options.page else f"run: {folder}"
     if options.json:
         from planebench.report.export import to_json
 
         sys.stdout.buffer.write(to_json(run))
     elif not options.quiet:
         print_derived(derived)
-        print(f"\nreport: {page}")
+        print(f"\n{where}")

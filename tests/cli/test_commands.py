@@ -145,7 +145,7 @@ def test_export_json(planebench, stored: Run) -> None:
     done = planebench("export", "latest", "--format", "json")
     assert (done.code, done.err) == (0, "")
     document = json.loads(done.out)
-    assert set(document) == {"results", "comparisons", "calibration", "chains", "conditions"}
+    assert set(document) == {"results", "comparisons", "calibration", "chains", "conditions", "export_version"}
     assert len(document["results"]) == len({trial.point for trial in stored.trials})
     for result in document["results"]:
         assert set(result) >= ISSUE_KEYS
@@ -188,7 +188,8 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
     document = json.loads(planebench("export").out)
     assert document.pop("conditions")["found"] == []
     nothing = {"latency": [], "throughput": []}
-    assert document == {"results": [], "comparisons": [], "calibration": None, "chains": nothing}
+    nothing_else = {"results": [], "comparisons": [], "calibration": None, "export_version": 1}
+    assert document == {**nothing_else, "chains": nothing}
     assert planebench("export", "-f", "csv").out.startswith("switch,version,")
 
 
