@@ -189,7 +189,7 @@ def _measure(
     trials: list[Trial],
 ) -> int:
     """Run the campaign; whatever happens, the folder is closed in order and nothing is left running."""
-    pace = Pace(stages(prepared.plan, prepared.points))
+    pace = Pace(stages(prepared.plan, prepared.points, measured_points(prepared, settings.hugepages)))
     try:
         with (
             measuring(facts, prepared.plan.switch_cores),
@@ -203,7 +203,7 @@ def _measure(
                 cpus=cpus_of(facts, prepared.plan.switch_cores),
                 settings=settings,
                 writer=writer,
-                listener=Listeners(pace, progress, StatusListener(pace, writer.path, prepared.plan.name)),
+                listener=Listeners(pace, progress, StatusListener(pace, writer.path, prepared.plan)),
                 supervisor=supervisor,
                 trials=trials,
             ).run()

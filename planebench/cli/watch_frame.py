@@ -73,6 +73,8 @@ def head(seen: Seen, page: Page) -> Iterator[Text]:
     glyphs, status = page.glyphs, seen.status
     title = Text(glyphs.text(f"{seen.header.name} · {seen.folder.name} · "))
     title.append(seen.state, style=STATE_STYLES[seen.state])
+    if status is not None and status.trial is not None and status.trial.parts:
+        title.append(glyphs.text(f" · for {', '.join(status.trial.parts)}"))
     yield title
     if seen.state == "running" and status is not None:
         yield _progress(status, page)

@@ -144,6 +144,13 @@ def test_every_size_is_kept_to(width: int, height: int, state: str) -> None:
     assert "quick" in text(replace(nothing, state=state, status=None, problem="it has no status.json"), width, height)
 
 
+def test_the_parts_of_the_plan_that_want_the_trial_are_named() -> None:
+    trial = status().trial
+    assert trial is not None
+    shown = text(seen(status=status(trial=replace(trial, parts=("throughput", f"tab{HOSTILE}")))), 160)
+    assert shown.splitlines()[0].startswith("quick · 20261121-123356-quick · running · for throughput, tab?]0;owned?")
+
+
 def test_between_trials_it_says_what_goes_on() -> None:
     assert "now      starting vpp for p2p\n" in text(seen(status=status(trial=None, doing="starting vpp for p2p")))
 
@@ -157,7 +164,7 @@ def test_a_figure_of_the_other_band_is_in_brackets() -> None:
 
 def test_hostile_texts_do_not_reach_the_terminal() -> None:
     evil = make_point(HOSTILE, "loopback", chain_length=1, chain=f"l2fwd:{HOSTILE}".replace("\n", ""))
-    current = CurrentTrial(evil, "search", HOSTILE, Load(HOSTILE, 1.0), 0, 1.0, HOSTILE)
+    current = CurrentTrial(evil, "search", HOSTILE, Load(HOSTILE, 1.0), 0, 1.0, HOSTILE, (HOSTILE,))
     told = status(trial=current, doing=HOSTILE, session_at=HOSTILE, written_at=HOSTILE, troubles=(HOSTILE,) * 3)
     told = replace(told, ahead=(Stage(HOSTILE, HOSTILE, 1, 1, 1e300),), left_s=1e300, done=10**30, steps=-1)
     bad = make_trial(0, evil, reasons=[HOSTILE], verdict="invalid", search=HOSTILE, load=Load(HOSTILE, 1.0))
