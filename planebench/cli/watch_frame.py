@@ -158,7 +158,7 @@ def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
     for trial, cells in zip(last, rows, strict=True):
         line = _row("", cells)
         line.append("  " + trial.verdict.kind.value, style=VERDICT_STYLES[trial.verdict.kind])
-        yield line.append(glyphs.text(f" {_reason(trial)}"), style="dim")
+        yield line.append(glyphs.text(f" {_reason(trial)}".rstrip()), style="dim")
 
 
 def _what(trial: Trial) -> str:
