@@ -14,16 +14,16 @@ from rich.console import Console
 
 from planebench.cli.bar import Bar
 from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
-from planebench.cli.run import INTERRUPTED, terminable
+from planebench.cli.run import terminable
 from planebench.conformance import Plan, Report, Result, run_suite
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
-from planebench.conformance.show import WORDS, print_report, to_document
+from planebench.conformance.show import WORDS, print_failures, print_report, to_document
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
-from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.planed import REMEDY, find_planed
 from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
@@ -107,6 +107,8 @@ def _plan(options: CheckOptions, adapter: SwitchAdapter, facts: HostFacts) -> Pl
 def _show(report: Report, options: CheckOptions) -> None:
     if options.json:
         print(json_module.dumps(to_document(report), indent=1))
+    elif options.quiet:
+        print_failures(report, Console(stderr=True))
     else:
         print_report(report, Console(file=sys.stdout))
 

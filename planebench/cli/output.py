@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json as json_module
 import sys
 from pathlib import Path
+from typing import Any
 
 from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
 from planebench.report.derived import Derived, derive
 from planebench.report.table import print_conditions, print_derived
 from planebench.report.write import write_bytes
@@ -18,15 +21,41 @@ PARQUET = "parquet"
 FORMATS = ("csv", "json", PARQUET)
 
 
-def report(wanted: str, html: Path | None, runs_dir: Path | None, *, conditions: bool = False) -> None:
-    """Print the table of a run, or only its conditions, write its page, and say where it is."""
+def report(
+    wanted: str,
+    html: Path | None,
+    runs_dir: Path | None,
+    *,
+    conditions: bool = False,
+    json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Print the table of a run, or only its conditions, write its page, and say where it is.
+
+    As JSON: ``run``, ``report`` (the page), and what export has.
+    """
     folder = find_run(runs_dir, wanted)
     derived = derive(read_run(folder))
-    if conditions:
-        print_conditions(derived.run)
-    else:
-        print_derived(derived)
-    print(f"\nreport: {write_report(derived, html or folder / REPORT_FILE)}")
+    page = html or folder / REPORT_FILE
+    if json:
+        _print_json({"run": folder.name, "report": str(write_report(derived, page)), **_exported(derived)})
+        return
+    if not quiet:
+        (print_conditions(derived.run) if conditions else print_derived(derived))
+    write_report(derived, page)
+    if not quiet:
+        print(f"\nreport: {page}")
+
+
+def _exported(derived: Derived) -> dict[str, Any]:
+    from planebench.report.export import to_json
+
+    document: dict[str, Any] = json_module.loads(to_json(derived.run))
+    return document
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    print(json_module.dumps(document, indent=1))
 
 
 def write_report(derived: Derived, path: Path) -> Path:
@@ -36,12 +65,19 @@ def write_report(derived: Derived, path: Path) -> Path:
     return write_bytes(path, derived_html(derived))
 
 
-def export(wanted: str, format: str, table: str | None, out: Path | None, runs_dir: Path | None) -> None:
-    """Results of a run, or one table, as JSON or CSV to standard output or a file; as Parquet to files."""
+def export(
+    wanted: str, format: str, table: str | None, out: Path | None, runs_dir: Path | None, *, json: bool = False
+) -> None:
+    """Results of a run, or one table, as JSON or CSV to standard output or a file; as Parquet to files.
+
+    ``json`` says again what the format says.
+    """
     from planebench.report.export import to_csv, to_json
 
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
+    if json and format != "json":
+        raise UsageError(f"export --json --format {format}: these contradict each other; give one of them")
     folder = find_run(runs_dir, wanted)
     if table is not None or format == PARQUET:
         _export_tables(folder, format, table, out)
@@ -64,13 +100,18 @@ def _export_tables(folder: Path, format: str, table: str | None, out: Path | Non
         print(path)
 
 
-def figures(wanted: str, out: Path, formats: str, runs_dir: Path | None) -> None:
-    """Every chart of a run as files in ``out``."""
+def figures(
+    wanted: str, out: Path, formats: str, runs_dir: Path | None, *, json: bool = False, quiet: bool = False
+) -> None:
+    """Every chart of a run as files in ``out``; their paths are printed."""
     from planebench.report.images import chart_images
 
     run = read_run(find_run(runs_dir, wanted))
-    for path in chart_images(run, out, tuple(item.strip() for item in formats.split(","))):
-        print(path)
+    paths = [str(path) for path in chart_images(run, out, tuple(item.strip() for item in formats.split(",")))]
+    if json:
+        _print_json({"figures": paths})
+    elif not quiet:
+        print("\n".join(paths))
 
 
 def _put(data: bytes, out: Path | None) -> None:

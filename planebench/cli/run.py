@@ -33,7 +33,7 @@ from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
-from planebench.model.errors import PlanebenchError, StoreError, UsageError
+from planebench.model.errors import INTERRUPTED, PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Point, Trial
 from planebench.plans import (
@@ -50,8 +50,6 @@ from planebench.report.derived import derive
 from planebench.report.table import print_derived
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ def _latency(results: Sequence[Result]) -> Matrix:
     }
     point = results[0].point
     note = (
-        "Latency as in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), or a rate. "
+        "Latency as in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), "
+        "or a rate. "
         "In brackets: does not count. A dash: no probe came back, or it was not run."
     )
     caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"

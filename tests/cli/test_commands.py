@@ -214,7 +214,7 @@ def test_report_of_a_run_that_was_killed_in_a_line(planebench, own_run_folder: P
     assert (path / "report.html").is_file()
 
 
-def test_output_into_a_pipe_that_closes_is_no_error(planebench, stored: Run, monkeypatch) -> None:
+def test_output_into_a_pipe_that_closes_ends_as_by_sigpipe(planebench, stored: Run, monkeypatch) -> None:
     class Closed(io.RawIOBase):
         def writable(self) -> bool:
             return True
@@ -223,7 +223,7 @@ def test_output_into_a_pipe_that_closes_is_no_error(planebench, stored: Run, mon
             raise BrokenPipeError
 
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BufferedWriter(Closed(), 1)))
-    assert planebench("export").code == 0
+    assert planebench("export").code == 141
 
 
 def test_a_simulated_run_says_that_functions_and_traffic_change_nothing(planebench, own_run_folder: Path) -> None:
