@@ -27,6 +27,8 @@ from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
 from planebench.model.records import Trial
 from planebench.model.status import CurrentTrial, Status
+from planebench.plans import Plan
+from planebench.plans.expand import points_of
 from planebench.report.wording import METHODS, frames
 from planebench.store.status import write_status
 
@@ -102,8 +104,9 @@ class ProgressListener:
 class StatusListener:
     """Writes status.json. A run is not ended by a status that cannot be written: its trials tell of the full disk."""
 
-    def __init__(self, pace: Pace, folder: Path, plan: str) -> None:
+    def __init__(self, pace: Pace, folder: Path, plan: Plan) -> None:
         self._pace, self._folder = pace, folder
+        self._parts = {part.name: frozenset(points_of(part)) for part in plan.parts}
         self._troubles: deque[str] = deque(maxlen=TROUBLES_MAX)
         self._status = Status(
             pid=os.getpid(),
@@ -111,7 +114,7 @@ class StatusListener:
             cpus=tuple(sorted(os.sched_getaffinity(0))),
             written_at="",
             session_at=_now(),
-            plan=plan,
+            plan=plan.name,
             done=0,
             steps=pace.steps,
             left_s=0.0,
@@ -126,7 +129,8 @@ class StatusListener:
     def trial_begins(self, request: TrialRequest) -> None:
         """A trial begins."""
         of = (request.point, request.role, request.search, request.load, request.repetition, request.duration_s)
-        self._write("", CurrentTrial(*of, since=_now()))
+        parts = tuple(name for name, points in self._parts.items() if request.point in points)
+        self._write("", CurrentTrial(*of, since=_now(), parts=parts))
 
     def trial_done(self, trial: Trial) -> None:
         """A trial is on disk."""

@@ -33,7 +33,7 @@ from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
-from planebench.model.errors import INTERRUPTED, PlanebenchError, UsageError
+from planebench.model.errors import INTERRUPTED, PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Point, Trial
 from planebench.plans import (
@@ -187,7 +187,7 @@ def _measure(
     trials: list[Trial],
 ) -> int:
     """Run the campaign; whatever happens, the folder is closed in order and nothing is left running."""
-    pace = Pace(stages(prepared.plan, prepared.points))
+    pace = Pace(stages(prepared.plan, prepared.points, measured_points(prepared, settings.hugepages)))
     try:
         with (
             measuring(facts, prepared.plan.switch_cores),
@@ -201,7 +201,7 @@ def _measure(
                 cpus=cpus_of(facts, prepared.plan.switch_cores),
                 settings=settings,
                 writer=writer,
-                listener=Listeners(pace, progress, StatusListener(pace, writer.path, prepared.plan.name)),
+                listener=Listeners(pace, progress, StatusListener(pace, writer.path, prepared.plan)),
                 supervisor=supervisor,
                 trials=trials,
             ).run()
@@ -209,7 +209,8 @@ def _measure(
         writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
         return INTERRUPTED
     except PlanebenchError as error:
-        writer.finish("interrupted", str(error))
+        with contextlib.suppress(StoreError):  # the folder may be what failed: full disk, removed
+            writer.finish("interrupted", str(error))
         raise
     writer.finish()
     return 0

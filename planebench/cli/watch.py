@@ -17,6 +17,7 @@ from planebench.cli.watch_show import JsonLines, Lines, Once, Screen, Show
 from planebench.cli.watch_wait import LOOK_S, Changes
 from planebench.model.errors import INTERRUPTED, UsageError
 from planebench.store import default_runs_dir, find_run, list_runs
+from planebench.store.folder import FINISHED_FILE, STATUS_FILE
 from planebench.store.follow import Follower, Seen
 from planebench.store.status import live_runs
 
@@ -97,8 +98,9 @@ def _choose(options: WatchOptions, runs_dir: Path) -> Path:
     """The run that is named; else the newest that goes on; else the newest that did not come to its end."""
     if options.run is not None:
         return find_run(runs_dir, options.run)
-    while not (live := live_runs(runs_dir)) and options.wait:
-        time.sleep(LOOK_S)
+    live = live_runs(runs_dir)
+    if options.wait and not live:
+        return _await_run(runs_dir)
     unfinished = [info.path for info in list_runs(runs_dir) if info.finished is None] if not live else []
     found = [*live, *reversed(unfinished)]
     if not found:
@@ -107,6 +109,20 @@ def _choose(options: WatchOptions, runs_dir: Path) -> Path:
             "or wait for one with --wait"
         )
     return found[0]
+
+
+def _await_run(runs_dir: Path) -> Path:
+    """The next run that begins here, also one that has ended by the time we look."""
+    print(f"waiting for a run to begin in {runs_dir}", file=sys.stderr, flush=True)
+    known = set(_told(runs_dir))
+    while not (found := live_runs(runs_dir) or [folder for folder in _told(runs_dir) if folder not in known]):
+        time.sleep(LOOK_S)
+    return found[0]
+
+
+def _told(runs_dir: Path) -> list[Path]:
+    """The folders of runs that have told something of themselves."""
+    return [path.parent for name in (STATUS_FILE, FINISHED_FILE) for path in runs_dir.glob(f"*/{name}")]
 
 
 def _show(options: WatchOptions) -> Show:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from textwrap import wrap
 
 from rich.text import Text
 
@@ -41,8 +42,8 @@ class Page:
 
 def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
     """The lines of a frame, at most as many as the page is high, none wider than it."""
-    top = [*_head(seen, page), *_now(seen, page)]
-    end = [_line("watching", cost, page, "dim")] if cost else []
+    top = [*head(seen, page), *_now(seen, page)]
+    end = [_line("watching", cost, page, "dim")] if cost and seen.state == "running" else []
     tail = [*_next(seen, page), *_troubles(seen, page)]
     room = page.height - len(top) - len(end) - len(tail)
     results = results_lines(seen, page.width, page.glyphs, max(2, room // 2))
@@ -67,15 +68,18 @@ def method_words(search: str, role: str) -> str:
     return METHODS.get(search) or {"r_plus": "R+"}.get(role, role)
 
 
-def _head(seen: Seen, page: Page) -> Iterator[Text]:
+def head(seen: Seen, page: Page) -> Iterator[Text]:
+    """Which run it is, how it stands, and what to do where it has ended."""
     glyphs, status = page.glyphs, seen.status
     title = Text(glyphs.text(f"{seen.header.name} · {seen.folder.name} · "))
     title.append(seen.state, style=STATE_STYLES[seen.state])
+    if status is not None and status.trial is not None and status.trial.parts:
+        title.append(glyphs.text(f" · for {', '.join(status.trial.parts)}"))
     yield title
     if seen.state == "running" and status is not None:
         yield _progress(status, page)
     else:
-        yield Text(glyphs.text(_ending(seen)))
+        yield from (Text(glyphs.text(line)) for line in _ending(seen, page.width))
 
 
 def _progress(status: Status, page: Page) -> Text:
@@ -88,16 +92,21 @@ def _progress(status: Status, page: Page) -> Text:
     return line.append(page.glyphs.text(f"]{words} · since {begun}"))
 
 
-def _ending(seen: Seen) -> str:
+def _ending(seen: Seen, width: int) -> list[str]:
+    """How it ended, and what to do now: the command whole, to be copied."""
     trials = f"{len(seen.trials)} trials"
     if seen.state == "complete" and seen.finished is not None:
-        return f"ended at {_clock(seen.finished.finished_at)}, {trials}: planebench report {seen.folder.name}"
+        return [f"ended at {_clock(seen.finished.finished_at)}, {trials}: planebench report {seen.folder.name}"]
     command = shlex.join(seen.header.command)
     again = command if "--resume" in seen.header.command else f"{command} --resume"
+    lines = (f"{_why(seen)}; {trials} are kept", f"go on with: {again}")
+    return [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
+
+
+def _why(seen: Seen) -> str:
     if seen.finished is not None:
-        return f"{seen.finished.note or 'interrupted'}, {trials}; go on with: {again}"
-    gone = f"process {seen.status.pid} is gone" if seen.status is not None else seen.problem
-    return f"{gone}, {trials}; go on with: {again}"
+        return seen.finished.note or "interrupted"
+    return seen.problem if seen.status is None else f"its process {seen.status.pid} is gone"
 
 
 def _now(seen: Seen, page: Page) -> Iterator[Text]:
@@ -119,7 +128,7 @@ def _load(trial: Trial) -> str:
     """What the last trial kept busy; what a switch does not tell is unknown, never zero."""
     of = [f"{trial.point.switch} {_share(trial.switch.busy_share)}"]
     if trial.switch.batch_size is not None:
-        of.append(f"{batch(trial.switch.batch_size)} frames a batch")
+        of.append(f"{batch(trial.switch.batch_size)} a batch")
     of.append(f"tester {_share(trial.evidence.tester_busy_share)}")
     distance = trial.evidence.distance_after
     of.append(f"cores {distance.band} ({distance.median_ns:.0f} ns)" if distance else "core distance unknown")
@@ -149,7 +158,7 @@ def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
     for trial, cells in zip(last, rows, strict=True):
         line = _row("", cells)
         line.append("  " + trial.verdict.kind.value, style=VERDICT_STYLES[trial.verdict.kind])
-        yield line.append(glyphs.text(f" {_reason(trial)}"), style="dim")
+        yield line.append(glyphs.text(f" {_reason(trial)}".rstrip()), style="dim")
 
 
 def _what(trial: Trial) -> str:
@@ -190,8 +199,6 @@ def _stage(stage: Stage, rest_of: bool) -> str:
 
 def _troubles(seen: Seen, page: Page) -> Iterator[Text]:
     told = [" ".join(text.split()) for text in seen.status.troubles] if seen.status else []
-    if seen.problem and seen.state not in ("complete", "interrupted"):
-        told.append(seen.problem)
     for text in told[-TROUBLES_MAX:]:
         yield _line("trouble", text, page, "yellow")
 

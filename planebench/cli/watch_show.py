@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 from rich.console import Console
 from rich.text import Text
 
-from planebench.cli.watch_frame import Page, frame, trial_line
+from planebench.cli.watch_frame import Page, frame, head, trial_line
 from planebench.cli.watch_results import results_so_far
 from planebench.model.records import Trial
 from planebench.model.results import Result
@@ -22,6 +22,8 @@ from planebench.store.follow import Seen
 
 LAST_TRIALS = 10
 """Of a JSON object."""
+LONG = 10_000
+"""As wide as a line gets where none is wrapped."""
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[2J", "\x1b[?25h\x1b[?1049l"
 """The terminal's other screen without a cursor, and back."""
@@ -113,7 +115,7 @@ class Lines(_Plain):
         """The trials that are new; at the beginning only how many there are."""
         if seen.state != self._state:
             self._state = seen.state
-            for line in frame(seen, Page(200, 2, self._glyphs)):
+            for line in head(seen, Page(LONG, LONG, self._glyphs)):
                 self._print(line.plain)
         for trial in seen.trials[len(seen.trials) if self._told is None else self._told :]:
             self._print(trial_line(trial, self._glyphs))

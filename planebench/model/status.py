@@ -22,6 +22,8 @@ class CurrentTrial:
     repetition: int
     duration_s: float
     since: str
+    parts: tuple[str, ...] = ()
+    """The parts of the plan that want its point."""
 
 
 @dataclass(frozen=True, slots=True)
