@@ -40,8 +40,9 @@ class Measured:
 
     @cached_property
     def adapters(self) -> Mapping[str, str]:
-        """Label -> adapter, of every switch of the header."""
-        return {switch.label: switch.adapter for switch in self.run.header.switches}
+        """Label -> adapter without its options; empty for a switch that only trials know."""
+        known = {switch.label: switch.adapter.partition(":")[0] for switch in self.run.header.switches}
+        return {label: known.get(label, "") for label in self.run.switch_labels}
 
     @cached_property
     def _trials(self) -> Mapping[Point, Sequence[Trial]]:
