@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from builders import make_verdict
 from making import anatomy, delay, judged, measured, rate, run
 
 from planebench.model.header import Skipped
@@ -56,6 +57,24 @@ def test_a_throughput_that_does_not_count_is_no_evidence(verdict: str) -> None:
     found = v2v(6.4, 10.0, {"verdict": verdict})
     assert (found.outcome, found.why) == (OPEN, "cannot be told")
     assert f"no trial counts ({verdict})" in found.evidence
+
+
+def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None:
+    sent = TrafficSent("facebook", 1000, 124_000)
+    made = measured(
+        run(
+            rate("vale", "v2v", 6.4, **BOTH),
+            rate("vale", "v2v", 10.0, **ONE),
+            rate("planed", "p2p", 8.0, traffic="facebook", extra={"sent": (sent,)}),
+        )
+    )
+    disturbed = tuple(dataclasses.replace(it, verdict=make_verdict("disturbed")) for it in made.results)
+    before, after = (
+        {it.claim.id: it.outcome for it in judge_all(found)}
+        for found in (made, dataclasses.replace(made, results=disturbed))
+    )
+    assert [before[name] for name in ("v2v-both-ways-per-direction", "facebook-mix")] == [YES, YES]
+    assert set(after.values()) == {OPEN}
 
 
 def test_a_lower_bound_confirms_only_where_the_direction_is_certain() -> None:
