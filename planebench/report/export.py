@@ -22,6 +22,9 @@ from planebench.stats.compare import compare_switches
 from planebench.stats.fairness import contradictions, fairness
 from planebench.stats.results import derive_results
 
+EXPORT_VERSION = 1
+"""Version of the JSON export (planebench/schemas/export.json). Keys are added without a new one. History: 1 = first."""
+
 LATENCY_FIGURES = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
 LATENCY_KEYS = ("intended_pps", "achieved_fraction", *LATENCY_FIGURES, "samples", "verdict")
 """Of a latency: columns of the CSV, and the first keys in JSON."""
@@ -107,7 +110,8 @@ last fails; ``tester-limited`` where the figure is a lower bound.
 
 
 def to_json(run: Run) -> bytes:
-    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...}}``.
+    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...},
+    "export_version": 1}``.
 
     calibration may be null; conditions are the fairness manifest. Also ``papers``: claims (docs/papers.md).
     A result has the keys of RESULT_KEYS, unknown figures are null.
@@ -119,6 +123,7 @@ def to_json(run: Run) -> bytes:
         "chains": _plain(derive_chains(run, derive_results(run))),
         "conditions": _conditions(run),
         "papers": paper_records(run),
+        "export_version": EXPORT_VERSION,
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
