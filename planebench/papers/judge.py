@@ -9,7 +9,7 @@ from typing import Any
 
 from planebench.model.header import RunHeader
 from planebench.papers import comparing, single
-from planebench.papers.claims import Claim, all_claims, all_papers
+from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import Found, all_words
 from planebench.papers.measured import Measured
 from planebench.papers.ordering import order_holds, rank_order, too_few
@@ -18,7 +18,6 @@ from planebench.papers.outcome import Compared, Judgement, Outcome, Why
 MAX_EVIDENCE = 3
 """Comparisons in the line of evidence; the rest is counted."""
 MAX_MISSING = 2
-_PLACE = re.compile(r"(?:Table|Fig\.) \d+")
 
 
 def judge_all(measured: Measured) -> tuple[Judgement, ...]:
@@ -122,15 +121,15 @@ def _missing_words(claim: Claim, measured: Measured, missing: Sequence[str]) -> 
 
 
 def _left_out(claim: Claim, header: RunHeader) -> list[str]:
-    """The plan's reasons for leaving out a table or figure of the claim; of several papers only where it is named."""
-    places = set(_PLACE.findall(claim.where))
-    others = [name for name in all_papers() if name != claim.paper]
-    mine = [entry for entry in header.left_out if not any(name in entry.what for name in others)]
-    if len(header.papers) > 1:
-        mine = [entry for entry in mine if claim.paper in entry.what]
-    elif header.papers != (claim.paper,):
-        return []
-    return [f"{entry.what}: {entry.reason}" for entry in mine if places & set(_PLACE.findall(entry.what))]
+    """The plan's reasons for leaving out a whole table or figure of the claim: ``Table 4``, ``conext19 Table 4``.
+
+    One that does not name its paper is of the paper of the claim, if the plan has no other.
+    """
+    places = claim.where.split(", ")
+    wanted = {f"{claim.paper} {place}" for place in places}
+    if header.papers == (claim.paper,):
+        wanted.update(places)
+    return [f"{entry.what}: {entry.reason}" for entry in header.left_out if entry.what in wanted]
 
 
 def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:

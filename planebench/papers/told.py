@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from planebench.model.records import VerdictKind
 from planebench.stats.effect import MIN_TRIALS, Effect, median_effect, with_bounds
-from planebench.stats.ranking import COUNTING
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A figure with the values of the trials that it rests on, one each; ``shown`` has its mark and no unit.
 
-    Latencies count only where they are valid. Without values nothing counts: ``kind`` is then the verdict that says so.
+    Who makes one leaves the values out where nothing counts: ``kind`` is then the verdict that says so.
     """
 
     values: tuple[float, ...]
@@ -30,7 +29,7 @@ class Sample:
     @property
     def counts(self) -> bool:
         """Whether it may be compared at all."""
-        return bool(self.values) and self.kind in COUNTING and min(self.values) > 0
+        return bool(self.values) and min(self.values) > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def papers_page(derived: Derived) -> dict[str, Any] | None:
         return None
     return {
         "counts": counts(judgements),
-        "papers": [_paper(name, judgements, derived) for name in dict.fromkeys(it.claim.paper for it in judgements)],
+        "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
         "tables": [shape_table(table) for table in tables],
         "panels": [_panel(figure) for figure in paper_charts(found)],
         "whole": bool(derived.run.header.papers),
@@ -93,13 +93,11 @@ def shape_table(table: Shape) -> PageTable:
     return PageTable(f"{table.paper}: {table.title}", columns, rows, f"{table.note} Above: ours. Below: the paper's.")
 
 
-def _paper(name: str, judgements: Sequence[Judgement], derived: Derived) -> dict[str, Any]:
-    header = derived.run.header
+def _paper(name: str, judgements: Sequence[Judgement]) -> dict[str, Any]:
     return {
         "name": name,
         "title": all_papers()[name].title,
         "claims": [_claim(it) for it in judgements if it.claim.paper == name],
-        "left_out": header.left_out if header.papers == (name,) else [e for e in header.left_out if name in e.what],
     }
 
 

@@ -121,7 +121,7 @@ def test_what_it_chose_is_said_in_one_line() -> None:
     plan = override(SUITES["conext19"], switch="sim", search="ndr")
     assert describe(plan) == (
         "3 saturating trials of 0.5 s after 0.1 s of warm-up, over 2 starts of the switch; "
-        "search trials of their standard's length; 1 or 3 latency trials of 0.5 s at a load"
+        "search trials of their standard's length; 3 latency trials of 0.5 s at a load"
     )
     assert describe(override(SUITES["quick"], loads="none", restarts=0)).endswith("over 1 start of the switch")
 
