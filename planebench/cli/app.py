@@ -276,6 +276,25 @@ def compare(
     raise typer.Exit(code)
 
 
+@app.command(epilog=examples("planebench papers", "planebench papers latest --json"))
+def papers(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="What a run says to them; without it, the claims alone.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """What the papers claim, and whether it is so here: confirmed, not confirmed, or why it cannot be tested."""
+    from planebench.cli import papers as claiming
+
+    claiming.papers(run, runs, json=json)
+
+
 @app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
 def calibrate(
     frame_size: Annotated[str, typer.Option("--frame-size", metavar="N,M", help="Bytes with FCS.")] = "64,1024",

@@ -29,7 +29,7 @@ SLOW_PROBES_FLOOR = 20
 LONG_S = 2.0
 """Lengths grow no longer than this, or than the plan has them: beyond it, more repetitions tell more."""
 REPETITIONS_MAX = 10
-RESERVE_S = 6.0
+RESERVE_S = 8.0
 """Calibrating the tester at first, and the report at last."""
 _STEPS = 40
 """Halvings of the search for a length: far below a millisecond."""
@@ -56,7 +56,7 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float) -> Plan:
     for fewer in _fewer(plan):
         if estimate(_scaled(fewer, 0), points) <= room_s:
             longest = _longest(fewer, points, room_s)
-            return replace(_more(longest, points, room_s), time_budget_s=budget_s)
+            return replace(_more(longest, points, room_s), time_budget_s=room_s)
     least_s = floor(estimate(_scaled(fewer, 0), points) + RESERVE_S) + 1
     raise UsageError(
         f"plan {plan.name} does not fit into {duration_words(budget_s)}: with its shortest trials and fewest "

@@ -13,6 +13,7 @@ from typing import Any
 from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
 from planebench.model.run import Run
+from planebench.report.papers_data import paper_records
 from planebench.report.search_words import search_counts
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.chains import derive_chains
@@ -112,7 +113,7 @@ def to_json(run: Run) -> bytes:
     """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...},
     "export_version": 1}``.
 
-    calibration may be null; conditions are the fairness manifest.
+    calibration may be null; conditions are the fairness manifest. Also ``papers``: claims (docs/papers.md).
     A result has the keys of RESULT_KEYS, unknown figures are null.
     """
     document = {
@@ -121,6 +122,7 @@ def to_json(run: Run) -> bytes:
         "calibration": _plain(run.header.calibration),
         "chains": _plain(derive_chains(run, derive_results(run))),
         "conditions": _conditions(run),
+        "papers": paper_records(run),
         "export_version": EXPORT_VERSION,
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -26,6 +26,7 @@ Kind = Literal[
     "percentiles",
     "anatomy",
     "parts",
+    "papers",
     "overview",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
