@@ -16,10 +16,10 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench test fuzz sanitize lint format wheel clean FORCE
+.PHONY: help setup packages bench test docs-check fuzz sanitize lint format wheel clean FORCE
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: .stamps/installed ## Debian packages, .venv, build: leaves the command in .venv/bin/planebench
 
@@ -31,6 +31,9 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	ninja -C build --quiet
 	meson test -C build --print-errorlogs
 	$(BIN)/python -P -m pytest
+
+docs-check: setup ## every command of README.md, docs/ and --help, run; a quarter of an hour; PAGES=docs/chains.md: only these
+	$(BIN)/python scripts/docs_check.py $(PAGES)
 
 fuzz: ## malicious drivers, documents and clients under libFuzzer: SECONDS=60 of each; installs clang
 	@scripts/fuzz.sh $(or $(SECONDS),60)
@@ -64,7 +67,7 @@ packages:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet 'meson-python>=0.17'
+	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.12'
 	@mkdir -p .stamps && touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.

@@ -1,20 +1,76 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line: thin. Each command parses, calls one part, and prints."""
+"""The command line: thin. Each command parses, calls one part, and prints. docs/command-line.md is its contract."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 
 
 def main() -> None:
-    """Entry point of the command. Exit codes: 0 good, 2 bad input, 130 interrupted, others in model.errors."""
+    """Entry point of the command. Exit codes: model.errors.EXIT_CODES. Whatever a user does wrong is told in a line."""
+    from planebench.cli import complete
     from planebench.cli.app import app
-    from planebench.model.errors import PlanebenchError
+    from planebench.model.errors import CLOSED_PIPE
 
+    if os.environ.get(complete.VARIABLE):
+        complete.answer(lambda: app(prog_name="planebench"))
+        return
     try:
-        app()
-    except PlanebenchError as error:
-        print(f"planebench: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        sys.exit(_run())
     except BrokenPipeError:
-        sys.exit(0)
+        _drop_output()
+        sys.exit(CLOSED_PIPE)
+
+
+def _run() -> int:
+    """Parse and do it. Returns the exit code; BrokenPipeError where nobody reads any more."""
+    import typer
+
+    from planebench.cli.app import app
+    from planebench.model.errors import CLOSED_PIPE, INTERRUPTED, PlanebenchError, StoreError, UsageError
+
+    # The base of BadParameter has no public name: typer has click inside, or beside it, by version.
+    kinds = (kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    bad_command_line: type[Exception] = next(kinds)
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("planebench", sys.argv[1:] or ["--help"]) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except typer.Exit as end:
+        sys.stdout.flush()
+        return end.exit_code
+    except PlanebenchError as error:
+        return _complain(str(error), error.exit_code)
+    except bad_command_line as error:
+        return _complain(_words(error), UsageError.exit_code)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except SystemExit as end:  # of completion, with 0; of rich where nobody reads, which it has made something of
+        return CLOSED_PIPE if end.code else 0
+    except OSError as error:
+        return _complain(f"{error.filename or 'system'}: {error.strerror or error}", StoreError.exit_code)
+    return 0
+
+
+def _words(error: BaseException) -> str:
+    """What is wrong with the command line, and which help has the way out."""
+    context = getattr(error, "ctx", None)
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return f"{message.rstrip('.?')}. See {context.command_path if context else 'planebench'} --help"
+
+
+def _complain(text: str, code: int) -> int:
+    """One line on standard error, whatever is in the text."""
+    print("planebench:", " ".join(text.split()), file=sys.stderr)
+    return code
+
+
+def _drop_output() -> None:
+    """What is still buffered for a pipe that nobody reads goes nowhere, without a word of Python at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,32 +1,46 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands and their options. What they do is in the module of the same name."""
+"""The commands and their options. What they do is in the module of the same name, which a command imports when it runs:
+help, completion and the man page need none of them, and a user waits for those.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from planebench import __version__
-from planebench.cli import calibrate as calibrating
-from planebench.cli import check as checking
-from planebench.cli import compare as comparing
-from planebench.cli import doctor as examining
-from planebench.cli import inspect, output, switches
-from planebench.cli.options import HugepagesOption, JsonOption, RunArgument, RunsOption, with_plan_options
-from planebench.cli.run import RunOptions, run_plan
+from planebench.cli import complete
+from planebench.cli.complete import listed, one_of
+from planebench.cli.options import (
+    HugepagesOption,
+    JsonOption,
+    KindsOption,
+    PageOption,
+    PicturesOption,
+    PlanArgument,
+    QuietOption,
+    RunArgument,
+    RunsOption,
+    SwitchArgument,
+    TimeBudgetOption,
+    WidthOption,
+    examples,
+    with_plan_options,
+)
 
 app = typer.Typer(
     help="Measure NFV software data planes side by side.",
-    no_args_is_help=True,
+    epilog=examples("planebench doctor", "planebench run quick", "planebench report latest", "planebench man"),
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-plan_app = typer.Typer(help="What a plan would measure.", no_args_is_help=True)
+plan_app = typer.Typer(help="What a plan would measure.")
 app.add_typer(plan_app, name="plan")
-switch_app = typer.Typer(help="A switch by itself.", no_args_is_help=True)
+switch_app = typer.Typer(help="A switch by itself.")
 app.add_typer(switch_app, name="switch")
 
 
@@ -36,19 +50,42 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _color(wanted: bool | None) -> None:
+    """As the variables say, which everything that prints reads: https://no-color.org, https://force-color.org."""
+    if wanted is not None:
+        os.environ.pop("NO_COLOR", None)
+        os.environ["FORCE_COLOR" if wanted else "NO_COLOR"] = "1"
+
+
 @app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
+    color: Annotated[
+        bool | None,
+        typer.Option(
+            "--color/--no-color",
+            callback=_color,
+            is_eager=True,
+            help="(default: on a terminal, unless NO_COLOR is set)",
+        ),
+    ] = None,
 ) -> None:
     """Measure NFV software data planes side by side."""
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "planebench run quick",
+        "planebench run --switch planed,testpmd --scenario p2p,v2v --frame-size 64,1024",
+        "planebench run --switch sim:capacity=10M --quiet --json > results.json",
+    )
+)
 @with_plan_options
 def run(
-    plan: Annotated[str, typer.Argument(metavar="[SUITE|PLAN]", help="A suite (quick) or a plan file.")] = "quick",
+    plan: PlanArgument = "quick",
+    time_budget: TimeBudgetOption = None,
     hugepages: HugepagesOption = None,
     calibrated: Annotated[
         bool, typer.Option("--calibrate/--no-calibrate", help="Know what the tester can do (measured once a day).")
@@ -58,164 +95,307 @@ def run(
     ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    quiet: QuietOption = False,
+    page: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the HTML report (`planebench report` can do it later).")
+    ] = True,
     **overrides: Any,
 ) -> None:
-    """Measure a suite or a plan; options replace what the plan says, and comma-separated lists make a matrix.
+    """Measure a suite or a plan; options replace what the plan says, and comma-separated lists make a matrix."""
+    from planebench.cli.run import RunOptions, run_plan
 
-    Examples: planebench run quick;  planebench run --switch planed,ovs-dpdk --scenario p2p,v2v --frame-size 64,1024
-    """
-    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated)
+    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page, time_budget)
     raise typer.Exit(run_plan(options))
 
 
-@app.command("list")
+@app.command(
+    epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"),
+)
+def watch(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="As for report; without it, the newest run that goes on.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print how it stands now, and end.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run to begin if none goes on.")] = False,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """See a run go on, from another terminal. It is not disturbed: exit code 0 at its end, 1 if it was killed."""
+    from planebench.cli import watch as watching
+
+    raise typer.Exit(watching.watch(watching.WatchOptions(run, runs, once, wait, json)))
+
+
+@app.command("list", epilog=examples("planebench list switches", "planebench list runs --json"))
 def list_(
-    what: Annotated[str, typer.Argument(help="switches, traffic, vnfs, scenarios, suites or runs.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="switches, traffic, vnfs, scenarios, suites or runs.", autocompletion=one_of(complete.LISTS)
+        ),
+    ],
     details: Annotated[bool, typer.Option("--details", help="Of switches: all that is known of each.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
     """What there is: switches (found or not, and how to get them), traffic profiles, vnfs, scenarios, suites, runs."""
+    from planebench.cli import inspect
+
     inspect.list_things(what, runs, json, details)
 
 
-@app.command()
+@app.command(
+    epilog=examples("planebench report", "planebench report latest --html page.html", "planebench report --conditions")
+)
 def report(
     run: RunArgument = "latest",
-    html: Annotated[
-        Path | None, typer.Option(help="Where the page goes (default: report.html in the run folder)")
-    ] = None,
+    html: PageOption = None,
     conditions: Annotated[
         bool, typer.Option("--conditions", help="Instead of the table: under which conditions the switches ran.")
     ] = False,
     runs: RunsOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """The table of a run, and its HTML report: one file, opens without a network."""
-    output.report(run, html, runs, conditions=conditions)
+    from planebench.cli import output
+
+    output.report(run, html, runs, conditions=conditions, json=json, quiet=quiet)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "planebench export latest > results.json",
+        "planebench export -f csv -o results.csv",
+        "planebench export --table trials -f csv",
+        "planebench export -f parquet",
+    )
+)
 def export(
     run: RunArgument = "latest",
-    format: Annotated[str, typer.Option("--format", "-f", help="csv or json.")] = "json",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file instead of standard output.")] = None,
-    runs: RunsOption = None,
-) -> None:
-    """The results of a run as data, one record a result."""
-    output.export(run, format, out, runs)
-
-
-@app.command()
-def figures(
-    run: RunArgument = "latest",
-    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("figures"),
-    formats: Annotated[
-        str, typer.Option("--format", "-f", "--formats", metavar="A,B", help="svg, pdf, png.")
-    ] = "svg,pdf,png",
-    only: Annotated[
-        str,
-        typer.Option(metavar="KIND", help="Only these kinds: overview, chain, latency, ... (default: all)"),
-    ] = "",
-    width_mm: Annotated[
-        float | None,
-        typer.Option("--width-mm", help="Of a paper: 84 a column, 178 two (default: as on the page)"),
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="csv, json or parquet.", autocompletion=one_of(complete.FORMATS))
+    ] = "json",
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="One table: results, trials, latency, searches, ...",
+            autocompletion=one_of(complete.TABLES),
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A file instead of standard output; of all tables as parquet, a folder."),
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Every chart of a run as a picture of its own, fit for a paper.
+    """The results of a run as data, one record a result; or its tables (docs/library.md)."""
+    from planebench.cli import output
 
-    Examples: planebench figures latest --out DIR;  planebench figures latest --only chain --format pdf --width-mm 84
-    """
-    output.figures(run, out, formats, only, width_mm, runs, json=json)
+    output.export(run, format, table, out, runs, json=json)
 
 
-@app.command()
+@app.command(epilog=examples("planebench schema --list", "planebench schema trial > trial.schema.json"))
+def schema(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="run, trial, conditions, skipped, finished, plan, export.",
+            autocompletion=one_of(complete.SCHEMAS),
+        ),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Which there are.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """The JSON Schema of a file of a run, or of the JSON export."""
+    from planebench.cli import inspect
+
+    inspect.show_schema(name, listed or name is None, json)
+
+
+@app.command(epilog=examples("planebench figures latest --out pictures --format svg --width-mm 84"))
+def figures(
+    run: RunArgument = "latest",
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("figures"),
+    formats: PicturesOption = "svg,pdf,png",
+    only: KindsOption = "",
+    width_mm: WidthOption = None,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Every chart of a run as a picture of its own, fit for a paper."""
+    from planebench.cli import output
+
+    output.figures(run, out, formats, runs, only=only, width_mm=width_mm, json=json, quiet=quiet)
+
+
+@app.command(
+    epilog=examples("planebench compare latest", "planebench compare baseline latest --fail-below 0.97 --quiet")
+)
 def compare(
-    run_a: Annotated[str, typer.Argument(metavar="RUN", help="The run, or the one to compare with.")] = "latest",
+    run_a: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="The run, or the one to compare with.", autocompletion=complete.runs),
+    ] = "latest",
     run_b: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="The newer run; without it, the switches of RUN.")
+        str | None,
+        typer.Argument(
+            metavar="RUN", help="The newer run; without it, the switches of RUN.", autocompletion=complete.runs
+        ),
     ] = None,
     fail_below: Annotated[
         float | None,
         typer.Option("--fail-below", help="Exit code 1 if a rate is below this share, or cannot be judged."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Only this: throughput, ndr, pdr, cycles_per_packet, latency_p50, latency_p99.")
+        str | None,
+        typer.Option(
+            help="Only this: throughput, ndr, pdr, cycles_per_packet, latency_p50, latency_p99.",
+            autocompletion=one_of(complete.METRICS),
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare runs that differ in what must match.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Two runs, or the switches of one: the ratio, its interval, and whether it can be told from chance.
+    """Two runs, or the switches of one: the ratio, its interval, and whether it can be told from chance."""
+    from planebench.cli import compare as comparing
 
-    Examples: planebench compare latest;  planebench compare baseline latest --fail-below 0.97
-    """
-    code = comparing.compare(run_a, run_b, runs, json=json, force=force, fail_below=fail_below, metric=metric)
+    code = comparing.compare(
+        run_a, run_b, runs, json=json, quiet=quiet, force=force, fail_below=fail_below, metric=metric
+    )
     raise typer.Exit(code)
 
 
-@app.command()
+@app.command(epilog=examples("planebench papers", "planebench papers latest --json"))
+def papers(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="What a run says to them; without it, the claims alone.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """What the papers claim, and whether it is so here: confirmed, not confirmed, or why it cannot be tested."""
+    from planebench.cli import papers as claiming
+
+    claiming.papers(run, runs, json=json)
+
+
+@app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
 def calibrate(
     frame_size: Annotated[str, typer.Option("--frame-size", metavar="N,M", help="Bytes with FCS.")] = "64,1024",
-    wire: Annotated[str, typer.Option(help="virtio, or veth.")] = "virtio",
+    wire: Annotated[str, typer.Option(help="virtio, or veth.", autocompletion=one_of(("virtio", "veth")))] = "virtio",
     ring_size: Annotated[int, typer.Option("--ring-size", help="Entries of every ring, a power of two.")] = 256,
     duration: Annotated[float, typer.Option(help="Seconds of each step.")] = 0.2,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Measure the tester against itself: highest rate, rate error, latency floor. Kept, and used by runs for a day."""
-    raise typer.Exit(calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, json))
+    from planebench.cli import calibrate as calibrating
+
+    code = calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, json=json, quiet=quiet)
+    raise typer.Exit(code)
 
 
-@app.command()
+@app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
 def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Apply the remedies that are safe and can be taken back.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Take back what --fix did.")] = False,
     json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Is this machine fit to measure? Every finding carries its remedy. Exit code 1 if numbers would be worthless."""
-    raise typer.Exit(examining.doctor(json, fix, undo))
+    from planebench.cli import doctor as examining
+
+    raise typer.Exit(examining.doctor(json, fix, undo, quiet))
 
 
-@plan_app.command("show")
+@app.command(epilog=examples("planebench man", "planebench man > planebench.1"))
+def man() -> None:
+    """This manual: every command, option, exit code and variable. On a terminal as man shows it, else as its source."""
+    from planebench.cli import man as manual
+
+    raise typer.Exit(manual.show(app))
+
+
+@plan_app.command(
+    "show", epilog=examples("planebench plan show quick", "planebench plan show quick --frame-size 64 --json")
+)
 @with_plan_options
 def plan_show(
-    plan: Annotated[str, typer.Argument(metavar="SUITE|PLAN")] = "quick", json: JsonOption = False, **overrides: Any
+    plan: PlanArgument = "quick",
+    time_budget: TimeBudgetOption = None,
+    json: JsonOption = False,
+    **overrides: Any,
 ) -> None:
     """Every point that would run, and how long it takes, before anything runs."""
-    inspect.show_plan(plan, overrides, json)
+    from planebench.cli import plan_show as showing
+
+    showing.show_plan(plan, overrides, json, time_budget)
 
 
-@switch_app.command("show")
-def switch_show(
-    switch: Annotated[str, typer.Argument(metavar="NAME[:OPTION=VALUE]", help="A switch, as in run --switch.")],
-    json: JsonOption = False,
-) -> None:
+@switch_app.command("show", epilog=examples("planebench switch show planed", "planebench switch show vpp --json"))
+def switch_show(switch: SwitchArgument, json: JsonOption = False) -> None:
     """All that is known of a switch: where it is, what it can and cannot do, taxonomy, options."""
+    from planebench.cli import switches
+
     switches.show_switch(switch, json=json)
 
 
-@switch_app.command("check")
+@switch_app.command(
+    "check",
+    epilog=examples(
+        "planebench switch check planed", "planebench switch check planed --scenario p2p --check forwards,intact"
+    ),
+)
 def switch_check(
-    switch: Annotated[str, typer.Argument(metavar="NAME[:OPTION=VALUE]", help="A switch, as in run --switch.")],
+    switch: SwitchArgument,
     scenario: Annotated[
-        str, typer.Option(metavar="A,B", help="p2p, p2v, v2v, loopback-1 to loopback-5.")
-    ] = checking.DEFAULT_CASES,
+        str,
+        typer.Option(
+            metavar="A,B", help="p2p, p2v, v2v, loopback-1 to loopback-5.", autocompletion=listed(complete.CASES)
+        ),
+    ] = "p2p,p2v,v2v,loopback-1,loopback-2",
     wire: Annotated[
-        str | None, typer.Option(metavar="A,B|all", help="virtio, memif, veth (default: the first that it has).")
+        str | None,
+        typer.Option(
+            metavar="A,B|all",
+            help="virtio, memif, veth (default: the first that it has).",
+            autocompletion=listed((*complete.WIRES, "all")),
+        ),
     ] = None,
     checks: Annotated[
-        str | None, typer.Option("--check", metavar="A,B", help="Only these checks (docs/conformance.md).")
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="A,B",
+            help="Only these checks (docs/conformance.md).",
+            autocompletion=listed(complete.CHECKS),
+        ),
     ] = None,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Does an adapter do all that the bench relies on? Exit code 1 if anything fails.
+    """Does an adapter do all that the bench relies on? Exit code 1 if anything fails."""
+    from planebench.cli import check as checking
 
-    Examples: planebench switch check planed;  planebench switch check vpp --wire all --scenario p2p,loopback-2
-    """
     options = checking.CheckOptions(switch, scenario, wire, checks, hugepages, json, quiet)
     raise typer.Exit(checking.check_switch(options))

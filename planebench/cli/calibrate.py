@@ -18,17 +18,17 @@ from planebench.host.calibration_store import save
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
-from planebench.model.errors import NotInstalledError
+from planebench.model.errors import INTERRUPTED, NotInstalledError
 from planebench.model.header import Calibration, SetPoint
 from planebench.planed import REMEDY, find_planed
 from planebench.plans.schema import check_ring_size
 from planebench.scenarios import parse_frame_size
 from planebench.store.codec import to_json
 
-INTERRUPTED = 130
 
-
-def calibrate(frame_sizes: str, wire: str, ring_size: int, duration: float, hugepages: bool | None, json: bool) -> int:
+def calibrate(
+    frame_sizes: str, wire: str, ring_size: int, duration: float, hugepages: bool | None, *, json: bool, quiet: bool
+) -> int:
     """Calibrate, print, save. ``frame_sizes`` is a list with commas. Returns 0, or 130 after Ctrl-C.
 
     Raises UsageError, NotInstalledError without planed, StartError or DiedError if it does not come up or stay, and
@@ -43,7 +43,7 @@ def calibrate(frame_sizes: str, wire: str, ring_size: int, duration: float, huge
     facts = host_facts.collect()
     sweep_stale()
     try:
-        with measuring(facts), Supervisor() as supervisor, _progress() as listener:
+        with measuring(facts), Supervisor() as supervisor, _progress(quiet) as listener:
             found = measure(
                 sizes,
                 wire=wire,
@@ -57,15 +57,18 @@ def calibrate(frame_sizes: str, wire: str, ring_size: int, duration: float, huge
             )
     except KeyboardInterrupt:
         return INTERRUPTED
-    _show(found, json)
+    if json:
+        sys.stdout.write(to_json(found, indent=1).decode() + "\n")
+    elif not quiet:
+        _show(found)
     path = save(found)
-    if not json:
+    if not (json or quiet):
         print(f"kept in {path}")
     return 0
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
+def _progress(quiet: bool) -> Iterator[Callable[[str, float], None]]:
     """A bar on standard error, on a terminal only. Drawn between the sends: drawing takes time from the pollers."""
     console = Console(stderr=True)
     columns = (
@@ -74,7 +77,7 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    if not console.is_terminal:
+    if quiet or not console.is_terminal:
         yield lambda text, share: None
         return
     with Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
@@ -87,10 +90,7 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
         yield show
 
 
-def _show(found: Calibration, json: bool) -> None:
-    if json:
-        sys.stdout.write(to_json(found, indent=1).decode() + "\n")
-        return
+def _show(found: Calibration) -> None:
     memory = "hugepages" if found.hugepages else "4 KiB pages"
     print(
         f"{found.planed_version}, {found.wire} wire, rings of {found.ring_size}, {memory}, "

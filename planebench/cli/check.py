@@ -11,20 +11,19 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from planebench.cli.bar import Bar
 from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
-from planebench.cli.run import INTERRUPTED, terminable
+from planebench.cli.run import terminable
 from planebench.conformance import Plan, Report, Result, run_suite
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
-from planebench.conformance.show import WORDS, print_report, to_document
+from planebench.conformance.show import WORDS, print_failures, print_report, to_document
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
-from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.planed import REMEDY, find_planed
 from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
@@ -108,56 +107,34 @@ def _plan(options: CheckOptions, adapter: SwitchAdapter, facts: HostFacts) -> Pl
 def _show(report: Report, options: CheckOptions) -> None:
     if options.json:
         print(json_module.dumps(to_document(report), indent=1))
+    elif options.quiet:
+        print_failures(report, Console(stderr=True))
     else:
         print_report(report, Console(file=sys.stdout))
 
 
 class Listener:
-    """A bar with the time left on a terminal, a line a result elsewhere. Everything goes to standard error."""
+    """A bar with the time left on a terminal, a line a result elsewhere."""
 
     def __init__(self, steps: int, quiet: bool) -> None:
-        self._console = Console(stderr=True, quiet=quiet)
-        self._steps, self._done = steps, 0
-        self._bar = self._make_bar() if self._console.is_terminal and not quiet else None
-        self._task = self._bar.add_task("starting", total=steps) if self._bar else None
-
-    def _make_bar(self) -> Progress:
-        """Drawn between checks only: drawing takes CPU time from the pollers."""
-        return Progress(
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("[dim]left[/]"),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("{task.description}"),
-            console=self._console,
-            auto_refresh=False,
-            speed_estimate_period=60,
-        )
+        self._bar = Bar(steps, quiet=quiet)
 
     def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar:
-            self._bar.stop()
+        self._bar.__exit__(kind, error, trace)
 
     def working_on(self, text: str) -> None:
         """A check begins."""
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, description=escape(text))
-            self._bar.refresh()
+        self._bar.working_on(text)
 
     def done(self, result: Result) -> None:
         """A check has ended."""
-        self._done += 1
-        if self._bar and self._task is not None:
-            self._bar.advance(self._task)
-            self._bar.refresh()
-            return
+        self._bar.advance()
         place = " ".join(filter(None, (result.wire, result.scenario, result.check)))
-        words = f"[{self._done}/{self._steps}] {place}: {WORDS[result.outcome]} ({result.duration_s:.2f} s)"
-        self._console.print(words, markup=False, highlight=False, soft_wrap=True)
+        outcome = f"{WORDS[result.outcome]} ({result.duration_s:.2f} s)"
+        self._bar.line(f"[{self._bar.done}/{self._bar.steps}] {place}: {outcome}")

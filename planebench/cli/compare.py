@@ -60,12 +60,14 @@ def compare(
     runs_dir: Path | None,
     *,
     json: bool,
+    quiet: bool = False,
     force: bool,
     fail_below: float | None,
     metric: str | None,
 ) -> int:
     """Print how b does against a: two runs, or the switches of one. The exit code: 0, or 1 for a gate not passed.
 
+    ``quiet``: only what the gate finds wrong is said.
     1 also where there was nothing to compare, or where the gate could not judge: then it has not passed. UsageError for
     bad input, and for two runs that differ in what must match, unless ``force``.
     """
@@ -78,10 +80,11 @@ def compare(
     if json:
         document = {"comparisons": [dataclasses.asdict(c) for c in shown], "conditions": conditions}
         print(json_module.dumps(document, indent=1, allow_nan=False))
-    elif shown:
+    elif shown and not quiet:
         _print_table(shown, two_runs=run_b is not None)
-    _say_conditions(first, second, conditions)
-    _say_skipped([s for s in outcome.skipped if metric is None or metric in s.metrics])
+    if not quiet:
+        _say_conditions(first, second, conditions)
+        _say_skipped([s for s in outcome.skipped if metric is None or metric in s.metrics])
     if not shown:
         _say("nothing to compare" + (f" by {metric}" if metric else ""))
         return 1

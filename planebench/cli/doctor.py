@@ -20,7 +20,7 @@ from planebench.model.errors import UsageError
 _MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}
 
 
-def doctor(json: bool, fix: bool = False, undo: bool = False) -> int:
+def doctor(json: bool, fix: bool = False, undo: bool = False, quiet: bool = False) -> int:
     """Print the findings; with ``fix`` or ``undo``, change the machine instead. Returns the exit code.
 
     1: a problem was found, a change failed, or root is needed. Raises UsageError for ``fix`` and ``undo`` together,
@@ -29,18 +29,22 @@ def doctor(json: bool, fix: bool = False, undo: bool = False) -> int:
     if fix and undo:
         raise UsageError("doctor --fix --undo: these contradict each other; give one of them")
     if fix:
-        return _fix(json)
+        return _fix(json, quiet)
     if undo:
-        return _undo(json)
-    return _findings(diagnose(), json)
+        return _undo(json, quiet)
+    return _findings(diagnose(), json, quiet)
 
 
-def _findings(findings: Sequence[Finding], json: bool) -> int:
+def _findings(findings: Sequence[Finding], json: bool, quiet: bool) -> int:
+    problems = [finding for finding in findings if finding.level == "problem"]
     if json:
         print(json_module.dumps({"findings": [dataclasses.asdict(finding) for finding in findings]}, indent=1))
+    elif quiet:
+        for finding in problems:
+            print(f"planebench: problem: {finding.text} -> {finding.remedy}", file=sys.stderr)
     else:
         _print_findings(findings)
-    return int(any(finding.level == "problem" for finding in findings))
+    return int(bool(problems))
 
 
 def _print_findings(findings: Sequence[Finding]) -> None:
@@ -54,26 +58,26 @@ def _print_findings(findings: Sequence[Finding]) -> None:
         print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` puts all back.")
 
 
-def _fix(json: bool) -> int:
+def _fix(json: bool, quiet: bool) -> int:
     changes = tuning.plan()
     if changes and os.geteuid() != 0:
         _tell_commands(changes, json)
         return 1
     state = tuning.state_path()
     outcomes = tuning.apply(state)
-    _print_outcomes(outcomes, json, "nothing to change")
-    if outcomes and not json:
+    _print_outcomes(outcomes, json, quiet, "nothing to change")
+    if outcomes and not (json or quiet):
         print(f"old values are in {state}; `sudo planebench doctor --undo` puts them back")
     return _exit_code(outcomes)
 
 
-def _undo(json: bool) -> int:
+def _undo(json: bool, quiet: bool) -> int:
     state = tuning.state_path()
     if state.exists() and os.geteuid() != 0:
         print(f"planebench: what {state} holds is put back by root: `sudo planebench doctor --undo`", file=sys.stderr)
         return 1
     outcomes = tuning.undo(state)
-    _print_outcomes(outcomes, json, "nothing to undo")
+    _print_outcomes(outcomes, json, quiet, "nothing to undo")
     return _exit_code(outcomes)
 
 
@@ -89,13 +93,15 @@ def _tell_commands(changes: Sequence[tuning.Change], json: bool) -> None:
         print(f"  {command}", file=sys.stderr)
 
 
-def _print_outcomes(outcomes: Sequence[tuning.Outcome], json: bool, nothing: str) -> None:
+def _print_outcomes(outcomes: Sequence[tuning.Outcome], json: bool, quiet: bool, nothing: str) -> None:
     if json:
         print(json_module.dumps({"changes": [dataclasses.asdict(outcome) for outcome in outcomes]}, indent=1))
         return
     for outcome in outcomes:
-        print(outcome.text)
-    if not outcomes:
+        failed = outcome.kind == "failed"
+        if failed or not quiet:
+            print(outcome.text, file=sys.stderr if failed and quiet else sys.stdout)
+    if not (outcomes or quiet):
         print(nothing)
 
 

@@ -11,20 +11,77 @@ from typing import Annotated, Any
 
 import typer
 
+from planebench.cli import complete
+from planebench.cli.complete import Completer, listed, one_of
+
+
+def examples(*commands: str) -> str:
+    """The end of a command's help. Each is a command that works: make docs-check runs them."""
+    return "\n\n".join(("Examples:", *commands))
+
+
 RunsOption = Annotated[
     Path | None, typer.Option("--runs", help="Folder of the runs (default: $PLANEBENCH_RUNS, or runs)")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on standard output, for scripts.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for scripts.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="For CI: nothing but what is wrong, on standard error.")
+]
+PageOption = Annotated[
+    Path | None, typer.Option("--html", help="Where the page goes (default: report.html in the run folder)")
+]
+PicturesOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        "-f",
+        "--formats",
+        metavar="A,B",
+        help="svg, pdf, png.",
+        autocompletion=listed(("svg", "pdf", "png")),
+    ),
+]
+KindsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B",
+        help="Only these kinds: overview, chain, latency, ... (default: all)",
+        autocompletion=listed(complete.FIGURES),
+    ),
+]
+WidthOption = Annotated[
+    float | None, typer.Option("--width-mm", help="Of a paper: 84 a column, 178 two (default: as on the page)")
+]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="latest, a run id or the start of one, a name, a path.")
+    str,
+    typer.Argument(
+        metavar="RUN", help="latest, a run id or the start of one, a name, a path.", autocompletion=complete.runs
+    ),
+]
+PlanArgument = Annotated[
+    str,
+    typer.Argument(metavar="SUITE|PLAN", help="A suite (list suites) or a plan file.", autocompletion=complete.plans),
+]
+SwitchArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME[:OPTION=VALUE]",
+        help="A switch, as in run --switch.",
+        autocompletion=one_of(complete.switches),
+    ),
 ]
 HugepagesOption = Annotated[
     bool | None, typer.Option("--hugepages/--no-hugepages", help="(default: if enough of them are free)")
 ]
 
+TimeBudgetOption = Annotated[
+    str | None,
+    typer.Option("--time-budget", metavar="TIME", help="Trial lengths that fit into 90s, 20m, 1h; no retries beyond."),
+]
 
-def _text(flag: str, metavar: str, help: str) -> Any:
-    return Annotated[str | None, typer.Option(flag, metavar=metavar, help=help)]
+
+def _text(flag: str, metavar: str, help: str, completer: Completer | None = None) -> Any:
+    return Annotated[str | None, typer.Option(flag, metavar=metavar, help=help, autocompletion=completer)]
 
 
 def _number(kind: Any, flag: str, help: str) -> Any:
@@ -32,35 +89,56 @@ def _number(kind: Any, flag: str, help: str) -> Any:
 
 
 PLAN_OPTIONS: dict[str, Any] = {
-    "switch": _text("--switch", "A,B", "Switches, with options as sim:capacity=10M; one named twice counts twice."),
+    "switch": _text(
+        "--switch",
+        "A,B",
+        "Switches, with options as sim:capacity=10M; one named twice counts twice.",
+        listed(complete.switches),
+    ),
     "switch_option": Annotated[
         list[str] | None,
         typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="An option of a switch. Again for another."),
     ],
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback."),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback.", listed(complete.scenarios)),
     "frame_size": _text("--frame-size", "N,M", "Bytes with FCS: 64 to 1518, 9000."),
-    "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
+    "direction": _text(
+        "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed(complete.directions)
+    ),
     "chain_length": _text("--chain-length", "N,M", "VNFs in a loopback chain: 1 to 5."),
     "chain": Annotated[
         list[str] | None,
         typer.Option(
-            "--chain", metavar="A,B", help="A chain by name: firewall:rules=FILE,l3fwd. Again for another one."
+            "--chain",
+            metavar="A,B",
+            help="A chain by name: firewall:rules=FILE,l3fwd. Again for another one.",
+            autocompletion=listed(complete.vnfs),
         ),
     ],
     "duration": _number(float, "--duration", "Seconds of each saturating and latency trial."),
     "repeat": _number(int, "--repeat", "Saturating trials of each point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Starts of every switch anew between those trials."),
     "max_rate": _text("--max-rate", "RATE", "Saturate at this rate per direction, as 14.88M, not flat out."),
-    "search": _text("--search", "A,B", "r_plus (always), ndr, pdr, rfc2544, bswlv, curve, b2b."),
+    "search": _text(
+        "--search", "A,B", "r_plus (always), ndr, pdr, rfc2544, bswlv, curve, b2b.", listed(complete.SEARCHES)
+    ),
     "search_duration": _number(float, "--search-duration", "Seconds of each search trial (default: as the standard)."),
     "max_r": _number(int, "--max-r", "bswlv: trials that must lose before a load fails."),
     "loads": _text("--loads", "A,B", "Shares of R+ for latency, e.g. 0.10,0.50; curve; or none."),
     "rates": _text("--rates", "A,B", "Fixed loads per direction for latency, e.g. 100k,1M; or none."),
-    "band": _text("--band", "near|far", "Core-distance band that counts (default: the one with most trials)."),
-    "wire": _text("--wire", "NAME", "What stands in for a NIC: virtio, memif, veth (kernel interfaces)."),
+    "band": _text(
+        "--band",
+        "near|far",
+        "Core-distance band that counts (default: the one with most trials).",
+        one_of(complete.BANDS),
+    ),
+    "wire": _text(
+        "--wire", "NAME", "What stands in for a NIC: virtio, memif, veth (kernel interfaces).", one_of(complete.WIRES)
+    ),
     "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "Cores of a switch that has workers for them: planed:workers=N."),
-    "traffic": _text("--traffic", "A,B", "Traffic profiles (list traffic), your own as FILE.yaml; plain: none."),
+    "traffic": _text(
+        "--traffic", "A,B", "Traffic profiles (list traffic), your own as FILE.yaml; plain: none.", complete.traffic
+    ),
     "anatomy": _number(bool, "--anatomy/--no-anatomy", "Split latency into tester, switch hops and VNFs."),
     "seed": _number(int, "--seed", "Seed of the order of trials."),
     "name": _text("--name", "NAME", "Name of the run."),

@@ -3,73 +3,129 @@
 
 from __future__ import annotations
 
+import json as json_module
 import sys
-from json import dumps
 from pathlib import Path
+from typing import Any
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.report.derived import Derived, derive
 from planebench.report.table import print_conditions, print_derived
+from planebench.report.write import write_bytes
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
+TABLES_FOLDER = "tables"
+PARQUET = "parquet"
+FORMATS = ("csv", "json", PARQUET)
 
 
-def report(wanted: str, html: Path | None, runs_dir: Path | None, *, conditions: bool = False) -> None:
-    """Print the table of a run, or only its conditions, write its page, and say where it is."""
+def report(
+    wanted: str,
+    html: Path | None,
+    runs_dir: Path | None,
+    *,
+    conditions: bool = False,
+    json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Print the table of a run, or only its conditions, write its page, and say where it is.
+
+    As JSON: ``run``, ``report`` (the page), and what export has.
+    """
     folder = find_run(runs_dir, wanted)
     derived = derive(read_run(folder))
-    if conditions:
-        print_conditions(derived.run)
-    else:
-        print_derived(derived)
-    print(f"\nreport: {write_report(derived, html or folder / REPORT_FILE)}")
+    page = html or folder / REPORT_FILE
+    if json:
+        _print_json({"run": folder.name, "report": str(write_report(derived, page)), **_exported(derived)})
+        return
+    if not quiet:
+        (print_conditions(derived.run) if conditions else print_derived(derived))
+    write_report(derived, page)
+    if not quiet:
+        print(f"\nreport: {page}")
+
+
+def _exported(derived: Derived) -> dict[str, Any]:
+    from planebench.report.export import to_json
+
+    document: dict[str, Any] = json_module.loads(to_json(derived.run))
+    return document
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    print(json_module.dumps(document, indent=1))
 
 
 def write_report(derived: Derived, path: Path) -> Path:
     """Write the HTML page of a run. UsageError where it cannot be written."""
     from planebench.report.html import derived_html  # charts take a second to import
 
-    return _write(path, derived_html(derived))
+    return write_bytes(path, derived_html(derived))
 
 
-def export(wanted: str, format: str, out: Path | None, runs_dir: Path | None) -> None:
-    """Results of a run as JSON or CSV, to standard output or a file."""
+def export(
+    wanted: str, format: str, table: str | None, out: Path | None, runs_dir: Path | None, *, json: bool = False
+) -> None:
+    """Results of a run, or one table, as JSON or CSV to standard output or a file; as Parquet to files.
+
+    ``json`` says again what the format says.
+    """
     from planebench.report.export import to_csv, to_json
 
-    makers = {"csv": to_csv, "json": to_json}
-    if format not in makers:
-        raise unknown("format", format, tuple(makers))
-    data = makers[format](read_run(find_run(runs_dir, wanted)))
-    if out is not None:
-        _write(out, data)
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
+    if json and format != "json":
+        raise UsageError(f"export --json --format {format}: these contradict each other; give one of them")
+    folder = find_run(runs_dir, wanted)
+    if table is not None or format == PARQUET:
+        _export_tables(folder, format, table, out)
+    else:
+        _put({"csv": to_csv, "json": to_json}[format](read_run(folder)), out)
+
+
+def _export_tables(folder: Path, format: str, table: str | None, out: Path | None) -> None:
+    """Parquet files go to ``tables/`` of the run folder unless ``out`` says where: a folder, or the file of a table."""
+    from planebench.library import export
+
+    source = export.source_of(folder)
+    if table is not None and format != PARQUET:
+        _put({"csv": export.table_csv, "json": export.table_json}[format](table, source), out)
         return
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    files = {}
+    if table is not None:
+        files = {table: out or folder / TABLES_FOLDER / f"{table}.parquet"}
+    for path in export.write_tables(source, files or export.files_in(out or folder / TABLES_FOLDER)):
+        print(path)
 
 
 def figures(
-    wanted: str, out: Path, formats: str, only: str, width_mm: float | None, runs_dir: Path | None, *, json: bool
+    wanted: str,
+    out: Path,
+    formats: str,
+    runs_dir: Path | None,
+    *,
+    only: str = "",
+    width_mm: float | None = None,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
-    """Every chart as files in ``out``; says which were written."""
+    """Every chart of a run, or those of some kinds, as files in ``out``; their paths are printed."""
     from planebench.report.image_files import write_figures
 
     run = read_run(find_run(runs_dir, wanted))
     written = write_figures(run, out, formats.split(","), only.split(","), width_mm)
     if json:
-        files = [{"figure": w.key, "kind": w.kind, "title": w.title, "path": str(w.path)} for w in written]
-        print(dumps({"run_id": run.header.run_id, "files": files}, ensure_ascii=False, indent=2))
+        _print_json({"figures": [str(path) for path in written]})
+    elif not quiet:
+        print("\n".join(str(path) for path in written) or f"{run.header.run_id} has no such figure")
+
+
+def _put(data: bytes, out: Path | None) -> None:
+    """To a file, or to standard output."""
+    if out is not None:
+        write_bytes(out, data)
         return
-    for file in written:
-        print(file.path)
-    if not written:
-        print(f"no figure of {run.header.run_id} is of that kind, or it has no trial that counts", file=sys.stderr)
-
-
-def _write(path: Path, data: bytes) -> Path:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; give a file in a folder you may write") from None
-    return path
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

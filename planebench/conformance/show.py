@@ -44,6 +44,14 @@ def print_report(report: Report, console: Console) -> None:
     )
 
 
+def print_failures(report: Report, console: Console) -> None:
+    """Only what is wrong; nothing of an adapter that conforms."""
+    for failure in report.failures:
+        _print_failure(failure, console)
+    if not (report.passed or report.failures):
+        console.print(f"{report.switch}: nothing was checked", highlight=False, soft_wrap=True)
+
+
 def _table(report: Report, wire: str) -> Table:
     pages = "hugepages" if report.hugepages else "no hugepages"
     table = Table(title=f"{wire} wire, {pages}", title_justify="left")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 
 class PlanebenchError(Exception):
-    """Base class: something the user can be told in one sentence. Exit code 1."""
+    """Base class: something the user can be told in one sentence. Exit code 4: what we work with failed."""
 
-    exit_code = 1
+    exit_code = 4
 
 
 class UsageError(PlanebenchError):
@@ -38,3 +38,21 @@ class StoreError(PlanebenchError):
     """A run folder that cannot be written, or read back: the message names file, line and key. Exit code 5."""
 
     exit_code = 5
+
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, SIGTERM or SIGHUP, as shells have it for SIGINT."""
+CLOSED_PIPE = 141
+"""Exit code where the reader of our output is gone, as shells have it for SIGPIPE."""
+
+EXIT_CODES: dict[int, str] = {
+    0: "good; for a question, yes",
+    1: "the answer is no: a gate not passed, nothing to compare, a check failed, a machine unfit, a run cut short",
+    2: "bad input: unknown command, option, switch, run, key or value",
+    3: "not installed: a switch asked for by name, or planed",
+    4: "a switch or the tester did not start, died, or stopped answering",
+    5: "a file or folder that cannot be written, or read back",
+    INTERRUPTED: "interrupted; what was measured is kept",
+    CLOSED_PIPE: "nobody reads the output any more; never 0, for a gate has not passed then",
+}
+"""Of every command. docs/command-line.md and the man page have the same table."""

@@ -28,6 +28,7 @@ Kind = Literal[
     "percentiles",
     "anatomy",
     "parts",
+    "papers",
     "overview",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -55,7 +56,7 @@ class Figure:
     @property
     def full_title(self) -> str:
         """The title where no heading tells the scenario and the kind."""
-        return self.title if self.kind == "overview" else f"{self.scenario} {self.kind}: {self.title}"
+        return self.title if self.kind in ("overview", "papers") else f"{self.scenario} {self.kind}: {self.title}"
 
 
 def frames_key(cell: Point) -> str:

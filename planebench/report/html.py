@@ -28,6 +28,7 @@ from planebench.report.page_panels import Panels, chains_group, draw, scenario_g
 from planebench.report.page_table import some
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
 from planebench.report.paper_tables import paper_tables
+from planebench.report.papers_data import papers_page
 from planebench.report.recommend import recommendations
 from planebench.report.remarks import (
     band_words,
@@ -92,6 +93,7 @@ def _first(derived: Derived) -> dict[str, Any]:
         "headline": headline(results, comparisons),
         "recommendations": recommendations(derived),
         "cores": cores_table(run, results),
+        "papers": papers_page(derived),
         "paper_tables": paper_tables(results),
         "bands": band_words(results).capitalize(),
         "marks": _marks(results),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,12 +17,14 @@ import vl_convert
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
+from planebench.papers.measured import Measured
 from planebench.report.chain_figures import chain_figures
 from planebench.report.charts import FONT
-from planebench.report.figure import KINDS, Figure, Kind
+from planebench.report.figure import KINDS, Figure
 from planebench.report.figures import make_figures, overview
 from planebench.report.image_width import drawn, scaled
 from planebench.report.palette import INK
+from planebench.report.papers_figures import paper_charts
 from planebench.stats.chains import derive_chains
 from planebench.stats.results import derive_results
 
@@ -36,20 +37,10 @@ _PT_PER_PX = 72 / 96
 _PNG_PPI = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file of a figure, and what it shows."""
-
-    key: str
-    kind: Kind
-    title: str
-    path: Path
-
-
 def write_figures(
     run: Run, out_dir: Path, formats: Iterable[str] = FORMATS, only: Sequence[str] = (), width_mm: float | None = None
-) -> tuple[Written, ...]:
-    """Write every figure of a run, and ``overview``, as ``out_dir/<figure>.<format>``.
+) -> tuple[Path, ...]:
+    """Write every figure of a run, and ``overview``, as ``out_dir/<figure>.<format>``; returns the files.
 
     ``only``: kinds of figures; all if empty. Raises UsageError for a format, a kind or a width that is not known, and
     where nothing can be written.
@@ -61,18 +52,19 @@ def write_figures(
     figures = [figure for figure in _figures(run) if figure.kind in kinds]
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        return tuple(written for figure in figures for written in _write(figure, out_dir, wanted, width_mm))
+        return tuple(path for figure in figures for path in _write(figure, out_dir, wanted, width_mm))
     except OSError as error:
         raise UsageError(f"cannot write figures to {out_dir}: {error.strerror}; give a folder you may write") from None
 
 
 def _figures(run: Run) -> tuple[Figure, ...]:
     results, first = derive_results(run), overview(run)
-    chains = chain_figures(derive_chains(run, results).latency)
-    return (*([first] if first else []), *make_figures(run, results), *chains)
+    chains = derive_chains(run, results)
+    papers = paper_charts(Measured(run, results, chains))
+    return (*([first] if first else []), *make_figures(run, results), *chain_figures(chains.latency), *papers)
 
 
-def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Written]:
+def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Path]:
     title = alt.Title(figure.full_title, anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
     chart: Any = figure.chart
     svg = drawn(chart.properties(title=title, background="white").to_dict(), width_mm)
@@ -80,7 +72,7 @@ def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: floa
     for name in formats:
         path = out_dir / f"{figure.key}.{name}"
         path.write_bytes(_MAKERS[name](svg))
-        files.append(Written(figure.key, figure.kind, figure.full_title, path))
+        files.append(path)
     return files
 
 

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What can be told of the docs without running them: make docs-check does the rest."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from planebench.cli.variables import VARIABLES
+from planebench.model.errors import EXIT_CODES
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import docs_check  # noqa: E402
+import docs_pages  # noqa: E402
+
+PAGE = """# A title, with `code` and [a link](x.md)
+    planebench run quick --runs "a # b"     # comment
+    planebench run \\
+        --switch sim
+    text that is no command
+
+## A title, with `code` and [a link](x.md)
+
+```sh
+$ ls | head    # all lines
+```
+
+```
+planebench run of-no-shell
+```
+
+    PLANEBENCH_VPP=/opt/vpp sudo .venv/bin/planebench doctor > out && ls
+    planed --version                        what it says
+[one](#a-title-with-code-and-a-link-1) [two](other.md#no) [three](gone.md) [web](https://example.org/x)
+"""
+
+
+def test_everything_documented_parses_and_every_link_leads_somewhere() -> None:
+    assert list(docs_check.static_faults()) == []
+
+
+def test_commands_of_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    found = docs_pages.commands(tmp_path, page)
+    assert [(it.where, it.text) for it in found] == [
+        ("page.md:2", 'planebench run quick --runs "a # b"'),
+        ("page.md:3", "planebench run --switch sim"),
+        ("page.md:10", "ls | head"),
+        ("page.md:17", "PLANEBENCH_VPP=/opt/vpp sudo .venv/bin/planebench doctor > out && ls"),
+        ("page.md:18", "planed --version"),
+    ]
+    assert found[3].words == ["planebench", "doctor"]
+    assert found[2].words == ["ls"]
+
+
+def test_links_and_anchors(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(PAGE)
+    (tmp_path / "other.md").write_text("# Yes\n")
+    faults = docs_pages.broken_links(tmp_path)
+    assert faults == [
+        "README.md:1: link to x.md leads nowhere",
+        "README.md:7: link to x.md leads nowhere",
+        "README.md:19: link to other.md#no leads nowhere",
+        "README.md:19: link to gone.md leads nowhere",
+    ]
+    assert docs_pages.anchors(tmp_path / "README.md") == {
+        "a-title-with-code-and-a-link",
+        "a-title-with-code-and-a-link-1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("planebench run quick --frame-size 64", ""),
+        ("planebench --version", ""),
+        ("planebench --no-color list runs", ""),
+        ("planebench run --help", ""),
+        ("planebench run --frame-sizes 64", "No such option: --frame-sizes"),
+        ("planebench plan sho", "planebench plan has no command sho"),
+        ("planebench --no-color list runs --no-such", "No such option: --no-such"),
+    ],
+)
+def test_the_parser_of_the_command_is_asked(command: str, complaint: str) -> None:
+    assert docs_check.complaint(shlex.split(command)) == complaint
+
+
+def test_runs_are_made_short_only_where_the_command_does_not_say() -> None:
+    text, added = docs_check.shortened("planebench run quick --duration=3 --loads none > x")
+    assert "--duration" not in added and "--loads" not in added and "--repeat 1" in added
+    assert text == f"planebench run {added} quick --duration=3 --loads none > x"
+    assert docs_check.shortened("planebench list runs") == ("planebench list runs", "")
+
+
+def test_commands_in_the_text_parse() -> None:
+    spans = [
+        (page.name, span)
+        for page in docs_pages.pages(ROOT)
+        for span in re.findall(r"`(?:sudo )?(?:\.venv/bin/)?(planebench [a-z][^`]*)`", page.read_text(encoding="utf-8"))
+    ]
+    assert len(spans) > 10
+    problems = [(*it, docs_check.complaint(shlex.split(it[1]))) for it in spans]
+    assert [it for it in problems if it[2] and "MissingParameter" not in it[2]] == []
+
+
+def test_the_table_of_exit_codes_and_that_of_variables() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `?([0-9A-Z_]+)`? \| (.*) \|$", text, flags=re.MULTILINE))
+    assert rows == {str(code): words for code, words in EXIT_CODES.items()} | VARIABLES
+
+
+def test_every_variable_is_documented() -> None:
+    """Those with the name of a switch are one row."""
+    from planebench.switches.registry import ADAPTERS
+
+    files = (path for path in (ROOT / "planebench").rglob("*.py") if path.name != "variables.py")
+    sources = "".join(path.read_text(encoding="utf-8") for path in files)
+    read = set(re.findall(r"\b(?:PLANEBENCH|XDG)_[A-Z0-9_]*[A-Z0-9]\b", sources))
+    of_switches = {f"PLANEBENCH_{name.upper().replace('-', '_')}" for name in ADAPTERS}
+    ours = {name for name in VARIABLES if name.startswith(("PLANEBENCH_", "XDG_"))} - {"PLANEBENCH_SWITCH"}
+    assert read - of_switches - {"PLANEBENCH_NAME"} == ours - of_switches
