@@ -155,9 +155,7 @@ def list_(
 def report(
     run: RunArgument = "latest",
     html: PageOption = None,
-    conditions: Annotated[
-        bool, typer.Option("--conditions", help="Instead of the table: under which conditions the switches ran.")
-    ] = False,
+    conditions: Annotated[bool, typer.Option("--conditions", help="Not the table: how the switches ran.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
