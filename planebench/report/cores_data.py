@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.report.recommend import main_cells, use_words
-from planebench.report.wording import NOTHING, UNKNOWN, cores_words, cycles, mark, mpps, percent, throughput
+from planebench.report.switch_cores import switch_cores
+from planebench.report.wording import NOTHING, UNKNOWN, cycles, mark, mpps, percent, throughput
 from planebench.stats.choose import is_foreign
 from planebench.stats.ranking import counts, same_cell
 
@@ -28,17 +30,17 @@ NOTE = (
 
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     """A row a switch at the cell that each path is judged by (recommend.py)."""
-    cells, cores = same_cell(results), switch_cores(run)
+    cells = same_cell(results)
     rows = tuple(
         Row(
-            (use_words(cell), result.point.switch, *_cells(result, cores)),
+            (use_words(cell), result.point.switch, *_cells(result, switch_cores(run, result.point.switch))),
             not counts(result) or is_foreign(result.verdict),
         )
         for cell in main_cells(cells)
         for result in cells[cell]
     )
-    numbers = ("Gb/s", "Mpps a core", "cycles / packet", "core busy", f"cores for {PORT_GBPS} Gb/s")
-    caption = f"Each switch had {cores_words(cores)}"
+    numbers = ("Gb/s", "cores", "Mpps a core", "cycles / packet", "core busy", f"cores for {PORT_GBPS} Gb/s")
+    caption = "Throughput of each path, and what a core gives"
     return PageTable(
         caption, (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers)), rows, NOTE
     )
@@ -48,22 +50,17 @@ def _out(result: Result) -> bool:
     return not counts(result) or is_foreign(result.verdict)
 
 
-def switch_cores(run: Run) -> int:
-    """Cores of each switch of a run; one where its settings do not say."""
-    cores = run.header.settings.get("switch_cores")
-    return cores if isinstance(cores, int) and cores > 0 else 1
-
-
-def _cells(result: Result, cores: int) -> tuple[str, ...]:
+def _cells(result: Result, cores: int) -> tuple[Any, ...]:
     gbps, pps = result.throughput_l1_gbps, result.throughput_pps
     if not counts(result) or gbps is None or pps is None:
-        return (NOTHING,) * 6
+        return (NOTHING, NOTHING, cores, *(NOTHING,) * 4)
     told = mark(result.verdict.kind)
     rate = f"({throughput(result)})" if is_foreign(result.verdict) else throughput(result)
     known = result.switch_cycles_per_packet, result.switch_busy_share
     return (
         rate,
         f"{told}{gbps:.2f}",
+        cores,
         f"{told}{mpps(pps / cores)}",
         UNKNOWN if known[0] is None else cycles(known[0]),
         UNKNOWN if known[1] is None else percent(known[1]),

@@ -21,7 +21,7 @@ from planebench.report.chains_data import chain_tables
 from planebench.report.comparison_data import comparison_tables
 from planebench.report.conditions_data import conditions_page
 from planebench.report.contents import contents
-from planebench.report.cores_data import cores_table, switch_cores
+from planebench.report.cores_data import cores_table
 from planebench.report.derived import Derived, derive
 from planebench.report.figures import make_figures
 from planebench.report.page_panels import Panels, chains_group, draw, scenario_groups
@@ -42,6 +42,7 @@ from planebench.report.remarks import (
 from planebench.report.reproduce_data import commands, remedies
 from planebench.report.searches_data import burst_table, search_table
 from planebench.report.summary_data import summary
+from planebench.report.switch_cores import cores_sentence
 from planebench.report.traffic_data import traffic_table
 from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
 from planebench.report.wording import (
@@ -51,7 +52,6 @@ from planebench.report.wording import (
     NOTHING,
     PATHS,
     VERDICT_WORDS,
-    cores_words,
     printable,
 )
 
@@ -139,7 +139,7 @@ def _again(run: Run) -> dict[str, Any]:
         "command": shlex.join(run.header.command),
         "again": commands(run.header),
         "remedies": remedies(run.header),
-        "cores_words": f"Each switch had {cores_words(switch_cores(run))}.",
+        "cores_words": cores_sentence(run),
     }
 
 

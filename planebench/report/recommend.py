@@ -14,12 +14,13 @@ from typing import Literal
 
 from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import Comparison, Result
+from planebench.model.run import Run
 from planebench.report.derived import Derived, level_with_first
 from planebench.report.latency_advice import latency_advice
+from planebench.report.switch_cores import cores_words, switch_cores
 from planebench.report.versus import versus
 from planebench.report.wording import (
     NOTHING,
-    cores_words,
     cycles,
     directions_words,
     estimate,
@@ -106,7 +107,7 @@ def _recommendation(
         return Recommendation(cell.scenario, use, "none", "No recommendation:", "no trial counts.", missing)
     strength, pick, why = _verdict(ranking, derived.comparisons)
     more = (
-        *_cost(ranking, strength, derived.run.header.settings.get("switch_cores")),
+        *_cost(ranking, strength, derived.run),
         *latency_advice(cells[cell], derived.comparisons, pick if strength == "clear" else ""),
         *_elsewhere([rankings[c] for c in members if c != cell and c in rankings], derived.comparisons),
         *missing,
@@ -165,12 +166,12 @@ def _lead_words(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
     return f"forwards {least}{found.words} the throughput of {other} ({_figure(first)} and {_figure(second)})."
 
 
-def _cost(ranking: Ranking, strength: Strength, cores: object) -> Iterator[str]:
+def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
     """What the pick takes for it; nothing where there is none."""
     if strength == "open":
         return
     result = ranking.first
-    told = [f"{_figure(result)} on {cores_words(cores)}"]
+    told = [f"{_figure(result)} on {cores_words(switch_cores(run, result.point.switch))}"]
     if result.switch_cycles_per_packet:
         told.append(f"{cycles(result.switch_cycles_per_packet)} cycles a packet")
     if result.verdict.kind is VerdictKind.TESTER_LIMITED:

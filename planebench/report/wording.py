@@ -195,8 +195,3 @@ def listed(names: Sequence[str]) -> str:
 def directions_words(direction: Direction) -> str:
     """``both ways``, ``one way``, ``reversed``."""
     return ARROW_WORDS[direction].partition(",")[0].partition(" (")[0]
-
-
-def cores_words(cores: object) -> str:
-    """How many cores a switch has, of the setting of a run: one where it does not say."""
-    return f"{cores} cores" if cores not in (None, 1) else "one core"
