@@ -56,6 +56,8 @@ from planebench.report.wording import (
 )
 
 TEMPLATE = "report.html.j2"
+MAX_PAGE_BYTES = 4_700_000
+"""A page has to stay under 5 MB; what stands around each chart comes on top."""
 
 
 def to_html(run: Run) -> bytes:
@@ -64,25 +66,34 @@ def to_html(run: Run) -> bytes:
 
 
 def derived_html(derived: Derived) -> bytes:
-    """As :func:`to_html`, of what has been derived already."""
-    page = _environment().get_template(TEMPLATE).render(_context(derived))
+    """As :func:`to_html`, of what has been derived already.
+
+    Charts get the room that everything else leaves: a page without them says how much that is.
+    """
+    figures = (*make_figures(derived.run, derived.results), *chain_figures(derived.chains.latency))
+    parts = _parts(derived)
+    bare = _page(parts, derived, draw(figures, 0))
+    return _page(parts, derived, draw(figures, MAX_PAGE_BYTES - len(bare)))
+
+
+def _page(parts: dict[str, Any], derived: Derived, panels: Panels) -> bytes:
+    everything = {**parts, **_charted(derived, panels)}
+    page = _environment().get_template(TEMPLATE).render(everything, contents=contents(everything))
     return page.encode("utf-8", errors="replace")
 
 
-def _context(derived: Derived) -> dict[str, Any]:
-    """What the sections draw (page/): each by the names of its own part below."""
+def _parts(derived: Derived) -> dict[str, Any]:
+    """What the sections without charts draw (page/): each by the names of its own part below."""
     run = derived.run
-    parts = {
+    return {
         "run": run,
         "header": run.header,
         "colours": switch_colours(run.switch_labels),
         "palette": {"ink": INK, "muted": MUTED, "grid": GRID},
         **_first(derived),
-        **_charted(derived),
         **_evidence(derived),
         **_again(run),
     }
-    return {**parts, "contents": contents(parts)}
 
 
 def _first(derived: Derived) -> dict[str, Any]:
@@ -101,11 +112,9 @@ def _first(derived: Derived) -> dict[str, Any]:
     }
 
 
-def _charted(derived: Derived) -> dict[str, Any]:
+def _charted(derived: Derived, panels: Panels) -> dict[str, Any]:
     """The sections with charts: scenarios, and chains against their parts."""
     run, results = derived.run, derived.results
-    figures = (*make_figures(run, results), *chain_figures(derived.chains.latency))
-    panels = draw(figures)
     names = dict.fromkeys(r.point.scenario for r in results)
     return {
         "scenarios": [_scenario(name, run, results, panels) for name in names],

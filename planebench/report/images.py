@@ -15,7 +15,15 @@ from planebench.report.chart_data import TIP_MARK
 _SVG = "http://www.w3.org/2000/svg"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_DROPPED = ("aria-hidden", "aria-roledescription", "role", "pointer-events", "class")
+_DROPPED = ("aria-hidden", "aria-roledescription", "role", "pointer-events", "class", "font-family")
+_USUAL = {
+    "opacity": "1",
+    "fill-opacity": "1",
+    "stroke-opacity": "1",
+    "font-size": "11px",
+    "transform": "translate(0,0)",
+}
+"""What an element has that does not say otherwise; the size of text is that of the page's style sheet."""
 
 
 def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:
@@ -44,6 +52,9 @@ def _simplify(element: ET.Element) -> None:
         tip.text = label.removeprefix(TIP_MARK)
     for name in _DROPPED:
         element.attrib.pop(name, None)
+    for name, value in _USUAL.items():
+        if element.get(name) == value:
+            del element.attrib[name]
 
 
 def _prefix_ids(element: ET.Element, prefix: str) -> None:
@@ -56,10 +67,13 @@ def _prefix_ids(element: ET.Element, prefix: str) -> None:
 
 
 def _drop_empty(parent: ET.Element) -> None:
-    """Remove frames without area and groups without content."""
+    """Remove frames without area, groups without content, and groups that say nothing around their content."""
     for child in list(parent):
         _drop_empty(child)
         tag = child.tag.rpartition("}")[2]
         invisible = tag == "path" and (child.get("display") == "none" or child.get("d", "").endswith("h0v0h0Z"))
         if invisible or (tag == "g" and len(child) == 0):
             parent.remove(child)
+        elif tag == "g" and not child.attrib:
+            place = list(parent).index(child)
+            parent[place : place + 1] = list(child)

@@ -14,9 +14,6 @@ from planebench.report.anatomy_data import NOTE
 from planebench.report.figure import Figure, Kind
 from planebench.report.images import inline_svg
 
-ROOM_BYTES = 2_500_000
-"""For all charts of a page together: a page has to stay under 5 MB, and its tables take up to 2 MB."""
-
 _WHISKERS = "Whiskers: lowest and highest trial."
 
 _GROUPS: tuple[tuple[Kind, str, str], ...] = (
@@ -64,7 +61,7 @@ class Panels:
     drawn: Mapping[str, Markup]
 
 
-def draw(figures: Sequence[Figure], room_bytes: int = ROOM_BYTES) -> Panels:
+def draw(figures: Sequence[Figure], room_bytes: int) -> Panels:
     """Draw what there is room for; those of every kind that is rarely read last."""
     drawn: dict[str, Markup] = {}
     for figure in sorted(figures, key=lambda f: _LAST.index(f.kind) + 1 if f.kind in _LAST else 0):

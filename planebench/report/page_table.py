@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from planebench.model.records import Point, Verdict
 from planebench.report.wording import ARROWS, frames
+
+MAX_ROWS = 1000
+"""Of a table of a scenario: ten switches, five chains, three frame sizes, two directions and three loads have 900."""
 
 Kind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
 """How a column is drawn. Cells of ``verdict`` are (kind, reasons), cells of ``two`` are (figure, small print)."""
@@ -65,8 +68,8 @@ def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
 
 
 def some(tables: Sequence[PageTable]) -> list[PageTable]:
-    """The tables that have rows: a section without data does not appear."""
-    return [table for table in tables if table.rows]
+    """The tables that have rows, and of these the first ones: a section without data does not appear."""
+    return [replace(t, rows=t.rows[:MAX_ROWS], left_out=max(0, len(t.rows) - MAX_ROWS)) for t in tables if t.rows]
 
 
 def _named(points: Iterable[Point]) -> bool:

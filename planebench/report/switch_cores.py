@@ -11,7 +11,7 @@ _CPUS = re.compile(r"\d+(,\d+)*")
 
 
 def switch_cores(run: Run, label: str) -> int:
-    """By its adapter (condition ``cores``: CPU numbers); where that does not say by the setting of the run; else one."""
+    """By its adapter (condition ``cores``: CPU numbers); else by the setting of the run; else one."""
     for switch in run.header.switches:
         cpus = switch.settings.get("cores", "")
         if switch.label == label and _CPUS.fullmatch(cpus):

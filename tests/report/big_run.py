@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All that conext19 measures, with ten switches: ``python big_run.py OUT`` writes its page and says what it took.
+
+In a process of its own, so that the memory is that of the page. Prints JSON: bytes of the page, peak memory in MiB.
+"""
+
+import dataclasses
+import json
+import resource
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from builders import LATENCY_US, make_latency_trial, make_run
+
+from planebench.model.records import Trial
+from planebench.model.run import Run
+
+SWITCHES = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s", "fastclick", "vale", "xdp")
+LOADS = {"0.10": 1e6, "0.50": 5e6, "0.99": 9.9e6}
+
+
+def big_run() -> Run:
+    """Ten switches, p2p, p2v, v2v, loopback 1 to 5, three frame sizes, uni- and bidirectional, three loads of each."""
+    run = make_run(SWITCHES, sizes=(64, 256, 1024), chains=(1, 2, 3, 4, 5), loads=())
+    trials: list[Trial] = [t for t in run.trials if t.role == "r_plus"]
+    records: dict[tuple[str, str], Trial] = {}
+    for point in dict.fromkeys(t.point for t in trials):
+        loads = {"1Mpps": 1e6} if point.scenario == "v2v" else LOADS
+        for load, pps in loads.items():
+            made = records.setdefault((point.switch, load), _latency(point.switch, load))
+            trial = make_latency_trial(len(trials), point, load, pps)
+            trials.append(dataclasses.replace(trial, latency=made.latency))
+    return dataclasses.replace(run, trials=tuple(trials))
+
+
+def _latency(switch: str, load: str) -> Trial:
+    """Four hundred latencies that differ, as a real histogram has."""
+    base = LATENCY_US.get(switch, 6.0) * 1e3
+    samples = [(int(base * 1.02**i), 1 + (400 - i) // 8) for i in range(200)]
+    made = make_latency_trial(load=load, samples_ns=samples)
+    assert made.latency is not None
+    jitter = made.latency.histogram
+    return dataclasses.replace(made, latency=dataclasses.replace(made.latency, ipdv=jitter, burst_jitter=jitter))
+
+
+def main(out: str) -> None:
+    from planebench.report.html import to_html
+
+    size = Path(out).write_bytes(to_html(big_run()))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"bytes": size, "memory_mib": memory}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
