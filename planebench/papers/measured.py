@@ -11,6 +11,7 @@ from itertools import product
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.model.spec import parse_switch
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
 from planebench.report.wording import latency_counts, mpps, throughput, us
@@ -40,8 +41,8 @@ class Measured:
 
     @cached_property
     def adapters(self) -> Mapping[str, str]:
-        """Label -> adapter, of every switch of the header."""
-        return {switch.label: switch.adapter for switch in self.run.header.switches}
+        """Label -> name of the adapter, without options, of every switch of the header."""
+        return {switch.label: parse_switch(switch.adapter).adapter for switch in self.run.header.switches}
 
     @cached_property
     def _trials(self) -> Mapping[Point, Sequence[Trial]]:
