@@ -11,7 +11,6 @@ from itertools import product
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.spec import parse_switch
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
 from planebench.report.wording import latency_counts, mpps, throughput, us
@@ -41,8 +40,9 @@ class Measured:
 
     @cached_property
     def adapters(self) -> Mapping[str, str]:
-        """Label -> name of the adapter, without options, of every switch of the header."""
-        return {switch.label: parse_switch(switch.adapter).adapter for switch in self.run.header.switches}
+        """Label -> adapter without its options; empty for a switch that only trials know."""
+        known = {switch.label: switch.adapter.partition(":")[0] for switch in self.run.header.switches}
+        return {label: known.get(label, "") for label in self.run.switch_labels}
 
     @cached_property
     def _trials(self) -> Mapping[Point, Sequence[Trial]]:

@@ -19,6 +19,7 @@ from planebench.model.results import (
     LoadFinding,
     SearchResult,
 )
+from planebench.papers.outcome import Outcome, Why
 from planebench.stats.chains import Chains
 from planebench.stats.fairness import Condition
 
@@ -117,6 +118,41 @@ class ConditionsExport(_Described):
     found: list[Conditions]
 
 
+class ComparedExport(_Described):
+    """One comparison of a claim."""
+
+    what: str
+    words: str
+    """Our figures with their marks, ratio and interval."""
+    holds: bool | None
+    """Null where it cannot be told."""
+    ratio: float | None
+    low: float | None
+    high: float | None
+    paper_ratio: float | None
+    """Of the paper's own figures, if it gives both."""
+    why: str
+    """Why it cannot be told."""
+
+
+class ClaimExport(_Described):
+    """A claim of a paper, and what became of it here (docs/papers.md)."""
+
+    id: str
+    paper: str
+    where: str
+    claim: str
+    switches: list[str]
+    outcome: Outcome
+    why: Why
+    evidence: str
+    missing: list[str]
+    compared: list[ComparedExport]
+    """What the outcome rests on."""
+    beside: list[ComparedExport]
+    """The same of switches that the paper does not have."""
+
+
 class ExportDocument(_Described):
     """Everything that is derived from a run. Keys are added without a new version."""
 
@@ -126,4 +162,5 @@ class ExportDocument(_Described):
     """The tester against itself."""
     chains: Chains
     conditions: ConditionsExport
+    papers: list[ClaimExport]
     export_version: Literal[1]
