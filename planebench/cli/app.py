@@ -17,12 +17,16 @@ from planebench.cli.complete import listed, one_of
 from planebench.cli.options import (
     HugepagesOption,
     JsonOption,
+    KindsOption,
+    PageOption,
+    PicturesOption,
     PlanArgument,
     QuietOption,
     RunArgument,
     RunsOption,
     SwitchArgument,
     TimeBudgetOption,
+    WidthOption,
     examples,
     with_plan_options,
 )
@@ -150,12 +154,8 @@ def list_(
 )
 def report(
     run: RunArgument = "latest",
-    html: Annotated[
-        Path | None, typer.Option(help="Where the page goes (default: report.html in the run folder)")
-    ] = None,
-    conditions: Annotated[
-        bool, typer.Option("--conditions", help="Instead of the table: under which conditions the switches ran.")
-    ] = False,
+    html: PageOption = None,
+    conditions: Annotated[bool, typer.Option("--conditions", help="Not the table: how the switches ran.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -220,21 +220,21 @@ def schema(
     inspect.show_schema(name, listed or name is None, json)
 
 
-@app.command(epilog=examples("planebench figures latest --out pictures --formats svg"))
+@app.command(epilog=examples("planebench figures latest --out pictures --format svg --width-mm 84"))
 def figures(
     run: RunArgument = "latest",
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("figures"),
-    formats: Annotated[
-        str, typer.Option(help="svg, png, pdf.", autocompletion=listed(("svg", "png", "pdf")))
-    ] = "svg,png",
+    formats: PicturesOption = "svg,pdf,png",
+    only: KindsOption = "",
+    width_mm: WidthOption = None,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Every chart of a run as a picture of its own."""
+    """Every chart of a run as a picture of its own, fit for a paper."""
     from planebench.cli import output
 
-    output.figures(run, out, formats, runs, json=json, quiet=quiet)
+    output.figures(run, out, formats, runs, only=only, width_mm=width_mm, json=json, quiet=quiet)
 
 
 @app.command(

@@ -72,6 +72,24 @@ TABLES = (
     "skipped",
     "runs",
 )
+FIGURES = (
+    "throughput",
+    "chain",
+    "loss",
+    "latency",
+    "load",
+    "jitter",
+    "sizes",
+    "jitter-sizes",
+    "tradeoff",
+    "deviation",
+    "percentiles",
+    "anatomy",
+    "parts",
+    "papers",
+    "overview",
+)
+"""Kinds of figures, as planebench.report.figure has them, which would import charts."""
 SCHEMAS = ("run", "trial", "conditions", "skipped", "finished", "plan", "export")
 RUNS_SHOWN = 50
 """The newest; older ones are typed, or found with list runs."""

@@ -27,6 +27,31 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on s
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="For CI: nothing but what is wrong, on standard error.")
 ]
+PageOption = Annotated[
+    Path | None, typer.Option("--html", help="Where the page goes (default: report.html in the run folder)")
+]
+PicturesOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        "-f",
+        "--formats",
+        metavar="A,B",
+        help="svg, pdf, png.",
+        autocompletion=listed(("svg", "pdf", "png")),
+    ),
+]
+KindsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B",
+        help="Only these kinds: overview, chain, latency, ... (default: all)",
+        autocompletion=listed(complete.FIGURES),
+    ),
+]
+WidthOption = Annotated[
+    float | None, typer.Option("--width-mm", help="Of a paper: 84 a column, 178 two (default: as on the page)")
+]
 RunArgument = Annotated[
     str,
     typer.Argument(

@@ -101,17 +101,25 @@ def _export_tables(folder: Path, format: str, table: str | None, out: Path | Non
 
 
 def figures(
-    wanted: str, out: Path, formats: str, runs_dir: Path | None, *, json: bool = False, quiet: bool = False
+    wanted: str,
+    out: Path,
+    formats: str,
+    runs_dir: Path | None,
+    *,
+    only: str = "",
+    width_mm: float | None = None,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
-    """Every chart of a run as files in ``out``; their paths are printed."""
-    from planebench.report.images import chart_images
+    """Every chart of a run, or those of some kinds, as files in ``out``; their paths are printed."""
+    from planebench.report.image_files import write_figures
 
     run = read_run(find_run(runs_dir, wanted))
-    paths = [str(path) for path in chart_images(run, out, tuple(item.strip() for item in formats.split(",")))]
+    written = write_figures(run, out, formats.split(","), only.split(","), width_mm)
     if json:
-        _print_json({"figures": paths})
+        _print_json({"figures": [str(path) for path in written]})
     elif not quiet:
-        print("\n".join(paths))
+        print("\n".join(str(path) for path in written) or f"{run.header.run_id} has no such figure")
 
 
 def _put(data: bytes, out: Path | None) -> None:

@@ -159,9 +159,9 @@ class Loaded:
 
     def figures(self, folder: str | Path, formats: Sequence[str] = ("svg", "png")) -> tuple[Path, ...]:
         """Write every chart of the run into a folder; returns the files. UsageError for several runs."""
-        from planebench.report.images import chart_images
+        from planebench.report.image_files import write_figures
 
-        return chart_images(self._only("figures").run, Path(folder), formats)
+        return write_figures(self._only("figures").run, Path(folder), formats)
 
     def _only(self, what: str) -> Source:
         if len(self._sources) != 1:

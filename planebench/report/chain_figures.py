@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import altair as alt
 
@@ -29,7 +30,7 @@ def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
         if rows:
             title = f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}, {load_words(load)}"
             key = f"parts-{cell.direction}-{frames_key(cell)}-{load}"
-            yield Figure(key, "parts", cell.scenario, title, stacked_parts(rows))
+            yield Figure(key, "parts", cell.scenario, title, partial(stacked_parts, rows))
 
 
 def stacked_parts(rows: Sequence[Row]) -> alt.TopLevelMixin:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from planebench.model.records import Point, ScenarioName
 from planebench.report.wording import ARROWS, frames, printable
@@ -34,18 +36,27 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its words. ``key`` is its file name and anchor."""
+    """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it up when it is asked for."""
 
     key: str
     kind: Kind
     scenario: ScenarioName
     title: str
-    chart: alt.TopLevelMixin
+    make: Callable[[], alt.TopLevelMixin]
+
+    @property
+    def chart(self) -> alt.TopLevelMixin:
+        """The chart, made anew each time: a big run has more of them than its page shows.
+
+        Altair does not check it against its schema, which takes a third of the time: a test does.
+        """
+        with debug_mode(False):
+            return self.make()
 
     @property
     def full_title(self) -> str:
         """The title where no heading tells the scenario and the kind."""
-        return self.title if self.kind == "overview" else f"{self.scenario} {self.kind}: {self.title}"
+        return self.title if self.kind in ("overview", "papers") else f"{self.scenario} {self.kind}: {self.title}"
 
 
 def frames_key(cell: Point) -> str:

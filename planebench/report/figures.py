@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from planebench.model.header import Calibration
 from planebench.model.records import Point
@@ -61,7 +62,7 @@ def overview(run: Run) -> Figure | None:
     panels = {printable(m[0].point.scenario_label): [throughput_row(r) for r in m] for m in cells}
     title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frames_words(traffic, size)} frames"
     top = max(_top(m) for m in cells)
-    chart = charts.overview_bars(panels, _colours(run), top)
+    chart = partial(charts.overview_bars, panels, _colours(run), top)
     return Figure("overview", "overview", results[0].point.scenario, title, chart)
 
 
@@ -81,7 +82,7 @@ def _throughput(results: Sequence[Result], colours: charts.Colours) -> Iterator[
     for direction in dict.fromkeys(r.point.direction for r in results):
         members = [r for r in results if r.point.direction == direction]
         point = members[0].point
-        chart = charts.throughput_bars([throughput_row(r) for r in members], colours, top)
+        chart = partial(charts.throughput_bars, [throughput_row(r) for r in members], colours, top)
         key = f"throughput-{point.scenario_slug}-{direction}"
         yield Figure(key, "throughput", point.scenario, f"{ARROWS[direction]} {direction}", chart)
 
@@ -100,7 +101,7 @@ def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figu
         rows = [throughput_row(r) for r in members]
         if any(row["counts"] for row in rows):
             key = f"chain-{cell.direction}-{frames_key(cell)}"
-            chart = charts.chain_curves(rows, colours, _top(members))
+            chart = partial(charts.chain_curves, rows, colours, _top(members))
             yield Figure(key, "chain", cell.scenario, cell_title(cell), chart)
 
 
@@ -113,14 +114,14 @@ def _named_chains(results: Sequence[Result], colours: charts.Colours) -> Iterato
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
         key = f"chain-{cell.direction}-{frames_key(cell)}"
-        yield Figure(key, "chain", cell.scenario, cell_title(cell), charts.throughput_bars(rows, colours, top))
+        yield Figure(key, "chain", cell.scenario, cell_title(cell), partial(charts.throughput_bars, rows, colours, top))
 
 
 def _loss(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
     for cell, members in same_cell(results).items():
         rows = loss_rows(members)
         if rows:
-            chart = load_charts.loss_curves(rows, colours)
+            chart = partial(load_charts.loss_curves, rows, colours)
             yield Figure(cell_key("loss", cell), "loss", cell.scenario, full_cell_title(cell), chart)
 
 
@@ -129,7 +130,7 @@ def _latency(results: Sequence[Result], colours: charts.Colours, calibration: Ca
     domain = _latency_domain([row for rows in cells.values() for row in rows])
     for cell, rows in cells.items():
         if rows:
-            chart = charts.latency_ranges(rows, colours, domain)
+            chart = partial(charts.latency_ranges, rows, colours, domain)
             yield Figure(cell_key("latency", cell), "latency", cell.scenario, full_cell_title(cell), chart)
 
 
@@ -139,7 +140,7 @@ def _load(
     for cell, members in same_cell(results).items():
         rows = load_rows(members, spreads)
         if rows:
-            chart = load_charts.latency_load(rows, colours, _floor_us(calibration, cell))
+            chart = partial(load_charts.latency_load, rows, colours, _floor_us(calibration, cell))
             yield Figure(cell_key("load", cell), "load", cell.scenario, full_cell_title(cell), chart)
 
 
@@ -154,7 +155,7 @@ def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -
         values = [row["us"] for rows in curves.values() for row in rows]
         for load, rows in curves.items():
             if rows:
-                chart = charts.percentile_curves(rows, colours, (min(values), max(values) * 1.1))
+                chart = partial(charts.percentile_curves, rows, colours, (min(values), max(values) * 1.1))
                 title = f"{full_cell_title(cell)}, {load_words(load)}"
                 yield Figure(
                     f"{cell_key('percentiles', cell)}-{safe(load)}", "percentiles", cell.scenario, title, chart
@@ -165,7 +166,9 @@ def _anatomy(results: Sequence[Result]) -> Iterator[Figure]:
     for cell, members in same_cell(results).items():
         rows = anatomy_rows(members)
         if rows:
-            yield Figure(cell_key("anatomy", cell), "anatomy", cell.scenario, full_cell_title(cell), anatomy_bars(rows))
+            yield Figure(
+                cell_key("anatomy", cell), "anatomy", cell.scenario, full_cell_title(cell), partial(anatomy_bars, rows)
+            )
 
 
 def _loads(results: Sequence[Result]) -> list[str]:

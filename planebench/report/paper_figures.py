@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from planebench.model.records import Point
 from planebench.model.results import Result
@@ -19,6 +20,9 @@ from planebench.report.wording import ARROWS, load_words
 from planebench.stats.ranking import same_cell
 
 _MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
+_DRAWN = [(name, field) for name, field in JITTERS if field != "pdv"]
+"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table."""
+
 _JITTER = "mean jitter, µs (log scale)"
 
 
@@ -31,24 +35,24 @@ def scatters(results: Sequence[Result], colours: Colours, spreads: Spreads) -> I
         title = f"{full_cell_title(cell)}, at {load_words(found[0][1].load)}"
         ends = [spreads.get((r.point, s.load)) for r, s in found]
         rows = [tradeoff_row(r, s, e.mean if e else None) for (r, s), e in zip(found, ends, strict=True)]
-        chart = scatter(rows, colours, "throughput, Mpps", _MEAN, log_x=False)
+        chart = partial(scatter, rows, colours, "throughput, Mpps", _MEAN, log_x=False)
         yield Figure(cell_key("tradeoff", cell), "tradeoff", cell.scenario, title, chart)
         rows = [deviation_row(r, s) for r, s in found]
-        chart = scatter(rows, colours, _MEAN, _SD, log_x=True)
+        chart = partial(scatter, rows, colours, _MEAN, _SD, log_x=True)
         yield Figure(cell_key("deviation", cell), "deviation", cell.scenario, title, chart)
 
 
 def latency_curves(results: Sequence[Result], colours: Colours, spreads: Spreads) -> Iterator[Figure]:
     """Jitter over load; latency and jitter over frame size, of what has enough loads and sizes."""
-    for name, field in JITTERS:
+    for name, field in _DRAWN:
         for cell, members in same_cell(results).items():
             rows = over_load(members, jitter_of(field))
             if rows:
                 key = f"{cell_key('jitter', cell)}-{field}"
-                chart = curves_over_load(rows, colours, _JITTER)
+                chart = partial(curves_over_load, rows, colours, _JITTER)
                 yield Figure(key, "jitter", cell.scenario, f"{full_cell_title(cell)}, {name}", chart)
     yield from _sizes("sizes", results, colours, mean_of(spreads), _MEAN, "")
-    for name, field in JITTERS:
+    for name, field in _DRAWN:
         yield from _sizes("jitter-sizes", results, colours, jitter_of(field), _JITTER, name)
 
 
@@ -56,13 +60,14 @@ def _sizes(
     kind: Kind, results: Sequence[Result], colours: Colours, look: Look, y_title: str, name: str
 ) -> Iterator[Figure]:
     for cell, members in _same_but_size(results).items():
-        for load in dict.fromkeys(s.load for r in members for s in r.latency):
+        loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
+        for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
             rows = over_sizes(members, load, look)
             if rows:
                 key = "-".join(filter(None, (kind, cell.scenario_slug, cell.direction, safe(load), safe(name))))
                 way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
                 title = ", ".join(filter(None, (way, load_words(load), name)))
-                yield Figure(key, kind, cell.scenario, title, curves_over_sizes(rows, colours, y_title))
+                yield Figure(key, kind, cell.scenario, title, partial(curves_over_sizes, rows, colours, y_title))
 
 
 def _same_but_size(results: Sequence[Result]) -> dict[Point, list[Result]]:

@@ -53,9 +53,7 @@ def paper_tables(results: Sequence[Result]) -> list[Matrix]:
 def _throughput(results: Sequence[Result]) -> Matrix:
     cells = {(r.point.switch, _path(r), frames(r.point)): throughput(r) for r in results}
     direction = results[0].point.direction
-    note = (
-        "Throughput as in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary."
-    )
+    note = "As in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary."
     return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
 
 
@@ -67,8 +65,7 @@ def _latency(results: Sequence[Result]) -> Matrix:
     }
     point = results[0].point
     note = (
-        "Latency as in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), "
-        "or a rate. "
+        "As in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), or a rate. "
         "In brackets: does not count. A dash: no probe came back, or it was not run."
     )
     caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from planebench.model.run import Run
 from planebench.papers.measured import Measured
@@ -18,7 +19,7 @@ def paper_charts(measured: Measured) -> Iterator[Figure]:
     """One chart for each table that is shown."""
     for table in shown_shapes(measured.run, measured):
         title = f"{table.paper}: {table.title}"
-        yield Figure(table.key, "papers", "p2p", title, shape_dots(dot_rows(table)))
+        yield Figure(table.key, "papers", "p2p", title, partial(shape_dots, dot_rows(table)))
 
 
 def shown_shapes(run: Run, found: Measured) -> tuple[Shape, ...]:

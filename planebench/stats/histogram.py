@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -71,8 +72,9 @@ def encode(counts: Iterable[Sequence[int]], overflow: int = 0) -> str:
     return encoded.decode("ascii")
 
 
+@lru_cache(maxsize=256)
 def decode(text: str) -> Counts:
-    """The counts of a stored histogram. Raises StoreError where the text is no HDR histogram of our shape."""
+    """The counts of a stored histogram, read-only. Raises StoreError where the text is none of our shape."""
     try:
         histogram = HdrHistogram.decode(text.encode("ascii"))
         counts = np.ctypeslib.as_array(histogram.counts).astype(np.int64)
@@ -82,6 +84,7 @@ def decode(text: str) -> Counts:
         raise StoreError(
             f"stored latency histogram has {counts.size} buckets, not the {_LENGTH} of 1 ns to 10 s, 3 digits"
         )
+    counts.flags.writeable = False  # kept: comparing the switches of a cell asks for the same ones again and again
     return counts
 
 

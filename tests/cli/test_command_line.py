@@ -67,8 +67,10 @@ def without_charts(stored: Run, monkeypatch, tmp_path: Path) -> Run:
     monkeypatch.chdir(tmp_path)
     page = SimpleNamespace(derived_html=lambda derived: b"<!doctype html>")
     monkeypatch.setitem(sys.modules, "planebench.report.html", page)
-    pictures = SimpleNamespace(chart_images=lambda run, out, formats: [out / f"p2p.{name}" for name in formats])
-    monkeypatch.setitem(sys.modules, "planebench.report.images", pictures)
+    pictures = SimpleNamespace(
+        write_figures=lambda run, out, formats, only, width: [out / f"p2p.{name}" for name in formats]
+    )
+    monkeypatch.setitem(sys.modules, "planebench.report.image_files", pictures)
     return stored
 
 

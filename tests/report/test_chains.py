@@ -20,7 +20,7 @@ from planebench.report.chains_data import latency_claim, throughput_claim
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
-from planebench.report.images import chart_images
+from planebench.report.image_files import write_figures
 from planebench.report.table import table_text
 from planebench.stats.chains import Chains, derive_chains
 from planebench.stats.compare import compare_runs, compare_switches
@@ -118,7 +118,7 @@ def test_figures_have_safe_names_of_their_own(run: Run, tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+", key) for key in keys)
     assert overview(run) is not None
     small = Run(run.header, tuple(t for t in run.trials if t.point.chain in (A, "l3fwd", "firewall:rules=/a/my.rules")))
-    written = chart_images(small, tmp_path, ("svg",))
+    written = write_figures(small, tmp_path, ("svg",))
     assert any(path.name == "parts-unidirectional-64-100kpps.svg" for path in written)
     assert all(path.parent == tmp_path and path.stat().st_size for path in written)
 

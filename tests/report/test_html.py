@@ -3,19 +3,16 @@ import dataclasses
 import re
 from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
 
-from planebench.model.errors import UsageError
 from planebench.model.header import Skipped, SwitchInfo
 from planebench.model.records import SwitchCycles, VerdictKind
 from planebench.model.run import Finished, Run
 from planebench.report.evidence import rejected_trials
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
-from planebench.report.images import chart_images
 from planebench.report.palette import switch_colours
 from planebench.report.remarks import headline
 from planebench.report.summary_data import summary
@@ -221,19 +218,3 @@ def test_figures_cover_the_papers() -> None:
     assert kinds == {"throughput": 7, "chain": 4, "latency": 5, "percentiles": 13, "tradeoff": 4, "deviation": 4}
     assert make_figures(Run(make_header())) == ()
     assert overview(Run(make_header())) is None
-
-
-def test_images_are_written(tmp_path: Path) -> None:
-    point = make_point("planed")
-    run = Run(make_header(), (make_trial(0, point), make_trial(1, make_point("testpmd"), 8.0)))
-    written = chart_images(run, tmp_path / "figures", ("png", "svg"))
-    assert {p.name for p in written} == {
-        "overview.png",
-        "overview.svg",
-        "throughput-p2p-unidirectional.png",
-        "throughput-p2p-unidirectional.svg",
-    }
-    assert (tmp_path / "figures/overview.png").read_bytes().startswith(b"\x89PNG")
-    assert "<svg" in (tmp_path / "figures/overview.svg").read_text()
-    with pytest.raises(UsageError, match="svg, png, pdf"):
-        chart_images(run, tmp_path, ("gif",))
