@@ -46,6 +46,8 @@ class Bench:
     base: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="e2e-", dir="/tmp")))
     prefix: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    page: bool = False
+    """Whether runs write their HTML report, which takes seconds of CPU time."""
 
     def __post_init__(self) -> None:
         self.runs.mkdir()
@@ -55,8 +57,9 @@ class Bench:
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         """In a session of its own: a signal to its group is what Ctrl-C in a terminal is."""
+        more = ("--no-report",) if arguments[0] == "run" and not self.page else ()
         return subprocess.Popen(
-            [*self.prefix, str(PLANEBENCH), *map(str, arguments)],
+            [*self.prefix, str(PLANEBENCH), *map(str, arguments), *more],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

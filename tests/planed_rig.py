@@ -27,6 +27,11 @@ Document = dict[str, Any]
 _RINGS = itertools.count()
 
 
+def often(usually: int, thoroughly: int) -> int:
+    """How often something that takes seconds is repeated: CI has little time. PLANEBENCH_THOROUGH=1 asks for more."""
+    return thoroughly if os.environ.get("PLANEBENCH_THOROUGH") else usually
+
+
 def planed_binary() -> str:
     found = find_planed()
     assert found is not None, "planed is not here: make setup"

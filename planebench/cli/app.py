@@ -22,6 +22,7 @@ from planebench.cli.options import (
     RunArgument,
     RunsOption,
     SwitchArgument,
+    TimeBudgetOption,
     examples,
     with_plan_options,
 )
@@ -80,6 +81,7 @@ def _options(
 @with_plan_options
 def run(
     plan: PlanArgument = "quick",
+    time_budget: TimeBudgetOption = None,
     hugepages: HugepagesOption = None,
     calibrated: Annotated[
         bool, typer.Option("--calibrate/--no-calibrate", help="Know what the tester can do (measured once a day).")
@@ -90,13 +92,39 @@ def run(
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
+    page: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the HTML report (`planebench report` can do it later).")
+    ] = True,
     **overrides: Any,
 ) -> None:
     """Measure a suite or a plan; options replace what the plan says, and comma-separated lists make a matrix."""
     from planebench.cli.run import RunOptions, run_plan
 
-    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated)
+    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page, time_budget)
     raise typer.Exit(run_plan(options))
+
+
+@app.command(
+    epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"),
+)
+def watch(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="As for report; without it, the newest run that goes on.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print how it stands now, and end.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run to begin if none goes on.")] = False,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """See a run go on, from another terminal. It is not disturbed: exit code 0 at its end, 1 if it was killed."""
+    from planebench.cli import watch as watching
+
+    raise typer.Exit(watching.watch(watching.WatchOptions(run, runs, once, wait, json)))
 
 
 @app.command("list", epilog=examples("planebench list switches", "planebench list runs --json"))
@@ -138,20 +166,58 @@ def report(
     output.report(run, html, runs, conditions=conditions, json=json, quiet=quiet)
 
 
-@app.command(epilog=examples("planebench export latest > results.json", "planebench export -f csv -o results.csv"))
+@app.command(
+    epilog=examples(
+        "planebench export latest > results.json",
+        "planebench export -f csv -o results.csv",
+        "planebench export --table trials -f csv",
+        "planebench export -f parquet",
+    )
+)
 def export(
     run: RunArgument = "latest",
     format: Annotated[
-        str, typer.Option("--format", "-f", help="csv or json.", autocompletion=one_of(("csv", "json")))
+        str, typer.Option("--format", "-f", help="csv, json or parquet.", autocompletion=one_of(complete.FORMATS))
     ] = "json",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file instead of standard output.")] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="One table: results, trials, latency, searches, ...",
+            autocompletion=one_of(complete.TABLES),
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A file instead of standard output; of all tables as parquet, a folder."),
+    ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The results of a run as data, one record a result."""
+    """The results of a run as data, one record a result; or its tables (docs/library.md)."""
     from planebench.cli import output
 
-    output.export(run, format, out, runs, json=json)
+    output.export(run, format, table, out, runs, json=json)
+
+
+@app.command(epilog=examples("planebench schema --list", "planebench schema trial > trial.schema.json"))
+def schema(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="run, trial, conditions, skipped, finished, plan, export.",
+            autocompletion=one_of(complete.SCHEMAS),
+        ),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Which there are.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """The JSON Schema of a file of a run, or of the JSON export."""
+    from planebench.cli import inspect
+
+    inspect.show_schema(name, listed or name is None, json)
 
 
 @app.command(epilog=examples("planebench figures latest --out pictures --formats svg"))
@@ -210,6 +276,25 @@ def compare(
     raise typer.Exit(code)
 
 
+@app.command(epilog=examples("planebench papers", "planebench papers latest --json"))
+def papers(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="What a run says to them; without it, the claims alone.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """What the papers claim, and whether it is so here: confirmed, not confirmed, or why it cannot be tested."""
+    from planebench.cli import papers as claiming
+
+    claiming.papers(run, runs, json=json)
+
+
 @app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
 def calibrate(
     frame_size: Annotated[str, typer.Option("--frame-size", metavar="N,M", help="Bytes with FCS.")] = "64,1024",
@@ -252,11 +337,16 @@ def man() -> None:
     "show", epilog=examples("planebench plan show quick", "planebench plan show quick --frame-size 64 --json")
 )
 @with_plan_options
-def plan_show(plan: PlanArgument = "quick", json: JsonOption = False, **overrides: Any) -> None:
+def plan_show(
+    plan: PlanArgument = "quick",
+    time_budget: TimeBudgetOption = None,
+    json: JsonOption = False,
+    **overrides: Any,
+) -> None:
     """Every point that would run, and how long it takes, before anything runs."""
-    from planebench.cli import inspect
+    from planebench.cli import plan_show as showing
 
-    inspect.show_plan(plan, overrides, json)
+    showing.show_plan(plan, overrides, json, time_budget)
 
 
 @switch_app.command("show", epilog=examples("planebench switch show planed", "planebench switch show vpp --json"))

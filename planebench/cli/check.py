@@ -11,9 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from planebench.cli.bar import Bar
 from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
 from planebench.cli.run import terminable
 from planebench.conformance import Plan, Report, Result, run_suite
@@ -115,51 +114,27 @@ def _show(report: Report, options: CheckOptions) -> None:
 
 
 class Listener:
-    """A bar with the time left on a terminal, a line a result elsewhere. Everything goes to standard error."""
+    """A bar with the time left on a terminal, a line a result elsewhere."""
 
     def __init__(self, steps: int, quiet: bool) -> None:
-        self._console = Console(stderr=True, quiet=quiet)
-        self._steps, self._done = steps, 0
-        self._bar = self._make_bar() if self._console.is_terminal and not quiet else None
-        self._task = self._bar.add_task("starting", total=steps) if self._bar else None
-
-    def _make_bar(self) -> Progress:
-        """Drawn between checks only: drawing takes CPU time from the pollers."""
-        return Progress(
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("[dim]left[/]"),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("{task.description}"),
-            console=self._console,
-            auto_refresh=False,
-            speed_estimate_period=60,
-        )
+        self._bar = Bar(steps, quiet=quiet)
 
     def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar:
-            self._bar.stop()
+        self._bar.__exit__(kind, error, trace)
 
     def working_on(self, text: str) -> None:
         """A check begins."""
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, description=escape(text))
-            self._bar.refresh()
+        self._bar.working_on(text)
 
     def done(self, result: Result) -> None:
         """A check has ended."""
-        self._done += 1
-        if self._bar and self._task is not None:
-            self._bar.advance(self._task)
-            self._bar.refresh()
-            return
+        self._bar.advance()
         place = " ".join(filter(None, (result.wire, result.scenario, result.check)))
-        words = f"[{self._done}/{self._steps}] {place}: {WORDS[result.outcome]} ({result.duration_s:.2f} s)"
-        self._console.print(words, markup=False, highlight=False, soft_wrap=True)
+        outcome = f"{WORDS[result.outcome]} ({result.duration_s:.2f} s)"
+        self._bar.line(f"[{self._bar.done}/{self._bar.steps}] {place}: {outcome}")

@@ -56,6 +56,23 @@ WIRES = ("virtio", "memif", "veth")
 BANDS = ("near", "far")
 CASES = ("p2p", "p2v", "v2v", *(f"loopback-{n}" for n in range(1, 6)))
 LISTS = ("switches", "traffic", "vnfs", "scenarios", "suites", "runs")
+FORMATS = ("csv", "json", "parquet")
+TABLES = (
+    "results",
+    "trials",
+    "latency",
+    "searches",
+    "curve",
+    "ledger",
+    "comparisons",
+    "conditions",
+    "evidence",
+    "threads",
+    "anatomy",
+    "skipped",
+    "runs",
+)
+SCHEMAS = ("run", "trial", "conditions", "skipped", "finished", "plan", "export")
 RUNS_SHOWN = 50
 """The newest; older ones are typed, or found with list runs."""
 

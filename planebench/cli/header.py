@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.records import Point
 from planebench.placement import LinkSettings, Placement, VethPair, place, switch_request
-from planebench.plans import Plan, SwitchLabel
+from planebench.plans import LatencyPlan, Plan, SwitchLabel
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.switches.base import queues_of
@@ -97,10 +97,10 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "max_rate_pps": throughput.max_rate_pps,
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
         "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
-        "latency_duration_s": latency.duration_s,
-        "latency_repetitions": latency.repetitions,
-        "probe_rate_pps": latency.probe_rate_pps,
-        "v2v_latency_pps": latency.v2v_pps,
+        "latency_duration_s": _of_parts(plan, lambda how: how.duration_s),
+        "latency_repetitions": _of_parts(plan, lambda how: how.repetitions),
+        "probe_rate_pps": _of_parts(plan, lambda how: how.probe_rate_pps),
+        "v2v_latency_pps": _of_parts(plan, lambda how: how.v2v_pps),
         "search": ",".join(("r_plus", *search.methods)),
         "search_trial_duration_s": search.duration_s,
         "search_duration_sum_s": search.duration_sum_s,
@@ -119,6 +119,13 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
     }
+
+
+def _of_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float | int | str:
+    """What the parts of a plan that take latency have; several values with commas between."""
+    parts = [part.latency for part in plan.sections if part.latency.wanted] or [plan.latency]
+    first, *others = dict.fromkeys(value(how) for how in parts)
+    return ",".join(f"{number:g}" for number in (first, *others)) if others else first
 
 
 def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``list`` and ``plan show``: what there is, before anything is measured."""
+"""``list``: what there is, before anything is measured."""
 
 from __future__ import annotations
 
-import dataclasses
 import json as json_module
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from planebench.cli.prepare import check_named_chains
+from planebench.cli.plan_show import survey
 from planebench.cli.switches import list_switches, option_words
 from planebench.model.choices import unknown
-from planebench.plans import estimate, expand, list_suites, load_plan, override, skipped
+from planebench.plans import duration_words, estimate, list_suites, load_plan
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
+from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
-from planebench.switches.registry import get_adapter
 from planebench.traffic.listing import traffic_rows
 from planebench.vnfs import VNFS
 
@@ -43,24 +42,12 @@ def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = Fa
     _print(what, lists[what](), json)
 
 
-def show_plan(name: str, overrides: Mapping[str, Any], json: bool) -> None:
-    """Print the points of a plan and the time they take. UsageError for a plan that ``run`` would not take."""
-    plan = override(load_plan(name), **overrides)
-    for switch in plan.switches:
-        get_adapter(switch)
-    check_named_chains(plan)
-    points = expand(plan)
-    seconds = estimate(plan, points)
-    rows = [{"id": point.point_id, **dataclasses.asdict(point)} for point in points]
-    if json:
-        left_out = [dataclasses.asdict(entry) for entry in skipped(plan)]
-        print(json_module.dumps({"points": rows, "skipped": left_out, "estimate_s": round(seconds, 1)}, indent=1))
-        return
-    for row in rows:
-        print(row["id"])
-    for entry in skipped(plan):
-        print(f"left out: {entry.what}: {entry.reason}")
-    print(f"{len(points)} points, about {seconds / 60:.1f} minutes")
+def show_schema(name: str | None, listed: bool, json: bool) -> None:
+    """Print a JSON Schema, or which there are. UsageError for a name that is none."""
+    if listed or name is None:
+        _print("schemas", [{"schema": it.name, "version": it.version, "of": it.title} for it in SCHEMAS.values()], json)
+    else:
+        print(schema_text(name), end="")
 
 
 def _vnfs() -> list[Row]:
@@ -86,9 +73,9 @@ def _suites() -> list[Row]:
     rows = []
     for name in list_suites():
         plan = load_plan(name)
-        points = expand(plan)
-        minutes = f"{estimate(plan, points) / 60:.1f} min"
-        rows.append({"suite": name, "points": len(points), "takes": minutes, "what": plan.description})
+        points = survey(plan).measured
+        row = {"suite": name, "points": len(points), "takes": duration_words(estimate(plan, points))}
+        rows.append({**row, "papers": ", ".join(plan.papers) or "-", "what": plan.description})
     return rows
 
 

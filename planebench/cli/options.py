@@ -49,6 +49,11 @@ HugepagesOption = Annotated[
     bool | None, typer.Option("--hugepages/--no-hugepages", help="(default: if enough of them are free)")
 ]
 
+TimeBudgetOption = Annotated[
+    str | None,
+    typer.Option("--time-budget", metavar="TIME", help="Trial lengths that fit into 90s, 20m, 1h; no retries beyond."),
+]
+
 
 def _text(flag: str, metavar: str, help: str, completer: Completer | None = None) -> Any:
     return Annotated[str | None, typer.Option(flag, metavar=metavar, help=help, autocompletion=completer)]

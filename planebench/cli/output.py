@@ -12,9 +12,13 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.report.derived import Derived, derive
 from planebench.report.table import print_conditions, print_derived
+from planebench.report.write import write_bytes
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
+TABLES_FOLDER = "tables"
+PARQUET = "parquet"
+FORMATS = ("csv", "json", PARQUET)
 
 
 def report(
@@ -58,24 +62,42 @@ def write_report(derived: Derived, path: Path) -> Path:
     """Write the HTML page of a run. UsageError where it cannot be written."""
     from planebench.report.html import derived_html  # charts take a second to import
 
-    return _write(path, derived_html(derived))
+    return write_bytes(path, derived_html(derived))
 
 
-def export(wanted: str, format: str, out: Path | None, runs_dir: Path | None, *, json: bool = False) -> None:
-    """Results of a run as JSON or CSV, to standard output or a file. ``json`` says again what format says."""
+def export(
+    wanted: str, format: str, table: str | None, out: Path | None, runs_dir: Path | None, *, json: bool = False
+) -> None:
+    """Results of a run, or one table, as JSON or CSV to standard output or a file; as Parquet to files.
+
+    ``json`` says again what the format says.
+    """
     from planebench.report.export import to_csv, to_json
 
-    makers = {"csv": to_csv, "json": to_json}
-    if format not in makers:
-        raise unknown("format", format, tuple(makers))
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
     if json and format != "json":
         raise UsageError(f"export --json --format {format}: these contradict each other; give one of them")
-    data = makers[format](read_run(find_run(runs_dir, wanted)))
-    if out is not None:
-        _write(out, data)
+    folder = find_run(runs_dir, wanted)
+    if table is not None or format == PARQUET:
+        _export_tables(folder, format, table, out)
+    else:
+        _put({"csv": to_csv, "json": to_json}[format](read_run(folder)), out)
+
+
+def _export_tables(folder: Path, format: str, table: str | None, out: Path | None) -> None:
+    """Parquet files go to ``tables/`` of the run folder unless ``out`` says where: a folder, or the file of a table."""
+    from planebench.library import export
+
+    source = export.source_of(folder)
+    if table is not None and format != PARQUET:
+        _put({"csv": export.table_csv, "json": export.table_json}[format](table, source), out)
         return
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    files = {}
+    if table is not None:
+        files = {table: out or folder / TABLES_FOLDER / f"{table}.parquet"}
+    for path in export.write_tables(source, files or export.files_in(out or folder / TABLES_FOLDER)):
+        print(path)
 
 
 def figures(
@@ -92,9 +114,10 @@ def figures(
         print("\n".join(paths))
 
 
-def _write(path: Path, data: bytes) -> Path:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; give a file in a folder you may write") from None
-    return path
+def _put(data: bytes, out: Path | None) -> None:
+    """To a file, or to standard output."""
+    if out is not None:
+        write_bytes(out, data)
+        return
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -15,6 +15,7 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.calibrate import calibrate
 from planebench.measure.live import LiveSettings
+from planebench.measure.refusals import refusals
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, StoreError
 from planebench.model.header import Calibration, Skipped
@@ -83,6 +84,12 @@ def prepare(plan: Plan) -> Prepared:
         versions=here,
         skipped=(*skipped(plan), *left_out),
     )
+
+
+def measured_points(prepared: Prepared, hugepages: bool) -> tuple[Point, ...]:
+    """The points that take time: those that no switch refuses."""
+    refused = refusals(prepared.plan, prepared.points, prepared.adapters, hugepages=hugepages)
+    return tuple(point for point in prepared.points if point not in refused)
 
 
 def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:

@@ -1,84 +1,199 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a user sees while a run goes on. Drawn between trials only: drawing takes CPU time from the pollers."""
+"""What a run shows and tells while it goes on: a bar in its terminal, status.json for `planebench watch`.
+
+Everything happens between trials: it takes CPU time from the pollers.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import os
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import ProgressColumn, Task, TimeElapsedColumn
+from rich.progress import TextColumn as Words
+from rich.text import Text
 
+from planebench.cli.bar import Bar
+from planebench.host.procfs import start_ticks
+from planebench.measure.ahead import Pace
+from planebench.measure.campaign import Listener
+from planebench.measure.trial import TrialRequest
+from planebench.model.errors import StoreError
 from planebench.model.records import Trial
-from planebench.report.wording import frames
+from planebench.model.status import CurrentTrial, Status
+from planebench.plans import Plan
+from planebench.plans.expand import points_of
+from planebench.report.wording import METHODS, frames
+from planebench.store.status import write_status
 
 SLOW_TRIAL_S = 5.0
 """Trials this long get a bar that also moves while they run, once a second."""
+AHEAD_MAX = 8
+"""Stages that status.json names."""
+TROUBLES_MAX = 5
+
+
+class _Left(ProgressColumn):
+    """The time that the rest of the plan takes, longer trials and starts of switches included."""
+
+    max_refresh = 0.5
+
+    def __init__(self, pace: Pace) -> None:
+        super().__init__()
+        self._pace = pace
+
+    def render(self, task: Task) -> Text:
+        return Text(str(timedelta(seconds=round(self._pace.left_s()))), style="progress.remaining")
 
 
 class ProgressListener:
-    """A bar with the time left on a terminal, a line a trial elsewhere. Everything goes to standard error."""
+    """The bar of a run in its own terminal; off a terminal a line a trial."""
 
-    def __init__(self, steps: int, trial_s: float, quiet: bool = False) -> None:
-        self._console = Console(stderr=True, quiet=quiet)
-        self._steps = steps
-        self._done = 0
-        self._bar = self._make_bar(trial_s) if self._console.is_terminal and not quiet else None
-        self._task = self._bar.add_task("starting", total=steps) if self._bar else None
-
-    def _make_bar(self, trial_s: float) -> Progress:
-        return Progress(
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("[dim]left[/]"),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("[dim]after[/]"),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=self._console,
-            auto_refresh=trial_s >= SLOW_TRIAL_S,
-            refresh_per_second=1,
-            speed_estimate_period=120,
+    def __init__(self, pace: Pace, trial_s: float, quiet: bool = False) -> None:
+        self._bar = Bar(
+            pace.steps,
+            quiet=quiet,
+            left=_Left(pace),
+            more=(Words("[dim]after[/]"), TimeElapsedColumn()),
+            moving=trial_s >= SLOW_TRIAL_S,
         )
 
     def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar:
-            self._bar.stop()
+        self._bar.__exit__(kind, error, trace)
 
     def working_on(self, text: str) -> None:
-        """Something begins."""
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, description=escape(text))
-            self._bar.refresh()
+        """Something begins that is no trial."""
+        self._bar.working_on(text)
+
+    def trial_begins(self, request: TrialRequest) -> None:
+        """A trial begins."""
+        point = request.point
+        what = METHODS.get(request.search, "latency" if request.role == "latency" else "")
+        words = f"{point.switch} {point.scenario_label} {point.direction} {frames(point)} {what}"
+        self._bar.working_on(words.strip())
 
     def trial_done(self, trial: Trial) -> None:
         """A trial is on disk."""
-        if self._bar is None:
-            point = trial.point
-            self._console.print(
-                f"[{self._done + 1}/{self._steps}] {point.switch} {point.scenario_label} {point.direction} "
-                f"{frames(point)} {trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps "
-                f"{trial.verdict.kind.value}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+        point = trial.point
+        self._bar.line(
+            f"[{self._bar.done + 1}/{self._bar.steps}] {point.switch} {point.scenario_label} {point.direction} "
+            f"{frames(point)} {trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps {trial.verdict.kind.value}"
+        )
 
     def advance(self, steps: int) -> None:
         """So many planned trials are dealt with."""
-        self._done += steps
-        if self._bar and self._task is not None:
-            self._bar.advance(self._task, steps)
-            self._bar.refresh()
+        self._bar.advance(steps)
 
     def trouble(self, text: str) -> None:
         """Something failed; the run goes on."""
-        self._console.print(f"planebench: {text}", markup=False, highlight=False, style="yellow", soft_wrap=True)
+        self._bar.tell(f"planebench: {text}", style="yellow")
+
+
+class StatusListener:
+    """Writes status.json. A run is not ended by a status that cannot be written: its trials tell of the full disk."""
+
+    def __init__(self, pace: Pace, folder: Path, plan: Plan) -> None:
+        self._pace, self._folder = pace, folder
+        self._parts = {part.name: frozenset(points_of(part)) for part in plan.parts}
+        self._troubles: deque[str] = deque(maxlen=TROUBLES_MAX)
+        self._status = Status(
+            pid=os.getpid(),
+            pid_started_ticks=start_ticks(os.getpid()),
+            cpus=tuple(sorted(os.sched_getaffinity(0))),
+            written_at="",
+            session_at=_now(),
+            plan=plan.name,
+            done=0,
+            steps=pace.steps,
+            left_s=0.0,
+            doing="",
+        )
+        self._write("starting")
+
+    def working_on(self, text: str) -> None:
+        """Something begins that is no trial."""
+        self._write(text)
+
+    def trial_begins(self, request: TrialRequest) -> None:
+        """A trial begins."""
+        of = (request.point, request.role, request.search, request.load, request.repetition, request.duration_s)
+        parts = tuple(name for name, points in self._parts.items() if request.point in points)
+        self._write("", CurrentTrial(*of, since=_now(), parts=parts))
+
+    def trial_done(self, trial: Trial) -> None:
+        """A trial is on disk."""
+        self._write("between trials")
+
+    def advance(self, steps: int) -> None:
+        """So many planned trials are dealt with: told with what comes next."""
+
+    def trouble(self, text: str) -> None:
+        """Something failed; the run goes on."""
+        self._troubles.append(text)
+        self._write(self._status.doing)
+
+    def _write(self, doing: str, trial: CurrentTrial | None = None) -> None:
+        ahead = self._pace.ahead()
+        self._status = dataclasses.replace(
+            self._status,
+            written_at=_now(),
+            done=self._pace.done,
+            left_s=round(self._pace.left_s(), 1),
+            doing=doing,
+            trial=trial,
+            ahead=ahead[:AHEAD_MAX],
+            ahead_more=len(ahead[AHEAD_MAX:]),
+            troubles=tuple(self._troubles),
+        )
+        with contextlib.suppress(OSError, StoreError):
+            write_status(self._folder, self._status)
+
+
+class Listeners:
+    """Several as one, and the pace they tell of, which is told first."""
+
+    def __init__(self, pace: Pace, *listeners: Listener) -> None:
+        self._pace, self._listeners = pace, listeners
+
+    def working_on(self, text: str) -> None:
+        """Something begins that is no trial."""
+        for listener in self._listeners:
+            listener.working_on(text)
+
+    def trial_begins(self, request: TrialRequest) -> None:
+        """A trial begins."""
+        self._pace.trial_begins()
+        for listener in self._listeners:
+            listener.trial_begins(request)
+
+    def trial_done(self, trial: Trial) -> None:
+        """A trial is on disk."""
+        for listener in self._listeners:
+            listener.trial_done(trial)
+
+    def advance(self, steps: int) -> None:
+        """So many planned trials are dealt with."""
+        self._pace.advance(steps)
+        for listener in self._listeners:
+            listener.advance(steps)
+
+    def trouble(self, text: str) -> None:
+        """Something failed; the run goes on."""
+        for listener in self._listeners:
+            listener.trouble(text)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -22,19 +22,30 @@ from planebench.cli.prepare import (
     known_calibration,
     live_settings,
     make_calibration,
+    measured_points,
     measuring,
     prepare,
 )
-from planebench.cli.progress import ProgressListener
+from planebench.cli.progress import Listeners, ProgressListener, StatusListener
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import Supervisor, sweep_stale
-from planebench.measure.campaign import Campaign, planned_trials
+from planebench.measure.ahead import Pace, stages
+from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
-from planebench.model.errors import INTERRUPTED, PlanebenchError, UsageError
+from planebench.model.errors import INTERRUPTED, PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader
-from planebench.model.records import Trial
-from planebench.plans import estimate, load_plan, override, plain_frame_sizes
+from planebench.model.records import Point, Trial
+from planebench.plans import (
+    describe,
+    duration_words,
+    estimate,
+    fit,
+    load_plan,
+    override,
+    parse_budget,
+    plain_frame_sizes,
+)
 from planebench.report.derived import derive
 from planebench.report.table import print_derived
 from planebench.stats.compare import differing_facts
@@ -53,6 +64,9 @@ class RunOptions:
     quiet: bool = False
     resume: bool = False
     calibrate: bool = True
+    page: bool = True
+    """Whether the HTML report is written."""
+    time_budget: str | None = None
 
 
 def run_plan(options: RunOptions) -> int:
@@ -63,11 +77,14 @@ def run_plan(options: RunOptions) -> int:
     prepared = prepare(override(load_plan(options.plan), **options.overrides))
     facts = host_facts.collect()
     settings = live_settings(prepared, facts, options.hugepages)
+    measured = measured_points(prepared, settings.hugepages)
+    if options.time_budget is not None:
+        prepared = replace(prepared, plan=fit(prepared.plan, measured, parse_budget(options.time_budget)))
     sweep_stale()
     try:
         with terminable():
             writer, trials, settings = _open(prepared, facts, settings, options)
-            _announce(writer, prepared, options, len(trials))
+            _announce(writer, prepared, measured, options, len(trials))
             code = _measure(prepared, facts, settings, writer, options, trials)
             _show(writer.path, options)
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
@@ -140,7 +157,9 @@ def _calibration(
     return make_calibration(prepared, facts, settings)
 
 
-def _announce(writer: RunWriter, prepared: Prepared, options: RunOptions, known: int) -> None:
+def _announce(
+    writer: RunWriter, prepared: Prepared, measured: Sequence[Point], options: RunOptions, known: int
+) -> None:
     if options.quiet:
         return
     console = Console(stderr=True)
@@ -148,10 +167,11 @@ def _announce(writer: RunWriter, prepared: Prepared, options: RunOptions, known:
         console.print(f"left out: {entry.what}: {entry.reason}", markup=False, highlight=False, soft_wrap=True)
     for warning in writer.header.warnings:
         console.print(f"note: {warning}", markup=False, highlight=False, style="dim", soft_wrap=True)
-    minutes = estimate(prepared.plan, prepared.points) / 60
+    console.print(describe(prepared.plan), markup=False, highlight=False, style="dim", soft_wrap=True)
+    time = duration_words(estimate(prepared.plan, measured))
     taken_up = f", {known} trials are there" if known else ""
     console.print(
-        f"{len(prepared.points)} points, about {minutes:.1f} minutes{taken_up}; trials go to {writer.path}",
+        f"{len(measured)} points, about {time}{taken_up}; trials go to {writer.path}",
         markup=False,
         highlight=False,
         soft_wrap=True,
@@ -167,12 +187,12 @@ def _measure(
     trials: list[Trial],
 ) -> int:
     """Run the campaign; whatever happens, the folder is closed in order and nothing is left running."""
-    steps = planned_trials(prepared.plan, prepared.points)
+    pace = Pace(stages(prepared.plan, prepared.points, measured_points(prepared, settings.hugepages)))
     try:
         with (
             measuring(facts, prepared.plan.switch_cores),
             Supervisor() as supervisor,
-            ProgressListener(steps, prepared.plan.throughput.duration_s, options.quiet) as listener,
+            ProgressListener(pace, prepared.plan.throughput.duration_s, options.quiet) as progress,
         ):
             Campaign(
                 plan=prepared.plan,
@@ -181,7 +201,7 @@ def _measure(
                 cpus=cpus_of(facts, prepared.plan.switch_cores),
                 settings=settings,
                 writer=writer,
-                listener=listener,
+                listener=Listeners(pace, progress, StatusListener(pace, writer.path, prepared.plan)),
                 supervisor=supervisor,
                 trials=trials,
             ).run()
@@ -189,7 +209,8 @@ def _measure(
         writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
         return INTERRUPTED
     except PlanebenchError as error:
-        writer.finish("interrupted", str(error))
+        with contextlib.suppress(StoreError):  # the folder may be what failed: full disk, removed
+            writer.finish("interrupted", str(error))
         raise
     writer.finish()
     return 0
@@ -215,14 +236,14 @@ def terminable() -> Iterator[None]:
 
 
 def _show(folder: Path, options: RunOptions) -> None:
-    """The table, the page, and where they are."""
+    """The table, the page if it is wanted, and where they are."""
     run = read_run(folder)
     derived = derive(run)
-    page = write_report(derived, folder / REPORT_FILE)
+    where = f"report: {write_report(derived, folder / REPORT_FILE)}" if options.page else f"run: {folder}"
     if options.json:
         from planebench.report.export import to_json
 
         sys.stdout.buffer.write(to_json(run))
     elif not options.quiet:
         print_derived(derived)
-        print(f"\nreport: {page}")
+        print(f"\n{where}")

@@ -15,19 +15,20 @@ from typing import Protocol
 from planebench.host.process import Supervisor
 from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
+from planebench.measure.refusals import refusals
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import Skipped
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.placement import Cpus
-from planebench.plans import Group, Plan, Rounds, Step, estimate, group_points, interleave
+from planebench.plans import Group, LatencyStep, Plan, Rounds, estimate, group_points, latency_steps
 from planebench.plans.estimate import expected_trials
 from planebench.scenarios import build, flows
 from planebench.search import Ask, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
 from planebench.switches.base import SwitchAdapter
-from planebench.traffic import SATURATING, fixed_loads, latency_labels, latency_loads, rate_label
+from planebench.traffic import SATURATING, fixed_loads, latency_loads, rate_label
 
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
@@ -38,7 +39,10 @@ class Listener(Protocol):
     """Who wants to see a run go on: the progress bar, or a test."""
 
     def working_on(self, text: str) -> None:
-        """Something begins: ``starting ovs-dpdk``, ``planed p2p unidirectional 64``."""
+        """Something begins that is no trial: ``starting ovs-dpdk for p2p``."""
+
+    def trial_begins(self, request: TrialRequest) -> None:
+        """A trial begins; until :meth:`trial_done`, whatever takes CPU time disturbs it."""
 
     def trial_done(self, trial: Trial) -> None:
         """A trial is on disk."""
@@ -85,8 +89,8 @@ class Campaign:
                 bench.start()
             for method in ("r_plus", *self.plan.search.methods):
                 self._search(group, benches, method)
-            for latency_step in _latency_steps(self.plan, group):
-                self._measure_latency(benches[latency_step.point.switch], latency_step)
+            for latency_step in latency_steps(self.plan, group):
+                self._measure_latency(benches[latency_step.step.point.switch], latency_step)
 
     def _bench(self, label: str, group: Group) -> Bench:
         def fail(what: str, reason: str) -> None:
@@ -112,10 +116,11 @@ class Campaign:
         methods = ("r_plus", *self.plan.search.methods)
         band = self._band("ndr")
         searched = all(isinstance(self._next(m, p, band), SearchResult) for m in methods for p in group.points)
-        if not (self.trials and searched and all(self._has(s) for s in _latency_steps(self.plan, group))):
+        latency = latency_steps(self.plan, group)
+        if not (self.trials and searched and all(self._has(wanted) for wanted in latency)):
             return False
         steps = sum(expected_trials(self.plan, m) for m in methods) * len(group.points)
-        self._advance(steps + len(_latency_steps(self.plan, group)))
+        self._advance(steps + len(latency))
         return True
 
     def _search(self, group: Group, benches: dict[str, Bench], method: str) -> None:
@@ -173,38 +178,39 @@ class Campaign:
         while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
             time.sleep(BAND_LOOK_S)
 
-    def _measure_latency(self, bench: Bench, step: Step) -> None:
-        plan, point = self.plan.latency, step.point
-        load = self._latency_load(step)
-        if load is not None and not self._has(step):
+    def _measure_latency(self, bench: Bench, wanted: LatencyStep) -> None:
+        step, how, point = wanted.step, wanted.how, wanted.step.point
+        load = self._latency_load(wanted)
+        if load is not None and not self._has(wanted):
             self._measure(
                 bench,
                 lambda start: TrialRequest(
                     point,
                     "latency",
                     load,
-                    plan.duration_s,
-                    probe_rate_pps=plan.probe_rate_pps,
+                    how.duration_s,
+                    probe_rate_pps=how.probe_rate_pps,
                     repetition=step.repetition,
                     echo=point.scenario == "v2v",
                     start=start,
                     profile=self.plan.profile(point.traffic),
-                    anatomy=plan.anatomy,
+                    anatomy=how.anatomy,
                 ),
             )
         self._advance(1)
 
-    def _has(self, step: Step) -> bool:
+    def _has(self, wanted: LatencyStep) -> bool:
         """Whether an earlier session has measured a latency step, or tried as often as the plan allows."""
-        wanted = (step.point, "latency", step.load, step.repetition)
-        tries = [t for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == wanted]
+        step = wanted.step
+        same = (step.point, "latency", step.load, step.repetition)
+        tries = [t for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == same]
         undisturbed = any(t.verdict.kind is not VerdictKind.DISTURBED for t in tries)
         return undisturbed or len(tries) > self.plan.throughput.retries
 
-    def _latency_load(self, step: Step) -> Load | None:
+    def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
-        point, plan = step.point, self.plan.latency
-        fixed = {load.label: load for load in fixed_loads(point.scenario, plan.loads, plan.v2v_pps, plan.rates_pps)}
+        step, how, point = wanted.step, wanted.how, wanted.step.point
+        fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
         if step.load in fixed and point.scenario != "v2v":
             return fixed[step.load]
         band = self.plan.band or run_band(self.trials)
@@ -212,19 +218,14 @@ class Campaign:
         if not chosen:
             return None
         r_plus = sum(t.throughput_pps for t in chosen) / len(chosen)
-        loads = latency_loads(
-            point.scenario, plan.loads, r_plus, len(chosen[0].directions), plan.v2v_pps, plan.rates_pps
-        )
+        loads = latency_loads(point.scenario, how.loads, r_plus, len(chosen[0].directions), how.v2v_pps, how.rates_pps)
         return next(load for load in loads if load.label == step.load)
 
     def _measure(self, bench: Bench, make_request: Callable[[int], TrialRequest]) -> None:
         """One planned trial, again as often as the plan allows while it is disturbed."""
         for _attempt in range(1 + self.plan.throughput.retries):
             request = make_request(max(bench.start_number, 0))
-            point = request.point
-            frames = " ".join(filter(None, (point.traffic, f"{point.frame_size_bytes} B")))
-            text = f"{point.switch} {point.scenario_label} {point.direction} {frames}"
-            self.listener.working_on(f"{text} {request.search}".strip())
+            self.listener.trial_begins(request)
             trial = bench.run(request)
             self._record(trial)
             if bench.runner is None:
@@ -242,8 +243,13 @@ class Campaign:
         if self.plan.time_budget_s is None:
             return False
         share_left = 1 - self.done / max(self._planned, 1)
-        rest_s = estimate(self.plan, self.points) * share_left
+        rest_s = self._estimate_s * share_left
         return time.monotonic() - self.begun_s + rest_s > self.plan.time_budget_s
+
+    @cached_property
+    def _estimate_s(self) -> float:
+        refused = refusals(self.plan, self.points, self.adapters, hugepages=self.settings.hugepages)
+        return estimate(self.plan, [point for point in self.points if point not in refused])
 
     @cached_property
     def _planned(self) -> int:
@@ -266,13 +272,7 @@ def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
     A search takes as many trials as it takes; what it is expected to take is counted.
     """
     per_point = sum(expected_trials(plan, method) for method in ("r_plus", *plan.search.methods))
-    return per_point * len(points) + sum(len(_latency_steps(plan, group)) for group in group_points(points))
-
-
-def _latency_steps(plan: Plan, group: Group) -> tuple[Step, ...]:
-    latency = plan.latency
-    labels = latency_labels(group.scenario, latency.loads, latency.v2v_pps, latency.rates_pps)
-    return interleave(group, plan.latency.repetitions, plan.seed, labels) if labels else ()
+    return per_point * len(points) + sum(len(latency_steps(plan, group)) for group in group_points(points))
 
 
 def _senders(point: Point) -> int:

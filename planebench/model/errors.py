@@ -47,7 +47,7 @@ CLOSED_PIPE = 141
 
 EXIT_CODES: dict[int, str] = {
     0: "good; for a question, yes",
-    1: "the answer is no: a gate not passed, nothing to compare, a check failed, a machine unfit to measure",
+    1: "the answer is no: a gate not passed, nothing to compare, a check failed, a machine unfit, a run cut short",
     2: "bad input: unknown command, option, switch, run, key or value",
     3: "not installed: a switch asked for by name, or planed",
     4: "a switch or the tester did not start, died, or stopped answering",

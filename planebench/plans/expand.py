@@ -43,15 +43,23 @@ def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
 
 
 def expand(plan: Plan) -> tuple[Point, ...]:
-    """Every point of the plan, once, in the order of the plan: switch, scenario, chain, direction, frames.
+    """Every point of the plan, once, in the order of the plan: part, switch, scenario, chain, direction, frames.
 
     A direction that a scenario does not have is left out of it, traffic that a network function cannot pass out of
-    its chains. UsageError when nothing is left, or for a traffic
-    profile that does not go with the rest of the plan.
+    its chains. UsageError when nothing is left, or for a traffic profile that does not go with the rest of the plan.
     """
-    _check_traffic(plan)
-    _check_anatomy(plan)
-    points = tuple(
+    for section in plan.sections:
+        _check_traffic(section)
+        _check_anatomy(section)
+    points = tuple(dict.fromkeys(point for section in plan.sections for point in points_of(section)))
+    if not points:
+        raise UsageError(f"nothing to measure: {'; '.join(dict.fromkeys(entry.reason for entry in skipped(plan)))}")
+    return points
+
+
+def points_of(plan: Plan) -> tuple[Point, ...]:
+    """The points of one matrix, a plan without parts or one of them; perhaps none."""
+    return tuple(
         Point(label.label, scenario, direction, length, size, plan.wire, plan.hosting, chain, traffic)
         for label in switch_labels(plan.switches)
         for scenario in plan.scenarios
@@ -59,14 +67,25 @@ def expand(plan: Plan) -> tuple[Point, ...]:
         for direction in _directions(plan, scenario)
         for traffic, size in _frames(plan, chain)
     )
-    if not points:
-        raise UsageError(f"nothing to measure: {'; '.join(entry.reason for entry in skipped(plan))}")
-    return points
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
-    """The scenarios of the plan that have none of its directions, and the traffic that its chains cannot pass."""
-    return (*_without_direction(plan), *_impassable(plan))
+    """The scenarios of the plan that have none of its directions, the traffic that its chains cannot pass, and parts
+    of which options leave nothing."""
+    if not plan.parts:
+        return (*_without_direction(plan), *_impassable(plan))
+    return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
+
+
+def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
+    what = f"part {part.name}"
+    if wanting := emptied(part):
+        yield Skipped(what, f"the options leave none of its {wanting}")
+        return
+    if "loopback" in part.scenarios and not _chains(part):
+        yield Skipped(f"{what}: loopback", "the options leave none of its chains")
+    for entry in (*_without_direction(part), *_impassable(part)):
+        yield Skipped(f"{what}: {entry.what}", entry.reason)
 
 
 def _without_direction(plan: Plan) -> Iterator[Skipped]:
@@ -87,6 +106,17 @@ def _impassable(plan: Plan) -> Iterator[Skipped]:
         for profile in plan.traffic:
             if refusal := cannot_pass(chain, profile):
                 yield Skipped(f"loopback {chain}, traffic {profile.name}", refusal)
+
+
+def emptied(part: Plan) -> str:
+    """What of its matrix a part has none of, since options chose among it; empty if it has all."""
+    matrix = {
+        "scenarios": part.scenarios,
+        "directions": part.directions,
+        "frame sizes": part.frame_sizes_bytes,
+        "traffic profiles": part.traffic,
+    }
+    return next((name for name, values in matrix.items() if not values), "")
 
 
 def max_frame_bytes(plan: Plan) -> int:

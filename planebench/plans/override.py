@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import WireName
+from planebench.plans.choose import CHOICES, choose
+from planebench.plans.items import each, items
+from planebench.plans.parts import with_parts
 from planebench.plans.plan import Band, Plan
 from planebench.plans.schema import (
     NAME_PATTERN,
@@ -26,8 +29,6 @@ from planebench.plans.switch_options import with_switch_options
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
-
-T = TypeVar("T")
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 REPEAT_MAX = 1000
@@ -51,16 +52,13 @@ def override(plan: Plan, **options: Any) -> Plan:
     ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
     ``loads`` are shares of R+, ``curve`` for a whole curve of them, or ``none`` for none; ``rates`` are fixed loads
     beside them. ``search`` are names of search methods and ``search_duration`` the length of their trials.
+    In a plan of parts those of the matrix choose among what the parts have (:mod:`planebench.plans.choose`).
     ``max_rate`` is a rate as 14.88M. The time budget is that of the plan as it was written: an option that changes
     what is measured drops it.
     """
-    new = plan
-    for option, put in OPTIONS.items():
-        if options.get(option) is not None:
-            new = put(new, options[option])
-    new = _with_chains(new, options)
     if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
         raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
+    new = _put_into_parts(plan, options) if plan.parts else _with_chains(_put(plan, options), options)
     check_restarts(new.throughput.restarts, new.throughput.repetitions)
     if new != plan:
         new = replace(new, time_budget_s=None)
@@ -70,27 +68,33 @@ def override(plan: Plan, **options: Any) -> Plan:
     )
 
 
-def _items(what: str, text: str) -> tuple[str, ...]:
-    items = tuple(item.strip() for item in text.split(","))
-    if not all(items):
-        raise UsageError(f'{what} "{text}" has an empty entry; give names separated by single commas')
-    return items
+def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) -> Plan:
+    for option, put in OPTIONS.items():
+        if options.get(option) is not None and option not in besides:
+            plan = put(plan, options[option])
+    return plan
 
 
-def _each(what: str, text: str, parse: Callable[[str], T]) -> tuple[T, ...]:
-    """Parsed entries; one that is named twice counts once."""
-    return tuple(dict.fromkeys(parse(item) for item in _items(what, text)))
+def _put_into_parts(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Those of the matrix choose among what the parts have, so that a part stays what it is for; all others go to
+    every part, of latency to those that take any."""
+    chosen = choose(plan, options)
+    with_latency = {part.name for part in plan.parts if part.latency.wanted} or {part.name for part in plan.parts}
+    parts = [
+        _put(part, options, CHOICES if part.name in with_latency else (*CHOICES, *_OF_LATENCY)) for part in chosen.parts
+    ]
+    return with_parts(_put(chosen, options, CHOICES), parts)
 
 
 def _with_length(plan: Plan, text: str) -> Plan:
     if "loopback" not in plan.scenarios:
         raise UsageError(f'chain length "{text}": only loopback has a chain; add loopback to the scenarios')
-    return replace(plan, chain_lengths=_each("chain length", text, parse_chain_length), chains=())
+    return replace(plan, chain_lengths=each("chain length", text, parse_chain_length), chains=())
 
 
 def _with_scenarios(plan: Plan, text: str) -> Plan:
     """Chains by name that a plan has go with its loopback."""
-    scenarios = _each("scenario", text, parse_scenario)
+    scenarios = each("scenario", text, parse_scenario)
     return replace(plan, scenarios=scenarios, chains=plan.chains if "loopback" in scenarios else ())
 
 
@@ -105,15 +109,15 @@ def _with_chains(plan: Plan, options: Mapping[str, Any]) -> Plan:
 
 
 def _rates(text: str) -> tuple[float, ...]:
-    return () if text.strip() == "none" else _each("rates", text, parse_rate)
+    return () if text.strip() == "none" else each("rates", text, parse_rate)
 
 
 def _with_switches(plan: Plan, text: str) -> Plan:
-    return replace(plan, switches=_items("switch", text), missing_switches="error")
+    return replace(plan, switches=items("switch", text), missing_switches="error")
 
 
 def _with_search(plan: Plan, text: str) -> Plan:
-    names = _each("search", text, parse_search)
+    names = each("search", text, parse_search)
     return replace(plan, search=replace(plan.search, methods=tuple(name for name in names if name != "r_plus")))
 
 
@@ -177,7 +181,7 @@ def _wire(text: str) -> WireName:
 def _loads(text: str) -> tuple[float, ...]:
     if text.strip() in LOAD_SETS:
         return LOAD_SETS[text.strip()]
-    return _each("load", text, _share)
+    return each("load", text, _share)
 
 
 def _share(text: str) -> float:
@@ -204,8 +208,8 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "switch": _with_switches,
     "switch_option": lambda plan, texts: replace(plan, switches=with_switch_options(plan.switches, texts)),
     "scenario": lambda plan, text: _with_scenarios(plan, text),
-    "frame_size": lambda plan, text: replace(plan, frame_sizes_bytes=_each("frame size", text, parse_frame_size)),
-    "direction": lambda plan, text: replace(plan, directions=_each("direction", text, parse_direction)),
+    "frame_size": lambda plan, text: replace(plan, frame_sizes_bytes=each("frame size", text, parse_frame_size)),
+    "direction": lambda plan, text: replace(plan, directions=each("direction", text, parse_direction)),
     "chain_length": lambda plan, text: _with_length(plan, text),
     "duration": lambda plan, seconds: _with_duration(plan, seconds),
     "repeat": lambda plan, count: _with_repeat(plan, count),
@@ -220,9 +224,10 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "switch_cores": lambda plan, count: replace(plan, switch_cores=check_switch_cores(count)),
     "loads": lambda plan, text: replace(plan, latency=replace(plan.latency, loads=_loads(text))),
     "rates": lambda plan, text: replace(plan, latency=replace(plan.latency, rates_pps=_rates(text))),
-    "traffic": lambda plan, text: replace(plan, traffic=parse_all(_items("traffic", text))),
+    "traffic": lambda plan, text: replace(plan, traffic=parse_all(items("traffic", text))),
     "anatomy": lambda plan, wanted: replace(plan, latency=replace(plan.latency, anatomy=wanted)),
 }
 """What changes the measurement: option -> how it changes the plan."""
 
 _MATTERS_OF_FORM = ("seed", "name")
+_OF_LATENCY = ("loads", "rates", "anatomy")

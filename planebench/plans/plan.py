@@ -66,6 +66,11 @@ class LatencyPlan:
     anatomy: bool = False
     """Probes are stamped at every task of their path, so that latency splits into parts."""
 
+    @property
+    def wanted(self) -> bool:
+        """Whether any latency is taken."""
+        return bool(self.loads or self.rates_pps)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -104,6 +109,16 @@ class Plan:
     """The papers whose tables and figures it reproduces, by short name."""
     left_out: tuple[Skipped, ...] = ()
     """Tables and figures of these papers that it leaves out, and why."""
+    purpose: str = ""
+    """Of a part: what it is for, as ``Table 3``."""
+    parts: tuple[Plan, ...] = ()
+    """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
+    have between them (:mod:`planebench.plans.parts`); everything but matrix and latency is the same in all of them."""
+
+    @property
+    def sections(self) -> tuple[Plan, ...]:
+        """The matrices of the plan: its parts, or itself."""
+        return self.parts or (self,)
 
     def profile(self, name: str) -> TrafficProfile:
         """The traffic profile of a point, by the name it has there."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -14,6 +15,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
+from planebench.plans.parts import with_parts
 from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
 from planebench.scenarios.queues import QUEUES_MAX
@@ -24,6 +26,7 @@ from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
 
 T = TypeVar("T")
+M = TypeVar("M", bound="_Closed")
 OneOrMore = Annotated[tuple[T, ...], Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1000)]
@@ -33,6 +36,9 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 SWITCH_CORES = tuple(range(1, QUEUES_MAX + 1))
+OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
+"""Keys of a plan that its parts do not take over."""
+
 RING_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 
 
@@ -140,8 +146,28 @@ class LeftOutModel(_Closed):
         return Skipped(self.what, self.reason)
 
 
+class PartModel(_Closed):
+    """An entry of ``parts:`` of a plan: its name, what it is for, and what differs from the keys of the plan."""
+
+    name: Name
+    purpose: Annotated[str, Field(alias="for")] = ""
+    scenarios: Any = None
+    directions: Any = None
+    frame_sizes_bytes: Any = None
+    chain_lengths: Any = None
+    chains: Any = None
+    traffic: Any = None
+    latency: dict[str, Any] = {}
+
+    def document(self, common: dict[str, Any]) -> dict[str, Any]:
+        """A plan of this part alone; its values are checked there. Its latency keys go over those of the plan."""
+        own = self.model_dump(exclude_none=True, exclude={"purpose", "latency"})
+        latency = common.get("latency", {})
+        return {**common, **own, "latency": {**latency, **self.latency} if isinstance(latency, dict) else latency}
+
+
 class PlanModel(_Closed):
-    """A plan file."""
+    """A plan file, or one part of it with the keys that all have in common."""
 
     version: Literal[1]
     name: Name
@@ -209,16 +235,53 @@ def plan_from_document(document: object, source: str, folder: Path | None = None
     """
     if not isinstance(document, dict):
         raise UsageError(f"{source}: a plan is a mapping of keys: version, name, switches, ...")
+    made = _of_parts if "parts" in document else _flat
+    return made(document, source, folder or Path.cwd())
+
+
+def _of_parts(document: dict[str, Any], source: str, folder: Path) -> Plan:
+    """A plan of several matrices: each part is checked as a plan of its own, of its keys and those of the plan."""
+    given = document["parts"]
+    if not (isinstance(given, list) and given):
+        raise UsageError(f"{source}: parts is a list of mappings: name, for, and what differs from the plan's keys")
+    models = [_validated(PartModel, entry, f"{source}: parts.{n}") for n, entry in enumerate(given)]
+    whole = {key: document.get(key) for key in ("name", *document) if key != "parts"}
+    common = {key: value for key, value in whole.items() if key not in OF_THE_WHOLE}
+    first = _flat({**models[0].document(common), **_only(whole, OF_THE_WHOLE)}, source, folder)
+    parts = [
+        replace(_flat(model.document(common), f"{source}: part {model.name}", folder), purpose=model.purpose)
+        for model in models
+    ]
+    try:
+        return with_parts(first, parts)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+
+
+def _flat(document: dict[str, Any], source: str, folder: Path) -> Plan:
+    """A plan of one matrix."""
     if document.get("chains") and "scenarios" not in document:
         document = {**document, "scenarios": ["loopback"]}
+    model = _validated(PlanModel, document, source)
     try:
-        return with_chains(PlanModel.model_validate(document).record(), folder or Path.cwd())
+        return with_chains(model.record(), folder)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+
+
+def _validated(kind: type[M], document: object, source: str) -> M:
+    try:
+        return kind.model_validate(document)
     except ValidationError as error:
         # An unknown key first: where one is misspelt, the right one is missing too, and that is the lesser news.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
-        raise _usage_error(details[0], source) from None
+        raise _usage_error(details[0], source, kind) from None
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
+
+
+def _only(document: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key in keys}
 
 
 def with_chains(plan: Plan, folder: Path) -> Plan:
@@ -228,29 +291,29 @@ def with_chains(plan: Plan, folder: Path) -> Plan:
     return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))
 
 
-def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
+def _usage_error(detail: ErrorDetails, source: str, kind: type[_Closed]) -> UsageError:
     """One sentence for the first thing that pydantic found."""
     path = ".".join(map(str, detail["loc"]))
     if detail["type"] == "extra_forbidden":
-        model = _model_at(detail["loc"][:-1])
+        model = _model_at(detail["loc"][:-1], kind)
         return UsageError(f"{source}: {unknown('key', path, [*_full_keys(model, detail['loc'][:-1])])}")
     if detail["type"] == "missing":
         return UsageError(f"{source}: key {path} is missing; add it")
     return UsageError(f'{source}: {path}: "{detail["input"]}" is not valid: {detail["msg"]}')
 
 
-def _model_at(location: tuple[int | str, ...]) -> type[_Closed]:
+def _model_at(location: tuple[int | str, ...], kind: type[_Closed]) -> type[_Closed]:
     sections: dict[tuple[int | str, ...], type[_Closed]] = {
         ("throughput",): ThroughputModel,
         ("latency",): LatencyModel,
         ("search",): SearchModel,
     }
-    return sections.get(location, PlanModel)
+    return sections.get(location, kind)
 
 
 def _full_keys(model: type[_Closed], location: tuple[int | str, ...]) -> list[str]:
     prefix = "".join(f"{part}." for part in location)
-    return [prefix + key for key in model.model_fields]
+    return [prefix + (field.alias or key) for key, field in model.model_fields.items()]
 
 
 def _once(values: tuple[T, ...]) -> tuple[T, ...]:

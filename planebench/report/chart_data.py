@@ -87,7 +87,7 @@ def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> li
 
 def percentile_rows(run: Run, results: Sequence[Result], load: str) -> list[Row]:
     """Percentile curves of the valid trials of one cell and load: ``above`` is the share of probes that took longer."""
-    band = run_band(run.trials)
+    band = run_band(run.trials, run.header.settings.get("band"))
     by_point: dict[Point, list[Trial]] = {}
     for trial in run.trials:
         by_point.setdefault(trial.point, []).append(trial)
@@ -101,16 +101,39 @@ def percentile_rows(run: Run, results: Sequence[Result], load: str) -> list[Row]
     return rows
 
 
-def scatter_rows(results: Sequence[Result]) -> list[Row]:
-    """Throughput against mean latency, at the highest share of R+ where two switches or more have one that counts."""
-    shares: dict[float, list[Row]] = {}
+def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySummary]]:
+    """For conext19's Fig. 1: at the highest share of R+ where two switches or more have one that counts."""
+    shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
     for result in results:
         for latency in result.latency:
             share = _share(latency.load)
-            if share is not None and latency_counts(latency) and counts(result):
-                row = {**throughput_row(result), "load": latency.load, "mean": max(latency.mean, SMALLEST_US)}
-                shares.setdefault(share, []).append(row)
+            if share is not None and latency_counts(latency) and latency.samples and counts(result):
+                shares.setdefault(share, []).append((result, latency))
     return next((shares[share] for share in sorted(shares, reverse=True) if len(shares[share]) > 1), [])
+
+
+def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, float] | None) -> Row:
+    """Throughput (x) and mean latency (y) of a switch, each from its lowest to its highest trial."""
+    bar, (low, high) = throughput_row(result), ends or (latency.mean, latency.mean)
+    x = {"x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"]}
+    return {
+        "switch": bar["switch"],
+        **x,
+        **_y(latency.mean, low, high),
+        "tip": f"{bar['tip']}; mean {us(latency.mean)} µs",
+    }
+
+
+def deviation_row(result: Result, latency: LatencySummary) -> Row:
+    """Mean latency (x) and its standard deviation (y) of a switch, of all probes together."""
+    switch, mean = printable(result.point.switch), max(latency.mean, SMALLEST_US)
+    tip = f"{TIP_MARK}{switch} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(latency.stddev)} µs"
+    sd = latency.stddev
+    return {"switch": switch, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
+
+
+def _y(value: float, low: float, high: float) -> Row:
+    return {"y": max(value, SMALLEST_US), "y_low": max(low, SMALLEST_US), "y_high": max(high, SMALLEST_US)}
 
 
 def end_labels(rows: Sequence[Row], x: str, y: str, gap: float, log: bool = False) -> list[Row]:

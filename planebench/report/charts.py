@@ -13,8 +13,8 @@ from typing import Any
 
 import altair as alt
 
-from planebench.report.chart_data import Row, apart, end_labels
-from planebench.report.palette import GRID, INK, MUTED
+from planebench.report.chart_data import Row, end_labels
+from planebench.report.palette import GRID, INK, MUTED, SHAPES
 
 FONT = "Helvetica, Arial, sans-serif"
 BAR_STEP = 19
@@ -82,7 +82,9 @@ def chain_curves(rows: Sequence[Row], colours: Colours, top: float) -> alt.TopLe
     lines = base.mark_line(strokeWidth=2)
     whiskers = base.mark_rule(strokeWidth=1.2).encode(y="low:Q", y2="high:Q")
     points = base.mark_point(size=42, strokeWidth=1.8, opacity=1).encode(
-        fill=alt.condition("datum.limited", alt.value("transparent"), colour(colours)), description="tip:N"
+        fill=alt.condition("datum.limited", alt.value("transparent"), colour(colours)),
+        shape=shape(colours),
+        description="tip:N",
     )
     labels = line_labels(end_labels(shown, "chain", "mpps", top * 0.075), x, "label_y:Q", colours)
     return plain(alt.layer(lines, whiskers, points, labels).properties(width=240, height=190))
@@ -138,25 +140,6 @@ def percentile_curves(rows: Sequence[Row], colours: Colours, domain: tuple[float
     return plain(alt.layer(lines, labels).properties(width=240, height=170))
 
 
-def throughput_latency(rows: Sequence[Row], colours: Colours) -> alt.TopLevelMixin:
-    """conext19 Fig. 1: throughput against mean latency; low and right is best."""
-    ink = colour(colours)
-    top = max(row["mpps"] for row in rows) * 1.28
-    x = alt.X("mpps:Q", title="R+, Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
-    means = [row["mean"] for row in rows]
-    domain = (min(means) / 1.6, max(means) * 1.6)
-    axis = alt.Axis(format="~g", values=log_ticks(*domain))
-    y = alt.Y("mean:Q", title="mean latency, µs (log scale)", scale=alt.Scale(type="log", domain=domain), axis=axis)
-    base = alt.Chart(table(rows)).encode(x=x, y=y, color=ink)
-    points = base.mark_point(size=80, filled=True, opacity=1).encode(description="tip:N")
-    placed = apart(rows, "mpps", "mean", dx=top * 0.3, dy=log_gap(domain))
-    labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11)
-    labels = labels.encode(
-        x=x, y=alt.Y("label_y:Q", scale=alt.Scale(type="log", domain=domain)), text="switch:N", color=ink
-    )
-    return plain(alt.layer(points, labels).properties(width=240, height=170))
-
-
 def table(rows: Sequence[Row]) -> alt.InlineData:
     """Rows as the data of a chart."""
     return alt.InlineData(values=list(rows))
@@ -165,6 +148,12 @@ def table(rows: Sequence[Row]) -> alt.InlineData:
 def colour(colours: Colours) -> Any:
     """The colour of a mark by its switch, without a legend."""
     return alt.Color("switch:N", scale=alt.Scale(domain=list(colours), range=list(colours.values())), legend=None)
+
+
+def shape(colours: Colours) -> Any:
+    """The shape of a point by its switch, so that a print without colours can be read."""
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(colours))]
+    return alt.Shape("switch:N", scale=alt.Scale(domain=list(colours), range=shapes), legend=None)
 
 
 def _when(flag: str, then: Any, otherwise: Any) -> Any:
@@ -187,7 +176,7 @@ def by_row(chart: Any, field: str, rows: Sequence[Row]) -> alt.TopLevelMixin:
     return plain(chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8))
 
 
-def line_labels(rows: Sequence[Row], x: alt.X, y: str, colours: Colours) -> Any:
+def line_labels(rows: Sequence[Row], x: alt.X, y: str | alt.Y, colours: Colours) -> Any:
     """The name of the switch at the end of its line."""
     text = alt.Chart(table(rows)).mark_text(align="left", dx=9, fontSize=11, clip=False)
     return text.encode(x=x, y=y, text="switch:N", color=colour(colours))

@@ -13,6 +13,7 @@ from typing import Any
 from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
 from planebench.model.run import Run
+from planebench.report.papers_data import paper_records
 from planebench.report.search_words import search_counts
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.chains import derive_chains
@@ -20,6 +21,9 @@ from planebench.stats.choose import is_foreign
 from planebench.stats.compare import compare_switches
 from planebench.stats.fairness import contradictions, fairness
 from planebench.stats.results import derive_results
+
+EXPORT_VERSION = 1
+"""Version of the JSON export (planebench/schemas/export.json). Keys are added without a new one. History: 1 = first."""
 
 LATENCY_FIGURES = ("mean", "stddev", "p50", "p90", "p99", "p99_9", "max")
 LATENCY_KEYS = ("intended_pps", "achieved_fraction", *LATENCY_FIGURES, "samples", "verdict")
@@ -106,9 +110,10 @@ last fails; ``tester-limited`` where the figure is a lower bound.
 
 
 def to_json(run: Run) -> bytes:
-    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...}}``.
+    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...},
+    "export_version": 1}``.
 
-    calibration may be null; conditions are the fairness manifest.
+    calibration may be null; conditions are the fairness manifest. Also ``papers``: claims (docs/papers.md).
     A result has the keys of RESULT_KEYS, unknown figures are null.
     """
     document = {
@@ -117,6 +122,8 @@ def to_json(run: Run) -> bytes:
         "calibration": _plain(run.header.calibration),
         "chains": _plain(derive_chains(run, derive_results(run))),
         "conditions": _conditions(run),
+        "papers": paper_records(run),
+        "export_version": EXPORT_VERSION,
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")

@@ -5,15 +5,31 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import altair as alt
 
 from planebench.model.records import Point, ScenarioName
+from planebench.report.wording import ARROWS, frames, printable
 
 Kind = Literal[
-    "throughput", "chain", "loss", "latency", "load", "percentiles", "anatomy", "tradeoff", "overview", "parts"
+    "throughput",
+    "chain",
+    "loss",
+    "latency",
+    "load",
+    "jitter",
+    "sizes",
+    "jitter-sizes",
+    "tradeoff",
+    "deviation",
+    "percentiles",
+    "anatomy",
+    "parts",
+    "papers",
+    "overview",
 ]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +56,23 @@ def frames_key(cell: Point) -> str:
 def safe(text: str) -> str:
     """Fit for a file name and an anchor."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)
+
+
+def cell_key(kind: Kind, cell: Point) -> str:
+    """The key of a figure of a cell."""
+    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
+
+
+def cell_title(cell: Point) -> str:
+    """Direction and frames: ``→ unidirectional, 64 B``."""
+    return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
+
+
+def full_cell_title(cell: Point) -> str:
+    """As :func:`cell_title`, with the chain where there is one."""
+    return f"{chain_title(cell)}{cell_title(cell)}"
+
+
+def chain_title(cell: Point) -> str:
+    """``firewall,l3fwd, ``, ``N = 2, ``; empty where there is no chain."""
+    return f"{printable(cell.chain_label)}, " if cell.chain else f"N = {cell.chain_length}, " * bool(cell.chain_length)

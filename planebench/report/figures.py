@@ -14,11 +14,13 @@ from planebench.model.run import Run
 from planebench.report import charts, load_charts
 from planebench.report.anatomy_charts import anatomy_bars
 from planebench.report.anatomy_data import anatomy_rows
-from planebench.report.chart_data import Row, latency_rows, percentile_rows, scatter_rows, throughput_row
-from planebench.report.figure import Figure, Kind, frames_key, safe
+from planebench.report.chart_data import Row, latency_rows, percentile_rows, throughput_row
+from planebench.report.figure import Figure, cell_key, cell_title, frames_key, full_cell_title, safe
+from planebench.report.latency_spread import Spreads, latency_spreads
 from planebench.report.load_data import load_rows, loss_rows
 from planebench.report.palette import switch_colours
-from planebench.report.wording import ARROWS, frames, frames_words, load_words, printable
+from planebench.report.paper_figures import latency_curves, scatters
+from planebench.report.wording import ARROWS, frames_words, load_words, printable
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.ranking import same_cell
 from planebench.stats.results import derive_results
@@ -27,7 +29,7 @@ from planebench.stats.results import derive_results
 def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Figure, ...]:
     """Every figure that the data of a run allow, by scenario; none for a run without results."""
     results = derive_results(run) if results is None else results
-    colours = _colours(run)
+    colours, spreads = _colours(run), latency_spreads(run, results)
     figures: list[Figure] = []
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         members = [r for r in results if r.point.scenario == scenario]
@@ -35,10 +37,11 @@ def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Fig
         figures += _chains(members, colours)
         figures += _loss(members, colours)
         figures += _latency(members, colours, run.header.calibration)
-        figures += _load(members, colours, run.header.calibration)
+        figures += _load(members, colours, run.header.calibration, spreads)
+        figures += latency_curves(members, colours, spreads)
         figures += _percentiles(run, members, colours)
         figures += _anatomy(members)
-        figures += _tradeoff(members, colours)
+        figures += scatters(members, colours, spreads)
     return tuple(figures)
 
 
@@ -98,7 +101,7 @@ def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figu
         if any(row["counts"] for row in rows):
             key = f"chain-{cell.direction}-{frames_key(cell)}"
             chart = charts.chain_curves(rows, colours, _top(members))
-            yield Figure(key, "chain", cell.scenario, _cell_title(cell), chart)
+            yield Figure(key, "chain", cell.scenario, cell_title(cell), chart)
 
 
 def _named_chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
@@ -110,7 +113,7 @@ def _named_chains(results: Sequence[Result], colours: charts.Colours) -> Iterato
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
         key = f"chain-{cell.direction}-{frames_key(cell)}"
-        yield Figure(key, "chain", cell.scenario, _cell_title(cell), charts.throughput_bars(rows, colours, top))
+        yield Figure(key, "chain", cell.scenario, cell_title(cell), charts.throughput_bars(rows, colours, top))
 
 
 def _loss(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
@@ -118,7 +121,7 @@ def _loss(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure
         rows = loss_rows(members)
         if rows:
             chart = load_charts.loss_curves(rows, colours)
-            yield Figure(_key("loss", cell), "loss", cell.scenario, _full_title(cell), chart)
+            yield Figure(cell_key("loss", cell), "loss", cell.scenario, full_cell_title(cell), chart)
 
 
 def _latency(results: Sequence[Result], colours: charts.Colours, calibration: Calibration | None) -> Iterator[Figure]:
@@ -127,15 +130,17 @@ def _latency(results: Sequence[Result], colours: charts.Colours, calibration: Ca
     for cell, rows in cells.items():
         if rows:
             chart = charts.latency_ranges(rows, colours, domain)
-            yield Figure(_key("latency", cell), "latency", cell.scenario, _full_title(cell), chart)
+            yield Figure(cell_key("latency", cell), "latency", cell.scenario, full_cell_title(cell), chart)
 
 
-def _load(results: Sequence[Result], colours: charts.Colours, calibration: Calibration | None) -> Iterator[Figure]:
+def _load(
+    results: Sequence[Result], colours: charts.Colours, calibration: Calibration | None, spreads: Spreads
+) -> Iterator[Figure]:
     for cell, members in same_cell(results).items():
-        rows = load_rows(members)
+        rows = load_rows(members, spreads)
         if rows:
             chart = load_charts.latency_load(rows, colours, _floor_us(calibration, cell))
-            yield Figure(_key("load", cell), "load", cell.scenario, _full_title(cell), chart)
+            yield Figure(cell_key("load", cell), "load", cell.scenario, full_cell_title(cell), chart)
 
 
 def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
@@ -150,42 +155,21 @@ def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -
         for load, rows in curves.items():
             if rows:
                 chart = charts.percentile_curves(rows, colours, (min(values), max(values) * 1.1))
-                title = f"{_full_title(cell)}, {load_words(load)}"
-                yield Figure(f"{_key('percentiles', cell)}-{safe(load)}", "percentiles", cell.scenario, title, chart)
+                title = f"{full_cell_title(cell)}, {load_words(load)}"
+                yield Figure(
+                    f"{cell_key('percentiles', cell)}-{safe(load)}", "percentiles", cell.scenario, title, chart
+                )
 
 
 def _anatomy(results: Sequence[Result]) -> Iterator[Figure]:
     for cell, members in same_cell(results).items():
         rows = anatomy_rows(members)
         if rows:
-            yield Figure(_key("anatomy", cell), "anatomy", cell.scenario, _full_title(cell), anatomy_bars(rows))
-
-
-def _tradeoff(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    for cell, members in same_cell(results).items():
-        rows = scatter_rows(members)
-        if rows:
-            title = f"{_full_title(cell)}, at {load_words(rows[0]['load'])}"
-            yield Figure(
-                _key("tradeoff", cell), "tradeoff", cell.scenario, title, charts.throughput_latency(rows, colours)
-            )
+            yield Figure(cell_key("anatomy", cell), "anatomy", cell.scenario, full_cell_title(cell), anatomy_bars(rows))
 
 
 def _loads(results: Sequence[Result]) -> list[str]:
     return list(dict.fromkeys(s.load for r in results for s in r.latency))
-
-
-def _key(kind: Kind, cell: Point) -> str:
-    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
-
-
-def _cell_title(cell: Point) -> str:
-    return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
-
-
-def _full_title(cell: Point) -> str:
-    chain = f"{printable(cell.chain_label)}, " if cell.chain else f"N = {cell.chain_length}, " * bool(cell.chain_length)
-    return f"{chain}{_cell_title(cell)}"
 
 
 def _top(results: Sequence[Result]) -> float:

@@ -14,42 +14,48 @@ from planebench.model.records import ScenarioName, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report import page_data
-from planebench.report.anatomy_data import NOTE, anatomy_table
+from planebench.report.anatomy_data import anatomy_table
 from planebench.report.calibration_data import calibration_page
 from planebench.report.chain_figures import chain_figures
 from planebench.report.chains_data import chain_tables
 from planebench.report.comparison_data import comparison_tables
 from planebench.report.conditions_data import conditions_page
+from planebench.report.contents import contents
+from planebench.report.cores_data import cores_table, switch_cores
 from planebench.report.derived import Derived, derive
-from planebench.report.figure import Figure
 from planebench.report.figures import make_figures
-from planebench.report.images import inline_svg
+from planebench.report.page_panels import Panels, chains_group, draw, scenario_groups
 from planebench.report.page_table import some
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
-from planebench.report.remarks import band_words, deviations, headline, load_sentences, policy_sentences, v2v_sentence
+from planebench.report.paper_tables import paper_tables
+from planebench.report.papers_data import papers_page
+from planebench.report.recommend import recommendations
+from planebench.report.remarks import (
+    band_words,
+    deviations,
+    headline,
+    load_sentences,
+    policy_sentences,
+    unexplained_sentences,
+    v2v_sentence,
+)
+from planebench.report.reproduce_data import commands, remedies
 from planebench.report.searches_data import burst_table, search_table
 from planebench.report.summary_data import summary
 from planebench.report.traffic_data import traffic_table
 from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
-from planebench.report.wording import ARROW_WORDS, ARROWS, MEANINGS, NOTHING, PATHS, VERDICT_WORDS, printable
-from planebench.stats.chains import Chains
+from planebench.report.wording import (
+    ARROW_WORDS,
+    ARROWS,
+    MEANINGS,
+    NOTHING,
+    PATHS,
+    VERDICT_WORDS,
+    cores_words,
+    printable,
+)
 
 TEMPLATE = "report.html.j2"
-
-_GROUPS: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("throughput",), "Throughput", "Received rate at saturating input. Whiskers: lowest and highest trial."),
-    (
-        ("chain",),
-        "Throughput by chain length",
-        "Received rate at saturating input. Whiskers: lowest and highest trial.",
-    ),
-    (("loss",), "Loss-rate curve", "Share of frames that did not arrive, by load (RFC 2544 section 26.3)."),
-    (("latency",), "Latency", "Dot: median. Thick line: to p99. Thin line: to p99.9. Figures: median / p99 in µs."),
-    (("load",), "Latency against load", "Line: p50. Dashed: p99. Ring: the knee. Grey: latency floor of the tester."),
-    (("percentiles",), "Latency distribution", "Every probe that came back, by percentile. Low and flat is good."),
-    (("anatomy",), "Where the time goes", f"Mean latency of the probes, part by part along the path. {NOTE}"),
-    (("tradeoff",), "Throughput against mean latency", "Low and to the right is good."),
-)
 
 
 def to_html(run: Run) -> bytes:
@@ -59,39 +65,82 @@ def to_html(run: Run) -> bytes:
 
 def derived_html(derived: Derived) -> bytes:
     """As :func:`to_html`, of what has been derived already."""
-    run, results = derived.run, derived.results
-    colours = switch_colours(run.switch_labels)
-    scenarios = dict.fromkeys(r.point.scenario for r in results)
-    figures = make_figures(run, results)
-    decides, others = comparison_tables(derived)
-    page = (
-        _environment()
-        .get_template(TEMPLATE)
-        .render(
-            run=run,
-            header=run.header,
-            colours=colours,
-            summary=summary(results, colours, derived.comparisons),
-            headline=headline(results, derived.comparisons),
-            scenarios=[_scenario(name, run, results, figures) for name in scenarios],
-            chains=_chains(derived.chains),
-            decides=decides,
-            others=others,
-            verdicts=verdict_counts(run),
-            causes=cause_table(derived.rejected),
-            rejected=rejected_table(derived.rejected),
-            trials=trial_table(run, derived.rejected),
-            calibration=calibration_page(run.header.calibration),
-            bands=band_words(results).capitalize(),
-            marks=_marks(results),
-            arrows={ARROWS[d]: ARROW_WORDS[d] for d in dict.fromkeys(r.point.direction for r in results)},
-            verdict_words={kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
-            command=shlex.join(run.header.command),
-            conditions=conditions_page(run),
-            palette={"ink": INK, "muted": MUTED, "grid": GRID},
-        )
-    )
+    page = _environment().get_template(TEMPLATE).render(_context(derived))
     return page.encode("utf-8", errors="replace")
+
+
+def _context(derived: Derived) -> dict[str, Any]:
+    """What the sections draw (page/): each by the names of its own part below."""
+    run = derived.run
+    parts = {
+        "run": run,
+        "header": run.header,
+        "colours": switch_colours(run.switch_labels),
+        "palette": {"ink": INK, "muted": MUTED, "grid": GRID},
+        **_first(derived),
+        **_charted(derived),
+        **_evidence(derived),
+        **_again(run),
+    }
+    return {**parts, "contents": contents(parts)}
+
+
+def _first(derived: Derived) -> dict[str, Any]:
+    """Summary and tables as in the papers."""
+    run, results, comparisons = derived.run, derived.results, derived.comparisons
+    return {
+        "summary": summary(results, switch_colours(run.switch_labels), comparisons),
+        "headline": headline(results, comparisons),
+        "recommendations": recommendations(derived),
+        "cores": cores_table(run, results),
+        "papers": papers_page(derived),
+        "paper_tables": paper_tables(results),
+        "bands": band_words(results).capitalize(),
+        "marks": _marks(results),
+        "arrows": {ARROWS[d]: ARROW_WORDS[d] for d in dict.fromkeys(r.point.direction for r in results)},
+    }
+
+
+def _charted(derived: Derived) -> dict[str, Any]:
+    """The sections with charts: scenarios, and chains against their parts."""
+    run, results = derived.run, derived.results
+    figures = (*make_figures(run, results), *chain_figures(derived.chains.latency))
+    panels = draw(figures)
+    names = dict.fromkeys(r.point.scenario for r in results)
+    return {
+        "scenarios": [_scenario(name, run, results, panels) for name in names],
+        "chains": {"tables": chain_tables(derived.chains), **chains_group(panels)},
+    }
+
+
+def _evidence(derived: Derived) -> dict[str, Any]:
+    """What the figures rest on."""
+    run = derived.run
+    decides, others = comparison_tables(derived)
+    unexplained = unexplained_sentences(derived.results)
+    return {
+        "decides": decides,
+        "others": others,
+        "verdicts": verdict_counts(run),
+        "causes": cause_table(derived.rejected),
+        "rejected": rejected_table(derived.rejected),
+        "trials": trial_table(run, derived.rejected),
+        "calibration": calibration_page(run.header.calibration),
+        "verdict_words": {kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
+        "conditions": conditions_page(run),
+        "unexplained": unexplained,
+        "notices": len(set(run.warnings)) + len(run.skipped) + len(unexplained),
+    }
+
+
+def _again(run: Run) -> dict[str, Any]:
+    """How it was run, and how to run it again."""
+    return {
+        "command": shlex.join(run.header.command),
+        "again": commands(run.header),
+        "remedies": remedies(run.header),
+        "cores_words": f"Each switch had {cores_words(switch_cores(run))}.",
+    }
 
 
 def _environment() -> jinja2.Environment:
@@ -112,18 +161,13 @@ def _clean(value: Any) -> Any:
     return printable(value, keep="\n\t")
 
 
-def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], figures: Sequence[Figure]) -> dict[str, Any]:
+def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], panels: Panels) -> dict[str, Any]:
     members = [r for r in results if r.point.scenario == name]
-    groups = []
-    for kinds, title, caption in _GROUPS:
-        drawn = [_panel(f) for f in figures if f.scenario == name and f.kind in kinds]
-        if drawn:
-            groups.append({"kind": kinds[0], "title": title, "caption": caption, "panels": drawn})
     return {
         "name": name,
         "path": PATHS[name],
         "meaning": MEANINGS[name],
-        "groups": groups,
+        "groups": scenario_groups(panels, name),
         "sentences": _sentences(run, members),
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
@@ -144,16 +188,6 @@ def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], figures: 
 def _sentences(run: Run, results: Sequence[Result]) -> list[str]:
     v2v = v2v_sentence(run.header.settings, results)
     return [*policy_sentences(results), *load_sentences(results), *filter(None, [v2v])]
-
-
-def _chains(chains: Chains) -> dict[str, Any]:
-    """The section on chains: empty where no chain can be set against its parts."""
-    return {"tables": chain_tables(chains), "panels": [_panel(figure) for figure in chain_figures(chains.latency)]}
-
-
-def _panel(figure: Figure) -> dict[str, Any]:
-    name = f"{figure.scenario} {figure.kind}, {figure.title}"
-    return {"key": figure.key, "title": figure.title, "svg": Markup(inline_svg(figure.chart, name, figure.key))}
 
 
 def _marks(results: Sequence[Result]) -> dict[str, str]:

@@ -14,12 +14,14 @@ import altair as alt
 
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
+from planebench.papers.measured import Measured
 from planebench.report.chain_figures import chain_figures
 from planebench.report.chart_data import TIP_MARK
 from planebench.report.charts import FONT
 from planebench.report.figure import Figure
 from planebench.report.figures import make_figures, overview
 from planebench.report.palette import INK
+from planebench.report.papers_figures import paper_charts
 from planebench.stats.chains import derive_chains
 from planebench.stats.results import derive_results
 
@@ -43,8 +45,10 @@ def chart_images(run: Run, out_dir: Path, formats: Iterable[str] = ("svg", "png"
             raise UsageError(f"image format {name!r} is not known. Give one or more of: {', '.join(FORMATS)}")
     out_dir.mkdir(parents=True, exist_ok=True)
     results, first = derive_results(run), overview(run)
-    chains = chain_figures(derive_chains(run, results).latency)
-    figures = (*make_figures(run, results), *chains, *([first] if first else []))
+    chains = derive_chains(run, results)
+    papers = paper_charts(Measured(run, results, chains))
+    parts = chain_figures(chains.latency)
+    figures = (*make_figures(run, results), *parts, *papers, *([first] if first else []))
     return tuple(_write(figure, out_dir, name) for figure in figures for name in wanted)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from planebench.report.chart_data import Row, end_labels
-from planebench.report.charts import Colours, colour, line_labels, log_gap, log_ticks, plain, table
+from planebench.report.charts import Colours, colour, line_labels, log_gap, log_ticks, plain, shape, table
 from planebench.report.palette import MUTED
 
 _WIDTH, _HEIGHT = 240, 170
@@ -22,14 +22,17 @@ def loss_curves(rows: Sequence[Row], colours: Colours) -> alt.TopLevelMixin:
     y = alt.Y("loss:Q", title="lost, %", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
     base = alt.Chart(table(rows)).encode(x=x, y=y, color=colour(colours))
     lines = base.mark_line(strokeWidth=1.8)
-    points = base.mark_point(size=26, filled=True, opacity=1).encode(description="tip:N")
+    points = base.mark_point(size=30, filled=True, opacity=1).encode(shape=shape(colours), description="tip:N")
     labels = line_labels(_at_edge(rows, "loss", top * 13 / _HEIGHT), x, "label_y:Q", colours)
     return plain(alt.layer(lines, points, labels).properties(width=_WIDTH, height=_HEIGHT))
 
 
 def latency_load(rows: Sequence[Row], colours: Colours, floor_us: float | None) -> alt.TopLevelMixin:
-    """p50 (line) and p99 (dashed) over load, log y; ring = knee; thin grey line = latency floor of the tester."""
-    values = [row[key] for row in rows for key in ("p50", "p99")] + ([floor_us] if floor_us else [])
+    """p50 (line; whiskers: lowest and highest trial) and p99 (dashed) over load, log y.
+
+    Ring = knee; thin grey line = latency floor of the tester.
+    """
+    values = [row[key] for row in rows for key in ("low", "high", "p99")] + ([floor_us] if floor_us else [])
     domain = (min(values) / 1.3, max(values) * 1.3)
     scale = alt.Scale(type="log", domain=list(domain), nice=False)
     axis = alt.Axis(format="~g", values=log_ticks(*domain))
@@ -38,10 +41,11 @@ def latency_load(rows: Sequence[Row], colours: Colours, floor_us: float | None) 
     base = alt.Chart(table(rows)).encode(x=x, color=colour(colours))
     p99 = base.mark_line(strokeWidth=1.2, strokeDash=[4, 3]).encode(y=alt.Y("p99:Q", scale=scale))
     p50 = base.mark_line(strokeWidth=2).encode(y=y)
-    points = base.mark_point(size=26, filled=True, opacity=1).encode(y=y, description="tip:N")
+    whiskers = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    points = base.mark_point(size=30, filled=True, opacity=1).encode(y=y, shape=shape(colours), description="tip:N")
     knees = base.transform_filter("datum.knee").mark_point(size=150, strokeWidth=1.8, opacity=1).encode(y=y)
     labels = line_labels(_at_edge(rows, "p50", log_gap(domain), log=True), x, "label_y:Q", colours)
-    layers: list[Any] = [p99, p50, points, knees, labels]
+    layers: list[Any] = [p99, p50, whiskers, points, knees, labels]
     if floor_us:
         floor = alt.Chart(table([{"floor": floor_us}])).mark_rule(color=MUTED, strokeWidth=1)
         layers.insert(0, floor.encode(y=alt.Y("floor:Q", scale=scale)))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from planebench.model.results import CurvePoint, LatencySummary, Result
 from planebench.report.chart_data import SMALLEST_US, TIP_MARK, Row
+from planebench.report.latency_spread import Spreads
 from planebench.report.wording import latency_counts, load_words, mpps, printable, us
 
 MIN_LOADS = 4
@@ -18,13 +19,13 @@ def loss_rows(results: Sequence[Result]) -> list[Row]:
     return [_loss_row(result, point) for result in results for s in result.searches for point in s.curve]
 
 
-def load_rows(results: Sequence[Result]) -> list[Row]:
-    """p50 and p99 over intended Mpps of the switches with at least MIN_LOADS loads that count."""
+def load_rows(results: Sequence[Result], spreads: Spreads) -> list[Row]:
+    """p50 (``low`` to ``high``: of its trials) and p99 over intended Mpps, with at least MIN_LOADS loads that count."""
     rows: list[Row] = []
     for result in results:
         counting = [s for s in result.latency if latency_counts(s) and s.samples]
         if len(counting) >= MIN_LOADS:
-            rows += [_load_row(result, s) for s in counting]
+            rows += [_load_row(result, s, spreads) for s in counting]
     return rows
 
 
@@ -39,13 +40,17 @@ def _loss_row(result: Result, point: CurvePoint) -> Row:
     }
 
 
-def _load_row(result: Result, summary: LatencySummary) -> Row:
+def _load_row(result: Result, summary: LatencySummary, spreads: Spreads) -> Row:
     switch = printable(result.point.switch)
+    spread = spreads.get((result.point, summary.load))
+    low, high = spread.p50 if spread else (summary.p50, summary.p50)
     knee = result.load_finding is not None and result.load_finding.knee == summary.load
     return {
         "switch": switch,
         "mpps": summary.intended_pps / 1e6,
         "p50": max(summary.p50, SMALLEST_US),
+        "low": max(low, SMALLEST_US),
+        "high": max(high, SMALLEST_US),
         "p99": max(summary.p99, SMALLEST_US),
         "knee": knee,
         "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps): "

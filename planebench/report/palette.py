@@ -18,6 +18,9 @@ SWITCH_COLOURS = (
     "#96704e",  # brown
 )
 
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+"""Of points, by position of their switch like the colours."""
+
 PART_COLOURS = {"tester": "#7b8794", "switch hops": "#2878d0", "VNFs": "#d9731a"}
 """Parts of a latency, by whose they are."""
 

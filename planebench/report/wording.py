@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from planebench.model.records import Direction, Point, ScenarioName, VerdictKind
 from planebench.model.results import LatencySummary, Metric, Result
@@ -184,3 +185,18 @@ def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
     first = " ".join(texts[0].split())
     cut = first if len(first) <= limit else first[: limit - 1] + "…"
     return cut if len(texts) == 1 else f"{cut} (+ {len(texts) - 1} more)"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``; ``a and b``; ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def directions_words(direction: Direction) -> str:
+    """``both ways``, ``one way``, ``reversed``."""
+    return ARROW_WORDS[direction].partition(",")[0].partition(" (")[0]
+
+
+def cores_words(cores: object) -> str:
+    """How many cores a switch has, of the setting of a run: one where it does not say."""
+    return f"{cores} cores" if cores not in (None, 1) else "one core"

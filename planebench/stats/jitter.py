@@ -36,5 +36,5 @@ def pdv(latency: Counts) -> JitterSummary | None:
         rank = max(1, int(np.ceil(share * samples - 1e-9)))
         return float(variation_us[int(np.searchsorted(cumulative, rank))])
 
-    mean = float(counts @ variation_us) / samples
+    mean = float((counts * variation_us).sum()) / samples
     return JitterSummary(mean, percentile(0.50), percentile(0.99), float(variation_us[-1]), samples)

@@ -68,7 +68,7 @@ class LineFile:
     def append(self, line: bytes) -> None:
         """Append one line (without its newline). On failure the file is as it was before. Raises StoreError."""
         data = line + b"\n"
-        before = os.fstat(self._fd).st_size
+        before = self._there().st_size
         try:
             written = os.write(self._fd, data)
             if written != len(data):
@@ -77,6 +77,17 @@ class LineFile:
         except OSError as error:
             os.ftruncate(self._fd, before)
             raise StoreError(f"cannot append to {self.path}: {error.strerror or error}. Is the disk full?") from error
+
+    def _there(self) -> os.stat_result:
+        """What is open, if it is still what the path names: what is written to a removed file is lost in silence."""
+        mine = os.fstat(self._fd)
+        try:
+            named = self.path.stat()
+        except OSError:
+            named = None
+        if named is None or (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino):
+            raise StoreError(f"{self.path} was removed, or moved, while it was being written. Start the run again")
+        return mine
 
     def close(self) -> None:
         """Close; safe to call twice."""

@@ -20,6 +20,7 @@ SKIPPED_FILE = "skipped.jsonl"
 CONDITIONS_FILE = "conditions.jsonl"
 FINISHED_FILE = "finished.json"
 PLAN_FILE = "plan.json"
+STATUS_FILE = "status.json"
 
 RUNS_VARIABLE = "PLANEBENCH_RUNS"
 
@@ -74,7 +75,7 @@ def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
     for folder in _run_folders(runs_dir or default_runs_dir()):
         try:
             found.append(RunInfo(folder, read_header(folder), read_finished(folder)))
-        except StoreError:
+        except (OSError, StoreError):  # another user's, or removed meanwhile
             continue
     return tuple(sorted(found, key=_age))
 
@@ -85,7 +86,7 @@ def find_run(runs_dir: Path | None, wanted: str) -> Path:
     Raises UsageError with the candidates where nothing, or more than one id, fits.
     """
     directory = runs_dir or default_runs_dir()
-    if wanted != "latest" and (Path(wanted) / HEADER_FILE).is_file():
+    if wanted != "latest" and _is_run(Path(wanted)):
         return Path(wanted)
     infos = list_runs(directory)
     if not infos:
@@ -113,7 +114,15 @@ def _match(infos: tuple[RunInfo, ...], wanted: str, directory: Path) -> Path:
 def _run_folders(directory: Path) -> list[Path]:
     if not directory.is_dir():
         return []
-    return [p for p in directory.iterdir() if (p / HEADER_FILE).is_file()]
+    return [p for p in directory.iterdir() if _is_run(p)]
+
+
+def _is_run(folder: Path) -> bool:
+    """Also where we may not look: who reads it then says so."""
+    try:
+        return (folder / HEADER_FILE).is_file()
+    except PermissionError:
+        return True
 
 
 def _age(info: RunInfo) -> tuple[str, int]:

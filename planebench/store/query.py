@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ COLUMNS: dict[str, tuple[str, Getter]] = {
     "trial_pps": ("DOUBLE", lambda r, t, d: t.throughput_pps),
     "switch_cycles_per_packet": ("DOUBLE", lambda r, t, d: t.switch.cycles_per_packet),
     "switch_batch_size": ("DOUBLE", lambda r, t, d: t.switch.batch_size),
+    "start": ("INTEGER", lambda r, t, d: t.start),
+    "search": ("VARCHAR", lambda r, t, d: t.search),
 }
 """Column -> (DuckDB type, how to get it). ``trial_pps`` is the whole trial's rate, the same in each of its rows."""
 
@@ -62,17 +64,24 @@ def trials_relation(*paths: Path, connection: duckdb.DuckDBPyConnection | None =
     A table of that name is replaced. Example: ``trials_relation(p).filter("verdict = 'valid'").aggregate("...")``.
     """
     database = connection or duckdb.connect()
+    types = {name: kind for name, (kind, _) in COLUMNS.items()}
+    return fill_table(database, "trials", types, (row for path in paths for row in _rows(read_run(path))))
+
+
+def fill_table(
+    database: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], rows: Iterable[Mapping[str, Any]]
+) -> duckdb.DuckDBPyRelation:
+    """Make, or replace, a table of plain values. ``types``: column -> DuckDB type."""
     with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
-        rows = Path(folder) / "rows.jsonl"
-        with rows.open("w", encoding="utf-8") as out:
-            out.writelines(json.dumps(row) + "\n" for path in paths for row in _rows(read_run(path)))
-        types = {name: kind for name, (kind, _) in COLUMNS.items()}
+        file = Path(folder) / "rows.jsonl"
+        with file.open("w", encoding="utf-8", errors="replace") as out:
+            out.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
         database.execute(
-            "CREATE OR REPLACE TABLE trials AS "
+            f'CREATE OR REPLACE TABLE "{name}" AS '
             "SELECT * FROM read_json($rows, format='newline_delimited', columns=$types)",
-            {"rows": str(rows), "types": types},
+            {"rows": str(file), "types": dict(types)},
         )
-    return database.table("trials")
+    return database.table(name)
 
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:

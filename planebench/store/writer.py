@@ -15,7 +15,15 @@ from planebench.model.records import Trial
 from planebench.model.run import Finished, RunStatus
 from planebench.store.codec import to_json
 from planebench.store.files import LineFile, cut_torn_line, sync_folder, write_atomically
-from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE, read_header
+from planebench.store.folder import (
+    CONDITIONS_FILE,
+    FINISHED_FILE,
+    HEADER_FILE,
+    SKIPPED_FILE,
+    STATUS_FILE,
+    TRIALS_FILE,
+    read_header,
+)
 
 
 class RunWriter:
@@ -73,6 +81,7 @@ class RunWriter:
         """Mark the run as ended in an orderly way, and close. ``interrupted``: by Ctrl-C, SIGTERM or an error."""
         moment = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         write_atomically(self.path / FINISHED_FILE, to_json(Finished(status, moment, note), indent=2) + b"\n")
+        (self.path / STATUS_FILE).unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:

@@ -115,15 +115,11 @@ def has_core() -> bool:
 
 
 def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """Run a program in the switch's network namespace to its end. What it wrote; StartError with that if it failed."""
-    done = supervisor.spawn(
-        what,
-        argv,
-        cpus=request.control_cpus,
-        workdir=request.workdir,
-        netns_pid=request.netns_pid,
-        high_priority=False,
-    )
+    """Run a program in the switch's network namespace to its end. What it wrote; StartError with that if it failed.
+
+    It has the priority of pollers: the tester, which may poll on the same CPU, would leave it next to nothing.
+    """
+    done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
     if done.wait(patient(SETUP_TIMEOUT_S)) != 0:
         text = done.obituary()
         done.terminate()

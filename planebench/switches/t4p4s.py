@@ -9,11 +9,7 @@ Burst, rings and buffers are compiled in too. Its counters are those of DPDK's t
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from zlib import crc32
 
@@ -33,6 +29,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
+from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
 
 BURST = 32
@@ -65,13 +62,13 @@ class T4p4sAdapter(Adapter):
             return NotFound(self.remedy)
         if not (where.path.is_file() and os.access(where.path, os.X_OK)):
             raise UsageError(f'{where.said_by} "{where.path}" is no program; give the one that t4p4s made')
-        version = _version(where.path, where.path.stat().st_mtime_ns, tuple(where.env.items()))
+        version = dpdk_version(where.path, where.env, says="T4P4S")
         if version is None:
             raise UsageError(
                 f'{where.said_by} "{where.path}" is no program of t4p4s, or does not start: '
                 f"`{where.path} --no-huge --no-pci -m 8 -- --help` says why"
             )
-        return Found(version, where.path)
+        return Found(f"{where.path.name} on {version}", where.path)
 
     def refusal(self, situation: Situation) -> str:
         """What its wires tell, and what is compiled into it."""
@@ -203,26 +200,6 @@ def arguments(request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) 
 def _sum(stats: Sequence[Mapping[str, int]], name: str) -> int | None:
     """Over all ports; unknown if one has it not."""
     return sum(it[name] for it in stats) if all(name in it for it in stats) else None
-
-
-@lru_cache(maxsize=4)
-def _version(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...]) -> str | None:
-    """It has no --version: EAL prints its own, and an argument that is none has it say whose it is."""
-    with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:
-        try:
-            done = subprocess.run(
-                [str(binary), "-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help"],
-                capture_output=True,
-                text=True,
-                timeout=10,
-                env={**dict(env), "RUNTIME_DIRECTORY": runtime, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-    said = done.stdout + done.stderr
-    dpdk = re.search(r"RTE Version: '(.+?)'", said)
-    return f"{binary.name} on {dpdk[1]}" if dpdk and "T4P4S" in said else None
 
 
 ADAPTER = T4p4sAdapter()

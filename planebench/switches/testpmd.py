@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,6 +27,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
+from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
 
 PROMPT = b"testpmd> "
@@ -88,7 +86,7 @@ class TestpmdAdapter(Adapter):
         binary = self.installation().program("dpdk-testpmd")
         if binary is None:
             return NotFound(self.remedy)
-        version = _version(binary, binary.stat().st_mtime_ns)
+        version = dpdk_version(binary)
         if version is None:
             return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` says why")
         return Found(version, binary)
@@ -239,36 +237,6 @@ def _after(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         return file.read()
-
-
-@lru_cache(maxsize=4)
-def _version(binary: Path, mtime_ns: int) -> str | None:
-    """testpmd has no --version: ask EAL to print the one it starts with, and stop at the help text."""
-    with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:
-        try:
-            done = subprocess.run(
-                [
-                    str(binary),
-                    "-v",
-                    "--no-huge",
-                    "--no-shconf",
-                    "--no-pci",
-                    "--no-telemetry",
-                    "-m",
-                    "8",
-                    "--",
-                    "--help",
-                ],
-                capture_output=True,
-                text=True,
-                timeout=patient(10),
-                env={"RUNTIME_DIRECTORY": runtime, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-    match = re.search(r"RTE Version: '(.+?)'", done.stdout + done.stderr)
-    return match[1] if match else None
 
 
 def _mbuf_count(request: SwitchRequest) -> int:

@@ -123,6 +123,20 @@ def test_plan_show_tells_what_it_leaves_out(planebench) -> None:
     assert "left out: p2p: direction reversed is not valid for p2p" in done.out
 
 
+def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_fit(planebench) -> None:
+    asked = ("plan", "show", "conext19", "--switch", "sim,snabb", "--time-budget", "4m")
+    shown = json.loads(planebench(*asked, "--json").out)
+    assert [part["part"] for part in shown["parts"]] == ["throughput", "table-3", "table-4", "fig-1"]
+    (shared,) = (p for p in shown["points"] if p["id"] == "sim/p2p/bidirectional/64/memif/process")
+    assert shared["parts"] == ["throughput", "fig-1"]
+    assert {point["switch"] for point in shown["points"] if point["left_out"]} == {"snabb"}
+    assert any("snabb has no memif wire" in entry["reason"] for entry in shown["skipped"])
+    assert shown["estimate_s"] < 240
+    text = planebench(*asked).out
+    assert "part table-3: Table 3" in text and "not reproduced: Table 1: " in text and shown["trials"] in text
+    assert "plan conext19 does not fit into 10 s" in planebench(*asked[:-1], "10s").err
+
+
 def test_doctor(planebench) -> None:
     done = planebench("doctor", "--json")
     findings = json.loads(done.out)["findings"]
@@ -145,7 +159,15 @@ def test_export_json(planebench, stored: Run) -> None:
     done = planebench("export", "latest", "--format", "json")
     assert (done.code, done.err) == (0, "")
     document = json.loads(done.out)
-    assert set(document) == {"results", "comparisons", "calibration", "chains", "conditions"}
+    assert set(document) == {
+        "results",
+        "comparisons",
+        "calibration",
+        "chains",
+        "conditions",
+        "papers",
+        "export_version",
+    }
     assert len(document["results"]) == len({trial.point for trial in stored.trials})
     for result in document["results"]:
         assert set(result) >= ISSUE_KEYS
@@ -188,7 +210,8 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
     document = json.loads(planebench("export").out)
     assert document.pop("conditions")["found"] == []
     nothing = {"latency": [], "throughput": []}
-    assert document == {"results": [], "comparisons": [], "calibration": None, "chains": nothing}
+    nothing_else = {"results": [], "comparisons": [], "calibration": None, "papers": [], "export_version": 1}
+    assert document == {**nothing_else, "chains": nothing}
     assert planebench("export", "-f", "csv").out.startswith("switch,version,")
 
 

@@ -13,11 +13,14 @@ import pytest
 from builders import make_run, store_run
 
 from planebench.cli import complete
+from planebench.cli.output import FORMATS
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases
 from planebench.conformance.suite import ALL_CHECKS
+from planebench.library import TABLES
 from planebench.model.records import WireName
 from planebench.plans import list_suites
 from planebench.plans.plan import Band
+from planebench.schemas import SCHEMAS
 from planebench.search import METHOD_NAMES
 from planebench.stats.compare import METRICS
 from planebench.switches.registry import ADAPTERS
@@ -94,6 +97,9 @@ def test_bash_completes(completion: str, tmp_path: Path, own_run_folder: Path) -
         (complete.METRICS, METRICS),
         (complete.WIRES, get_args(WireName)),
         (complete.BANDS, get_args(Band)),
+        (complete.FORMATS, FORMATS),
+        (complete.TABLES, TABLES),
+        (complete.SCHEMAS, SCHEMAS),
         (complete.CASES[:5], [case.name for case in parse_cases(DEFAULT_CASES)]),
         (complete._stems("plans/suites"), list_suites()),
         (complete._stems("traffic/profiles"), list_profiles()),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from builders import make_header
 
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
+from planebench.measure.trial import TrialRequest
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus
-from planebench.plans import Plan, expand, load_plan, override, switch_labels
+from planebench.plans import Plan, expand, group_points, latency_steps, load_plan, override, switch_labels
 from planebench.search import TRIES_MAX
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
@@ -32,6 +34,9 @@ class Watcher:
         self.stop_after = stop_after
 
     def working_on(self, text: str) -> None:
+        pass
+
+    def trial_begins(self, request: TrialRequest) -> None:
         pass
 
     def trial_done(self, trial: Trial) -> None:
@@ -201,3 +206,27 @@ def test_profiles_are_searched_and_measured_beside_plain_frames(tmp_path: Path) 
     wanted = {("imix", 362), ("flows-1k", 64), ("", 64)}
     for role in ("r_plus", "search", "latency"):
         assert {(t.point.traffic, t.point.frame_size_bytes) for t in trials if t.role == role} == wanted
+
+
+def test_parts_share_topologies_and_what_both_want_is_measured_once(tmp_path: Path) -> None:
+    """Killed in the middle of the second part, it goes on there."""
+    options = {"scenario": "p2p,v2v", "frame_size": "64", "direction": "unidirectional,bidirectional"}
+    plan = override(load_plan("conext19"), switch="sim,sim:capacity=9M", **options)
+    points = expand(plan)
+    whole = run(plan, tmp_path / "whole")
+    steps = Counter((s.step.point, s.step.load) for g in group_points(points) for s in latency_steps(plan, g))
+    assert Counter(t.point for t in whole if t.role == "r_plus") == dict.fromkeys(points, plan.throughput.repetitions)
+    assert Counter((t.point, t.load.label) for t in whole if t.role == "latency") == steps
+    assert set(steps.values()) == {1, 3}
+    first_latency = next(n for n, t in enumerate(whole) if t.role == "latency")
+    writer = RunWriter.create(tmp_path / "cut", make_header())
+    with pytest.raises(KeyboardInterrupt):
+        campaign(plan, writer, Watcher(first_latency + 2)).run()
+    watcher = Watcher()
+    campaign(plan, writer, watcher, read_run(writer.path).trials).run()
+    writer.close()
+    trials = read_run(writer.path).trials
+    assert Counter((t.point, t.role, t.load.label) for t in trials) == Counter(
+        (t.point, t.role, t.load.label) for t in whole
+    )
+    assert watcher.steps == planned_trials(plan, points)

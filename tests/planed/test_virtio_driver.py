@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, stream, task, until, vhost, virtio
+from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, often, stream, task, until, vhost, virtio
 
 from planebench.host.process import Supervisor
 from planebench.planed import RpcError
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.dataplane
 
 PACED: Document = {"rate_pps": 20_000}
 FLAT_OUT: Document = {"flat_out": True}
-RESTARTS = 20
+RESTARTS = often(8, 20)
 _NAMES = itertools.count()
 
 

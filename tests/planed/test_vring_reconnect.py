@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import vhost_driver
-from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, task, until
+from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, often, task, until
 from vhost_driver import BUFFERS, GUEST_ADDRESS, RECEIVEQ, RING_SIZE, TRANSMITQ, VhostDriver
 from vring_rig import (
     FLAT_OUT,
@@ -42,7 +42,7 @@ from planebench.host.process import Supervisor
 pytestmark = pytest.mark.dataplane
 
 TIMES = 100
-DEVICE_KILLS = 10
+DEVICE_KILLS = often(4, 10)
 """A new process has nothing of the old one, and DPDK's vhost library needs a second to notice its first sockets."""
 WARM = 20
 """After these the process has all the memory that it will ever have."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from planebench.model.run import Run
 from planebench.report import wording
-from planebench.report.chart_data import apart, end_labels, latency_rows, percentile_rows, scatter_rows, spread
+from planebench.report.chart_data import apart, end_labels, latency_rows, percentile_rows, scatter_latencies, spread
 from planebench.report.palette import SWITCH_COLOURS, switch_colours
 from planebench.stats import derive_results
 
@@ -56,10 +56,10 @@ def test_a_latency_of_zero_has_a_place_on_a_log_axis() -> None:
 def test_the_scatter_needs_two_switches_at_the_same_load() -> None:
     run = make_run(problems=False)
     results = [r for r in derive_results(run) if r.point.scenario == "p2p" and r.latency]
-    assert {r["load"] for r in scatter_rows(results)} == {"0.99"}
-    assert scatter_rows(results[:1]) == []
+    assert {s.load for _, s in scatter_latencies(results)} == {"0.99"}
+    assert scatter_latencies(results[:1]) == []
     v2v = [r for r in derive_results(run) if r.point.scenario == "v2v"]
-    assert scatter_rows(v2v) == []
+    assert scatter_latencies(v2v) == []
 
 
 def test_a_switch_has_its_own_colour() -> None:

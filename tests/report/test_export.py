@@ -101,7 +101,15 @@ def test_json_has_searches_and_ledger_whole() -> None:
 
 def test_comparisons_are_at_the_top() -> None:
     document = json.loads(to_json(_small_run()))
-    assert list(document) == ["results", "comparisons", "calibration", "chains", "conditions"]
+    assert list(document) == [
+        "results",
+        "comparisons",
+        "calibration",
+        "chains",
+        "conditions",
+        "papers",
+        "export_version",
+    ]
     assert {c["metric"] for c in document["comparisons"]} == {"throughput", "cycles_per_packet"}
 
 

@@ -168,7 +168,7 @@ def test_verdicts_are_counted_under_their_own_name() -> None:
     row = verdict_counts(Run(make_header(("planed",)), tuple(trials)))[0]
     assert row["kinds"] == [1, 2, 3, 4, 5]
     text = _Page(to_html(Run(make_header(("planed",)), tuple(trials)))).text
-    section = " ".join(text.split("What counted")[1].split())
+    section = " ".join(text.split("What counted")[2].split())
     heads = " ".join(k.value for k in VerdictKind)
     assert section.startswith(f"switch {heads} trials core distance planed 1 2 3 4 5 15")
 
@@ -218,7 +218,7 @@ def test_where_the_tester_limits_the_summary_ranks_by_cycles() -> None:
 
 def test_figures_cover_the_papers() -> None:
     kinds = Counter(f.kind for f in make_figures(make_run(chains=(1, 2, 3))))
-    assert kinds == {"throughput": 7, "chain": 4, "latency": 5, "percentiles": 13, "tradeoff": 4}
+    assert kinds == {"throughput": 7, "chain": 4, "latency": 5, "percentiles": 13, "tradeoff": 4, "deviation": 4}
     assert make_figures(Run(make_header())) == ()
     assert overview(Run(make_header())) is None
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench papers``: what the papers claim, and what a run says to it."""
+
+from __future__ import annotations
+
+import json as json_module
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
+from planebench.report.derived import derive
+from planebench.report.papers_data import counts, measured, record
+from planebench.report.wording import printable
+from planebench.store import find_run, read_run
+
+_STYLES = {Outcome.CONFIRMED: "green", Outcome.NOT_CONFIRMED: "red", Outcome.CANNOT_BE_TESTED: "dim"}
+
+
+def papers(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
+    """Print every claim; with a run what becomes of it, of the papers that the run names (of all if it names none)."""
+    if run is None:
+        _print_claims(json)
+        return
+    derived = derive(read_run(find_run(runs_dir, run)))
+    wanted = derived.run.header.papers
+    judgements = [it for it in judge_all(measured(derived)) if not wanted or it.claim.paper in wanted]
+    if json:
+        document = {"run": derived.run.header.run_id, "papers": [record(it) for it in judgements]}
+        print(json_module.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        _print_judgements(judgements)
+
+
+def claim_lines() -> Iterator[str]:
+    """Every claim on a line of its own, by paper: the list of docs/papers.md."""
+    for name, paper in all_papers().items():
+        yield f"{name}: {paper.title}"
+        for claim in all_claims():
+            if claim.paper == name:
+                yield f"  {claim.id} ({claim.where}): {claim.sentence}"
+
+
+def _print_claims(json: bool) -> None:
+    if json:
+        print(json_module.dumps({"papers": [_claim(claim) for claim in all_claims()]}, indent=1, ensure_ascii=False))
+        return
+    print("\n".join(claim_lines()))
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    said = claim.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
+    return {**said, "says": claim.sentence}
+
+
+def _print_judgements(judgements: Sequence[Judgement]) -> None:
+    console = Console(highlight=False)
+    width = max(console.width, 60)
+    for name in dict.fromkeys(it.claim.paper for it in judgements):
+        console.print(Text(f"{name}: {all_papers()[name].title}", style="bold"))
+        for it in judgements:
+            if it.claim.paper == name:
+                console.print(
+                    Text(f"  {it.words}", style=_STYLES[it.outcome]), Text(f"{it.claim.id} ({it.claim.where})")
+                )
+                _print_wrapped(console, it.claim.sentence, width)
+                _print_wrapped(console, printable(it.evidence), width, "dim")
+    console.print(", ".join(f"{it['number']} {it['words']}" for it in counts(judgements)))
+
+
+def _print_wrapped(console: Console, text: str, width: int, style: str = "") -> None:
+    lines = textwrap.wrap(text, width - 4, break_on_hyphens=False)
+    console.print(Text("\n".join(f"    {line}" for line in lines), style=style))

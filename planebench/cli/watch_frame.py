@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One frame of `planebench watch`: a run as lines that fit a terminal, 80x24 and up, in what characters it has."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from textwrap import wrap
+
+from rich.text import Text
+
+from planebench.cli.watch_results import column, results_lines
+from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.status import CurrentTrial, Stage, Status
+from planebench.report.glyphs import Glyphs
+from planebench.report.wording import METHODS, batch, frames, load_words, mark, mpps, percent
+from planebench.store.follow import Seen
+
+NEXT_MAX, TROUBLES_MAX, NAME_MAX = 3, 2, 16
+LABEL = 9
+"""Characters of the words at the left."""
+STATE_STYLES = {"running": "bold green", "complete": "bold green", "interrupted": "bold yellow", "killed": "bold red"}
+VERDICT_STYLES = {
+    VerdictKind.VALID: "green",
+    VerdictKind.TESTER_LIMITED: "cyan",
+    VerdictKind.DISTURBED: "yellow",
+    VerdictKind.UNSTABLE: "yellow",
+    VerdictKind.INVALID: "red",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What lines are made for."""
+
+    width: int
+    height: int
+    glyphs: Glyphs
+
+
+def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
+    """The lines of a frame, at most as many as the page is high, none wider than it."""
+    top = [*head(seen, page), *_now(seen, page)]
+    end = [_line("watching", cost, page, "dim")] if cost and seen.state == "running" else []
+    tail = [*_next(seen, page), *_troubles(seen, page)]
+    room = page.height - len(top) - len(end) - len(tail)
+    results = results_lines(seen, page.width, page.glyphs, max(2, room // 2))
+    airy = room - len(results) >= 8
+    trials = list(_trials(seen, page, room - len(results) - 3 * airy))
+    blank = [Text("")] if airy else []
+    lines = [*top, *(line for part in (trials, results, tail) if part for line in (*blank, *part)), *end]
+    for line in lines:
+        line.truncate(page.width, overflow="ellipsis" if page.glyphs.unicode else "crop")
+    return lines[: page.height]
+
+
+def trial_line(trial: Trial, glyphs: Glyphs) -> str:
+    """A trial on a line of its own, for where no frame can be drawn."""
+    point, kind = trial.point, trial.verdict.kind.value
+    words = f"#{trial.index} {point.switch} {_point(point, glyphs)} {method_words(trial.search, trial.role)} "
+    return glyphs.text(f"{words}{trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps {kind} {_reason(trial)}")
+
+
+def method_words(search: str, role: str) -> str:
+    """``R+``, ``NDR``, ``latency``."""
+    return METHODS.get(search) or {"r_plus": "R+"}.get(role, role)
+
+
+def head(seen: Seen, page: Page) -> Iterator[Text]:
+    """Which run it is, how it stands, and what to do where it has ended."""
+    glyphs, status = page.glyphs, seen.status
+    title = Text(glyphs.text(f"{seen.header.name} · {seen.folder.name} · "))
+    title.append(seen.state, style=STATE_STYLES[seen.state])
+    if status is not None and status.trial is not None and status.trial.parts:
+        title.append(glyphs.text(f" · for {', '.join(status.trial.parts)}"))
+    yield title
+    if seen.state == "running" and status is not None:
+        yield _progress(status, page)
+    else:
+        yield from (Text(glyphs.text(line)) for line in _ending(seen, page.width))
+
+
+def _progress(status: Status, page: Page) -> Text:
+    share = status.done / status.steps if status.steps > 0 else 0.0
+    width = max(10, page.width // 4)
+    words = f" {status.done} of {status.steps} · {_duration(status.left_s)} left{_until(status)}"
+    begun = _clock(status.session_at)
+    line = Text(page.glyphs.text("["))
+    line.append(page.glyphs.bar(share, width), style="blue")
+    return line.append(page.glyphs.text(f"]{words} · since {begun}"))
+
+
+def _ending(seen: Seen, width: int) -> list[str]:
+    """How it ended, and what to do now: the command whole, to be copied."""
+    trials = f"{len(seen.trials)} trials"
+    if seen.state == "complete" and seen.finished is not None:
+        return [f"ended at {_clock(seen.finished.finished_at)}, {trials}: planebench report {seen.folder.name}"]
+    command = shlex.join(seen.header.command)
+    again = command if "--resume" in seen.header.command else f"{command} --resume"
+    lines = (f"{_why(seen)}; {trials} are kept", f"go on with: {again}")
+    return [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
+
+
+def _why(seen: Seen) -> str:
+    if seen.finished is not None:
+        return seen.finished.note or "interrupted"
+    return seen.problem if seen.status is None else f"its process {seen.status.pid} is gone"
+
+
+def _now(seen: Seen, page: Page) -> Iterator[Text]:
+    status = seen.status
+    if seen.state == "running" and status is not None:
+        words = _current(status.trial, page.glyphs) if status.trial else status.doing
+        yield _line("now", words, page)
+    if seen.trials:
+        yield _line("load", _load(seen.trials[-1]), page)
+
+
+def _current(trial: CurrentTrial, glyphs: Glyphs) -> str:
+    what = f"{method_words(trial.search, trial.role)} no. {trial.repetition + 1}"
+    words = (trial.point.switch, _point(trial.point, glyphs), what, _offered(trial.load), f"{trial.duration_s:g} s")
+    return f"{' · '.join(words)} · since {_clock(trial.since)}"
+
+
+def _load(trial: Trial) -> str:
+    """What the last trial kept busy; what a switch does not tell is unknown, never zero."""
+    of = [f"{trial.point.switch} {_share(trial.switch.busy_share)}"]
+    if trial.switch.batch_size is not None:
+        of.append(f"{batch(trial.switch.batch_size)} a batch")
+    of.append(f"tester {_share(trial.evidence.tester_busy_share)}")
+    distance = trial.evidence.distance_after
+    of.append(f"cores {distance.band} ({distance.median_ns:.0f} ns)" if distance else "core distance unknown")
+    return " · ".join(of)
+
+
+def _share(share: float | None) -> str:
+    return "busy unknown" if share is None else f"{percent(share)} busy"
+
+
+def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
+    """The last trials, newest first."""
+    if room < 2:
+        return
+    last = seen.trials[:-room:-1]
+    glyphs = page.glyphs
+    columns = [
+        column("trial", [f"#{t.index}" for t in last], glyphs, right=True),
+        column("switch", [t.point.switch for t in last], glyphs, limit=NAME_MAX),
+        column("point", [_point(t.point, glyphs) for t in last], glyphs, limit=page.width // 3),
+        column("load", [_what(t) for t in last], glyphs),
+        column("Mpps", [_rate(t) for t in last], glyphs, right=True),
+        column("loss", [percent(t.loss_ratio) for t in last], glyphs, right=True),
+    ]
+    head, *rows = zip(*columns, strict=True)
+    yield _row("last", head, "dim")
+    for trial, cells in zip(last, rows, strict=True):
+        line = _row("", cells)
+        line.append("  " + trial.verdict.kind.value, style=VERDICT_STYLES[trial.verdict.kind])
+        yield line.append(glyphs.text(f" {_reason(trial)}".rstrip()), style="dim")
+
+
+def _what(trial: Trial) -> str:
+    method = method_words(trial.search, trial.role)
+    return method if trial.load.pps_per_direction is None else f"{method} {load_words(trial.load.label)}"
+
+
+def _rate(trial: Trial) -> str:
+    """What does not count is in brackets."""
+    rate = mark(trial.verdict.kind) + mpps(trial.throughput_pps)
+    return f"({rate})" if trial.verdict.kind in (VerdictKind.DISTURBED, VerdictKind.INVALID) else rate
+
+
+def _reason(trial: Trial) -> str:
+    return " ".join("; ".join(trial.verdict.reasons).split())
+
+
+def _next(seen: Seen, page: Page) -> Iterator[Text]:
+    if seen.state != "running" or seen.status is None:
+        return
+    status = seen.status
+    shown = status.ahead[:NEXT_MAX]
+    more = len(status.ahead) - len(shown) + status.ahead_more
+    for i, stage in enumerate(shown):
+        rest = f" · then {more} more" if more > 0 and i == len(shown) - 1 else ""
+        yield _line("next" if i == 0 else "", _stage(stage, rest_of=i == 0) + rest, page)
+
+
+def _stage(stage: Stage, rest_of: bool) -> str:
+    method = METHODS.get(stage.method) or {"r_plus": "R+"}.get(stage.method, stage.method)
+    about = "" if stage.method in ("r_plus", "latency") else "about "
+    left = " left" if rest_of else ""
+    return (
+        f"{stage.topology} {method}: {about}{stage.steps} trials{left} on {stage.points} points, "
+        f"{_duration(stage.seconds)}"
+    )
+
+
+def _troubles(seen: Seen, page: Page) -> Iterator[Text]:
+    told = [" ".join(text.split()) for text in seen.status.troubles] if seen.status else []
+    for text in told[-TROUBLES_MAX:]:
+        yield _line("trouble", text, page, "yellow")
+
+
+def _line(label: str, words: str, page: Page, style: str = "") -> Text:
+    return Text(label.ljust(LABEL), style="dim").append(page.glyphs.text(words), style=style or "not dim")
+
+
+def _row(label: str, cells: Sequence[str], style: str = "not dim") -> Text:
+    return Text(label.ljust(LABEL), style="dim").append("  ".join(cells), style=style)
+
+
+def _point(point: Point, glyphs: Glyphs) -> str:
+    return f"{point.scenario_label} {glyphs.arrow(point.direction)} {frames(point)}"
+
+
+def _offered(load: Load) -> str:
+    return "flat out" if load.pps_per_direction is None else load_words(load.label)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def _until(status: Status) -> str:
+    """When it will be over: that stays right while nothing is drawn."""
+    try:
+        end = _moment(status.written_at) + timedelta(seconds=status.left_s)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return f", until {end:%H:%M}"
+
+
+def _clock(text: str) -> str:
+    """The time of day here; the text itself where it is no time."""
+    try:
+        return f"{_moment(text):%H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return text
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is known so far of the topology that is being measured: R+ of each switch, with the marks of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from planebench.model.records import Point
+from planebench.model.results import Result
+from planebench.model.run import Run
+from planebench.report.glyphs import Glyphs
+from planebench.report.grid import Column as Kind
+from planebench.report.grid import column_of, column_title, columns_of
+from planebench.report.wording import NOTHING, frames, throughput
+from planebench.stats.choose import is_foreign
+from planebench.stats.results import derive_results, run_band
+from planebench.store.follow import Seen
+
+LABEL = 9
+NAME_MAX = 20
+CELL = 11
+"""Characters of a figure and its gap; titles as `→ imix 362 B` make a column wider, and the line is cut."""
+LEGEND = {"≥": "≥ lower bound", "~": "~ unstable", NOTHING: f"{NOTHING} nothing counts", "(": "( ) other core distance"}
+
+
+def column(title: str, texts: Sequence[str], glyphs: Glyphs, right: bool = False, limit: int = 40) -> list[str]:
+    """Title and texts, from outside perhaps, all of one width: made printable, and cut at the limit."""
+    shown = [glyphs.text(text) for text in (title, *texts)]
+    width = min(limit, max(cell_len(text) for text in shown))
+    return [" " * (width - cell_len(text)) + text if right else set_cell_size(text, width) for text in shown]
+
+
+def current_point(seen: Seen) -> Point | None:
+    """The point that is measured now, or was last."""
+    if seen.status is not None and seen.status.trial is not None:
+        return seen.status.trial.point
+    return seen.trials[-1].point if seen.trials else None
+
+
+def results_so_far(seen: Seen) -> tuple[Result, ...]:
+    """Results of the topology that is being measured, from its saturating trials alone."""
+    point = current_point(seen)
+    if point is None:
+        return ()
+    band = run_band(seen.trials, seen.header.settings.get("band"))
+    mine = tuple(t for t in seen.trials if t.role == "r_plus" and _topology(t.point) == _topology(point))
+    settings = {key: value for key, value in seen.header.settings.items() if key != "search"}  # they are not replayed
+    return derive_results(Run(replace(seen.header, settings={**settings, "band": band}), mine))
+
+
+def results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Text]:
+    """A row a switch, a column a direction and kind of frames; the columns around the current point, if not all fit."""
+    results = results_so_far(seen)
+    point = current_point(seen)
+    if not results or point is None or room < 2:
+        return []
+    switches = list(dict.fromkeys(result.point.switch for result in results))[: room - 1]
+    name = f"{point.scenario_label}, R+ in Mpps"
+    fitting = _fitting(results, point, switches, max(1, (width - LABEL - width // 4) // CELL))
+    columns = [column(name, switches, glyphs, limit=max(NAME_MAX, width // 4))]
+    columns += [column(column_title(kind, glyphs), texts, glyphs, right=True) for kind, texts in fitting]
+    head, *rows = zip(*columns, strict=True)
+    title = _line("results", head, "dim").append(glyphs.text(_legend(fitting)), style="dim")
+    return [title, *(_line("", row, "not dim") for row in rows)]
+
+
+def _fitting(
+    results: Sequence[Result], point: Point, switches: Sequence[str], room: int
+) -> list[tuple[Kind, list[str]]]:
+    """What is sent, and the figure of each switch: of so many columns as there is room, the current one among them."""
+    kinds = columns_of(results)
+    at = next((i for i, kind in enumerate(kinds) if kind == (point.direction, frames(point))), 0)
+    first = max(0, min(at, len(kinds) - room))
+    found = []
+    for kind in kinds[first : first + room]:
+        figures = {r.point.switch: figure(r) for r in results if column_of(r) == kind}
+        found.append((kind, [figures.get(label, "") for label in switches]))
+    return found
+
+
+def figure(result: Result) -> str:
+    """R+ with its mark; in brackets what may not be compared with the rest of the run."""
+    words = throughput(result)
+    return f"({words})" if is_foreign(result.verdict) else words
+
+
+def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:
+    shown = "".join(text for _, texts in columns for text in texts)
+    found = [words for sign, words in LEGEND.items() if sign in shown]
+    return f"   {' · '.join(found)}" if found else ""
+
+
+def _line(label: str, cells: Sequence[str], style: str) -> Text:
+    return Text(label.ljust(LABEL), style="dim").append("  ".join(cells), style=style)
+
+
+def _topology(point: Point) -> tuple[object, ...]:
+    return (point.scenario, point.chain_key, point.wire)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables of a run as files: CSV and JSON with the same rows, Parquet with the same types. None needs pandas."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import duckdb
+
+from planebench.library import tables
+from planebench.library.source import Source
+from planebench.store import read_run
+
+
+def source_of(folder: Path) -> Source:
+    """The run in a folder. StoreError where it cannot be read."""
+    return Source(folder, read_run(folder))
+
+
+def table_json(name: str, source: Source) -> bytes:
+    """A JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
+    text = json.dumps(tables.rows(name, [source]), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", errors="replace")
+
+
+def table_csv(name: str, source: Source) -> bytes:
+    """RFC 4180; what is not known is empty, the items of a list are parted by ``; ``. UsageError as above."""
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(tables.table_named(name).columns))
+    writer.writeheader()
+    for row in tables.rows(name, [source]):
+        joined = {k: "; ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
+        writer.writerow(joined)
+    return out.getvalue().encode("utf-8", errors="replace")
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """Table -> its file, of every table."""
+    return {name: folder / f"{name}.parquet" for name in tables.TABLES}
+
+
+def write_tables(source: Source, files: Mapping[str, Path]) -> Iterator[Path]:
+    """Write tables as Parquet, each to its file. UsageError for a table that is none, or a file that cannot be."""
+    with duckdb.connect() as database:
+        for name, path in files.items():
+            yield tables.write_parquet(tables.relation(name, [source], database), path)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Loaded runs: their tables, made when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from planebench.library import tables
+from planebench.library.source import Source
+from planebench.model.errors import UsageError
+from planebench.model.header import RunHeader
+from planebench.model.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+
+
+class Loaded:
+    """One run, or several in the same tables (column ``run_id``). A table is made once, when it is asked for.
+
+    Every figure has its verdict in the same row; ``counts`` says whether it may be shown as a result. Columns, units
+    and what may change: docs/library.md. DataFrames and Arrow tables need ``planebench[data]``.
+    """
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        """For :func:`planebench.load`."""
+        self._sources = tuple(sources)
+        self._database = duckdb.connect()
+        self._relations: dict[str, duckdb.DuckDBPyRelation] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        return "\n".join(_line(source.run) for source in self._sources)
+
+    @property
+    def runs(self) -> tuple[Loaded, ...]:
+        """Each run alone."""
+        return tuple(Loaded([source]) for source in self._sources)
+
+    @property
+    def path(self) -> Path:
+        """The folder of the run. UsageError for several runs."""
+        return self._only("path").path
+
+    @property
+    def header(self) -> RunHeader:
+        """What was measured with what, on what. UsageError for several runs."""
+        return self._only("header").run.header
+
+    @property
+    def raw(self) -> Run:
+        """The stored records themselves. UsageError for several runs."""
+        return self._only("raw").run
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """A row a point: throughput, loss, cycles per packet."""
+        return self.frame("results")
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """A row a trial and direction."""
+        return self.frame("trials")
+
+    @property
+    def latency(self) -> pd.DataFrame:
+        """A row a result and load: percentiles and jitter in us."""
+        return self.frame("latency")
+
+    @property
+    def searches(self) -> pd.DataFrame:
+        """A row a result and search: NDR, PDR and the others."""
+        return self.frame("searches")
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """A row a pair of switches of one run, point and metric. Two runs: :meth:`compare`."""
+        return self.frame("comparisons")
+
+    @property
+    def conditions(self) -> pd.DataFrame:
+        """A row a condition of the fairness manifest and switch."""
+        return self.frame("conditions")
+
+    @property
+    def evidence(self) -> pd.DataFrame:
+        """A row a trial: what its verdict rests on. By thread: ``frame("threads")``."""
+        return self.frame("evidence")
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """A row a result and place where frames were lost."""
+        return self.frame("ledger")
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """A table (planebench.library.TABLES) as a DataFrame, the same object each time. UsageError for another."""
+        if name not in self._frames:
+            self._frames[name] = tables.frame(self.arrow(name))
+        return self._frames[name]
+
+    def arrow(self, name: str) -> pa.Table:
+        """A table as an Arrow table. UsageError for a name that is none, NotInstalledError without pyarrow."""
+        return tables.arrow(self.relation(name))
+
+    def relation(self, name: str) -> duckdb.DuckDBPyRelation:
+        """A table as a DuckDB relation, for SQL: ``run.relation("trials").aggregate("verdict, count(*)")``."""
+        if name not in self._relations:
+            self._relations[name] = tables.relation(name, self._sources, self._database)
+        return self._relations[name]
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """A table as plain dictionaries."""
+        return tables.rows(name, self._sources)
+
+    def histogram(self, **where: Any) -> pd.DataFrame:
+        """The latency distribution of every result and load that matches, a row a bucket, valid trials merged.
+
+        ``where``: columns of ``latency``, as ``switch="planed", load=["0.50", "0.99"]``. Columns: those of the point,
+        load, verdict, counts, ``latency_us`` (upper edge of the bucket), ``probes``, ``percentile``. UsageError where
+        nothing matches.
+        """
+        from planebench.library.distribution import histogram
+
+        return histogram(self.latency, self._sources, where)
+
+    def percentiles(self, wanted: Sequence[float] = PERCENTILES, **where: Any) -> pd.DataFrame:
+        """Any percentiles (0..100) of every latency that matches ``where``, as of :meth:`histogram`; a row each."""
+        from planebench.library.distribution import percentiles
+
+        return percentiles(self.latency, self._sources, where, wanted)
+
+    def compare(self, *, force: bool = False) -> pd.DataFrame:
+        """The second of two loaded runs against the first: columns of ``comparisons``; ``run_id`` is the second's.
+
+        UsageError where there are not two, or where they differ in what must match, unless ``force``.
+        """
+        from planebench.library.comparing import second_against_first
+
+        return second_against_first(self._sources, force=force)
+
+    def parquet(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write every table as ``folder/<table>.parquet``; returns the files. UsageError where that cannot be."""
+        where = Path(folder)
+        return tuple(tables.write_parquet(self.relation(name), where / f"{name}.parquet") for name in tables.TABLES)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the HTML report of the run. UsageError for several runs, or where it cannot be written."""
+        from planebench.report.html import to_html
+        from planebench.report.write import write_bytes
+
+        return write_bytes(Path(path), to_html(self._only("report").run))
+
+    def figures(self, folder: str | Path, formats: Sequence[str] = ("svg", "png")) -> tuple[Path, ...]:
+        """Write every chart of the run into a folder; returns the files. UsageError for several runs."""
+        from planebench.report.images import chart_images
+
+        return chart_images(self._only("figures").run, Path(folder), formats)
+
+    def _only(self, what: str) -> Source:
+        if len(self._sources) != 1:
+            raise UsageError(
+                f"{len(self._sources)} runs are loaded, and {what} is of one: take it of each in .runs, .runs[0].{what}"
+            )
+        return self._sources[0]
+
+
+def _line(run: Run) -> str:
+    status = "killed or still running" if run.finished is None else run.finished.status
+    return f"{run.header.run_id}: {', '.join(run.switch_labels)}; {len(run.trials)} trials, {status}"

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every table there is, and tables as DuckDB relations, Arrow tables and DataFrames: same columns, same types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from planebench.library.of_results import RESULT_TABLES
+from planebench.library.of_runs import RUN_TABLES
+from planebench.library.source import Source
+from planebench.library.table import Table
+from planebench.model.choices import unknown
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.store.query import fill_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+TABLES_VERSION = 1
+"""Version of the columns, in the metadata of Arrow tables and Parquet files. Columns are added without a new one.
+
+History: 1 = first.
+"""
+
+TABLES: Mapping[str, Table[Any]] = {
+    name: {**RESULT_TABLES, **RUN_TABLES}[name]
+    for name in (
+        *("results", "trials", "latency", "searches", "curve", "ledger", "comparisons"),
+        *("conditions", "evidence", "threads", "anatomy", "skipped", "runs"),
+    )
+}
+
+
+def table_named(name: str) -> Table[Any]:
+    """UsageError with the names there are for another."""
+    if name not in TABLES:
+        raise unknown("table", name, tuple(TABLES))
+    return TABLES[name]
+
+
+def rows(name: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """The rows of a table as plain values, run after run."""
+    table = table_named(name)
+    return [row for source in sources for row in table.rows(source)]
+
+
+def relation(name: str, sources: Sequence[Source], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """The table as one of a DuckDB connection, by its name."""
+    return fill_table(database, name, table_named(name).types, rows(name, sources))
+
+
+def arrow(found: duckdb.DuckDBPyRelation) -> pa.Table:
+    """A relation as an Arrow table. NotInstalledError without pyarrow."""
+    _needs("pyarrow")
+    table = found.to_arrow_table()
+    return table.replace_schema_metadata({"planebench_tables": str(TABLES_VERSION)})
+
+
+def frame(table: pa.Table) -> pd.DataFrame:
+    """An Arrow table as a DataFrame. Integers, flags and text are pandas' nullable types, lists are objects.
+
+    A float that is not known is NaN. NotInstalledError without pandas.
+    """
+    _needs("pandas")
+    import pandas as pd
+    import pyarrow as pa
+
+    types: dict[Any, Any] = {
+        pa.int64(): pd.Int64Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+        pa.string(): pd.StringDtype("pyarrow"),
+    }
+    made: pd.DataFrame = table.to_pandas(types_mapper=types.get)
+    return made
+
+
+def write_parquet(found: duckdb.DuckDBPyRelation, path: Path) -> Path:
+    """A relation as a Parquet file; needs DuckDB alone. UsageError where it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # DuckDB takes neither the name of the file nor metadata as a parameter.
+        quoted = str(path).replace("'", "''")
+        metadata = f"KV_METADATA {{planebench_tables: '{TABLES_VERSION}'}}"
+        found.query("made", f"COPY (SELECT * FROM made) TO '{quoted}' (FORMAT parquet, {metadata})")
+    except (OSError, duckdb.Error) as error:
+        raise UsageError(f"cannot write {path}: {error}; give a folder you may write") from None
+    return path
+
+
+def _needs(package: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise NotInstalledError(
+            f"{package} is not installed, and DataFrames and Arrow tables need it: pip install 'planebench[data]'. "
+            "Without it there are run.relation(NAME) (DuckDB) and planebench export --table NAME"
+        )

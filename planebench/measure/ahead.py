@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What of a plan is still to come, and how long it takes: the plan's own estimate, mended by how this session goes."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from planebench.measure.campaign import planned_trials
+from planebench.model.records import Point
+from planebench.model.status import Stage
+from planebench.plans import Group, Plan, estimate, group_points
+from planebench.plans.estimate import STANDARD_S, TRIAL_OVERHEAD_S, expected_trials
+
+LATENCY = "latency"
+
+TRUSTED_S = 10.0
+"""For so many seconds of a session the plan's estimate weighs as much as what was seen of the session itself."""
+
+
+def stages(plan: Plan, points: Sequence[Point], measured: Iterable[Point]) -> tuple[Stage, ...]:
+    """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
+
+    Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate`` for the points that
+    are really ``measured``: what a switch refuses takes no time.
+    """
+    real = frozenset(measured)
+    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group, real))
+
+
+def _of_group(plan: Plan, group: Group, measured: frozenset[Point]) -> Iterator[Stage]:
+    """The seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
+    steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
+    steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
+    weights = {m: n * (_sending_s(plan, m) + TRIAL_OVERHEAD_S) for m, n in steps.items()}
+    real = [point for point in group.points if point in measured]
+    a_weight_s = estimate(plan, real) / sum(weights.values())
+    for method, n in steps.items():
+        if n:
+            yield Stage(group.points[0].scenario_label, method, len(group.points), n, weights[method] * a_weight_s)
+
+
+def _sending_s(plan: Plan, method: str) -> float:
+    if method == "r_plus":
+        return plan.throughput.warmup_s + plan.throughput.duration_s
+    return plan.latency.duration_s if method == LATENCY else plan.search.duration_s or STANDARD_S[method]
+
+
+class Pace:
+    """Counts the steps of a run, in the order of its stages."""
+
+    def __init__(self, planned: Sequence[Stage], clock: Callable[[], float] = time.monotonic) -> None:
+        self._stages = tuple(planned)
+        self._clock = clock
+        self._begun_s = self._at_s = clock()
+        self._free_s: float | None = None
+        """Planned seconds that cost this session nothing; None before its first trial."""
+        self.done = 0
+        self._left_s = self._planned_left_s()
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are in all."""
+        return sum(stage.steps for stage in self._stages)
+
+    def trial_begins(self) -> None:
+        """The first trial of a session: what was dealt with before has been measured by an earlier one."""
+        if self._free_s is None:
+            self._free_s = self._passed_s()
+
+    def advance(self, steps: int) -> None:
+        """So many steps are dealt with, measured or not."""
+        self.done += steps
+        measured_s = 0.0 if self._free_s is None else self._passed_s() - self._free_s
+        self._at_s = self._clock()
+        pace = (self._at_s - self._begun_s + TRUSTED_S) / (measured_s + TRUSTED_S)
+        self._left_s = self._planned_left_s() * pace
+
+    def left_s(self) -> float:
+        """Seconds that the rest will take."""
+        return max(0.0, self._left_s - (self._clock() - self._at_s))
+
+    def ahead(self) -> tuple[Stage, ...]:
+        """The stages still to come; of the first, what is left of it."""
+        behind, found = self.done, []
+        for stage in self._stages:
+            left = min(stage.steps, stage.steps - behind)
+            behind = max(0, behind - stage.steps)
+            if left > 0:
+                found.append(dataclasses.replace(stage, steps=left, seconds=stage.seconds * left / stage.steps))
+        return tuple(found)
+
+    def _planned_left_s(self) -> float:
+        return sum(stage.seconds for stage in self.ahead())
+
+    def _passed_s(self) -> float:
+        return sum(stage.seconds for stage in self._stages) - self._planned_left_s()

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the papers claim (claims.yaml), as frozen records. How each shape is judged: docs/papers.md."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from planebench.model.records import Direction, ScenarioName
+from planebench.papers.data import Name, paper_facts
+
+Metric = Literal["throughput", "gbps", "latency"]
+"""Packets a second, layer-1 bits a second, mean latency."""
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+ANY_CHAIN = "any"
+_FACT = re.compile(r"\{([\w.-]+)(?::([^}]+))?\}")
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Cell(_Closed):
+    """Points and a load. What is not said is as the run has it, and equal on both sides of a comparison.
+
+    Except for ``chain`` and ``traffic``: not said, there are chains of l2fwd and plain frames only.
+    ``switches``: these, instead of those of the claim.
+    """
+
+    scenario: ScenarioName | None = None
+    direction: Direction | None = None
+    frame_size_bytes: int | None = None
+    chain_length: int | None = None
+    chain: str | None = None
+    traffic: str | None = None
+    load: str | None = None
+    switches: tuple[Name, ...] = ()
+
+
+class Each(_Closed):
+    """Values that both sides of a comparison take, one after the other."""
+
+    load: tuple[str, ...] = ()
+    chain_length: tuple[int, ...] = ()
+
+
+class Compare(_Closed):
+    """a / b lies above, below or between limits."""
+
+    metric: Metric
+    a: Cell
+    b: Cell
+    above: Limit | None = None
+    below: Limit | None = None
+    each: Each = Each()
+
+    @model_validator(mode="after")
+    def _limited(self) -> Compare:
+        if self.above is None and self.below is None:
+            raise ValueError("give above or below, or both")
+        return self
+
+
+class Trend(_Closed):
+    """The metric goes up or down along the values of an axis, of which a run has two or more."""
+
+    metric: Metric
+    cell: Cell
+    over: Literal["chain_length", "frame_size_bytes"]
+    values: Annotated[tuple[int, ...], Field(min_length=2)]
+    goes: Literal["up", "down"]
+    each: Each = Each()
+
+
+class Order(_Closed):
+    """The switches are in the order of the paper's figures for these cells."""
+
+    metric: Literal["throughput", "latency"]
+    cell: Cell
+    each: Each = Each()
+
+
+class LineRate(_Closed):
+    """Every switch fills the line, in each of these cells."""
+
+    cells: Annotated[tuple[Cell, ...], Field(min_length=1)]
+
+
+class TrafficRate(_Closed):
+    """So many Mpps of a traffic profile fill 10 Gb/s; ``fact`` is the name of the paper's figure."""
+
+    traffic: str
+    fact: str
+
+
+class Share(_Closed):
+    """Somewhere this part of the path takes more than this share of the mean latency."""
+
+    part: Literal["switch", "vnf", "tester"]
+    above: Annotated[float, Field(gt=0, lt=1)]
+
+
+class Claim(_Closed):
+    """One claim: exactly one of the shapes, or why it cannot be tested (``cannot``, with facts of the host in braces).
+
+    ``switches``: those of the paper that it is about; empty: any switch. ``says`` takes figures of the paper by name.
+    """
+
+    id: Name
+    paper: Name
+    where: str
+    says: str
+    switches: tuple[Name, ...] = ()
+    compare: Compare | None = None
+    trend: Trend | None = None
+    order: Order | None = None
+    line_rate: LineRate | None = None
+    traffic_rate: TrafficRate | None = None
+    share: Share | None = None
+    chain_below_parts: Literal[True] | None = None
+    cannot: str | None = None
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> Claim:
+        shapes = (self.compare, self.trend, self.order, self.line_rate, self.traffic_rate, self.share)
+        given = sum(shape is not None for shape in (*shapes, self.chain_below_parts, self.cannot))
+        if given != 1:
+            raise ValueError(f"claim {self.id} has {given} shapes; give one")
+        return self
+
+    @property
+    def sentence(self) -> str:
+        """``says`` with the paper's figures in it. KeyError for a figure that papers.yaml does not have."""
+        facts = paper_facts(self.paper)
+        return _FACT.sub(lambda found: format(facts[found[1]], found[2] or "g"), self.says)
+
+
+class PaperInfo(_Closed):
+    """A paper: its title, as it is cited."""
+
+    title: str
+
+
+class ClaimsModel(_Closed):
+    """claims.yaml."""
+
+    papers: dict[Name, PaperInfo]
+    claims: tuple[Claim, ...]
+
+
+def read_claims(text: str) -> ClaimsModel:
+    """Claims as YAML text. pydantic's ValidationError for what does not fit the schema."""
+    return ClaimsModel.model_validate(yaml.safe_load(text))
+
+
+def all_claims() -> tuple[Claim, ...]:
+    """Every claim, in the order of papers and of their tables."""
+    return _document().claims
+
+
+def all_papers() -> dict[str, PaperInfo]:
+    """The papers by short name."""
+    return _document().papers
+
+
+@cache
+def _document() -> ClaimsModel:
+    return read_claims(files("planebench.papers").joinpath("claims.yaml").read_text(encoding="utf-8"))

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comparisons of a claim: pairs of points of a run, each told on its own. Claims of the shapes compare and trend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from planebench.model.records import Point
+from planebench.papers.claims import Cell, Claim, Compare, Metric, Trend
+from planebench.papers.data import paper_figures
+from planebench.papers.measured import UNITS, Measured, counterpart, expanded
+from planebench.papers.outcome import Compared
+from planebench.papers.told import Sample, Told, told
+from planebench.report.wording import load_words, point_words, printable
+
+
+@dataclass
+class Found:
+    """What was looked for in a run: comparisons, and what was not there."""
+
+    compared: list[Compared] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def add(self, found: Compared | str) -> None:
+        """A comparison, or the words for what is missing."""
+        if isinstance(found, str):
+            self.missing.append(found)
+        else:
+            self.compared.append(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A point at a load; the load is None where the metric has none."""
+
+    point: Point
+    load: str | None
+
+
+def compare(claim: Claim, shape: Compare, measured: Measured, labels: Sequence[str]) -> Found:
+    """The comparisons of a claim for these switches; sides that name switches of their own take these instead."""
+    found = Found()
+    for a, b in expanded(shape.each, shape.a, shape.b):
+        own = measured.labels(a.switches) if a.switches else list(labels)
+        for label in own:
+            points = measured.points(label, a)
+            if not points:
+                found.add(f"{printable(label)} {cell_words(a)}")
+            others = measured.labels(b.switches) if b.switches else [label]
+            if not others:
+                found.add(f"a switch to set it against ({', '.join(b.switches)})")
+            for point in points:
+                for other in others:
+                    sides = Spot(point, a.load), Spot(counterpart(point, b, other), b.load or a.load)
+                    found.add(_compared(claim, shape, measured, *sides))
+    return found
+
+
+def trend(claim: Claim, shape: Trend, measured: Measured, labels: Sequence[str]) -> Found:
+    """The last value of the axis against the first, and each against the one before it, which can only refute."""
+    found = Found()
+    for (cell,) in expanded(shape.each, shape.cell):
+        for label in labels:
+            groups: dict[Point, dict[int, Point]] = {}
+            for value in shape.values:
+                for point in measured.points(label, cell.model_copy(update={shape.over: value})):
+                    same = counterpart(point, Cell(**{shape.over: shape.values[0]}), label)
+                    groups.setdefault(same, {})[value] = point
+            usable = [list(group.values()) for group in groups.values() if len(group) > 1]
+            if not usable:
+                found.add(
+                    f"{printable(label)} {cell_words(cell)} with two of {_list(shape.values)} as its {_axis(shape)}"
+                )
+            for points in usable:
+                _add_steps(found, claim, shape, measured, [Spot(point, cell.load) for point in points])
+    return found
+
+
+def _axis(shape: Trend) -> str:
+    return {"chain_length": "number of VNFs", "frame_size_bytes": "frame size"}[shape.over]
+
+
+def _list(values: Sequence[int]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _add_steps(found: Found, claim: Claim, shape: Trend, measured: Measured, spots: Sequence[Spot]) -> None:
+    limits = Limits(above=1.0) if shape.goes == "up" else Limits(below=1.0)
+    found.add(_judged(claim, shape.metric, limits, measured, spots[-1], spots[0]))
+    for before, after in pairwise(spots):
+        step = _judged(claim, shape.metric, limits, measured, after, before)
+        if len(spots) > 2 and isinstance(step, Compared) and step.holds is False:
+            found.add(step)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A ratio is to lie above, below, or between."""
+
+    above: float | None = None
+    below: float | None = None
+
+
+def _compared(claim: Claim, shape: Compare, measured: Measured, a: Spot, b: Spot) -> Compared | str:
+    return _judged(claim, shape.metric, Limits(shape.above, shape.below), measured, a, b)
+
+
+def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a: Spot, b: Spot) -> Compared | str:
+    samples = []
+    for spot in (a, b):
+        sample = measured.sample(spot.point, metric, spot.load)
+        if sample is None:
+            return spot_words(spot)
+        samples.append(sample)
+    one, other = samples
+    holds, answer = judged(one, other, limits)
+    words = ratio_words(one, other, answer, UNITS[metric])
+    return Compared(
+        f"{spot_words(a)} against {_differs(b, a)}",
+        words,
+        holds,
+        answer,
+        _paper_ratio(claim.paper, metric, measured, a, b),
+    )
+
+
+def judged(a: Sample, b: Sample, limits: Limits) -> tuple[bool | None, Told]:
+    """Whether a / b lies where the limits say; with two of them, told apart from both."""
+    answers = [
+        (told(a, b, limit), wanted)
+        for limit, wanted in ((limits.above, True), (limits.below, False))
+        if limit is not None
+    ]
+    for answer, wanted in answers:
+        if answer.above is not None and answer.above is not wanted:
+            return False, answer
+    for answer, _ in answers:
+        if answer.above is None:
+            return None, answer
+    return True, answers[0][0]
+
+
+def ratio_words(a: Sample, b: Sample, answer: Told, unit: str) -> str:
+    """``11.30 against 7.20 Mpps, 1.57 times (1.50 to 1.60)``."""
+    words = f"{a.shown} against {b.shown} {unit}"
+    if answer.ratio is None:
+        return words
+    words += f", {answer.ratio:.2f} times"
+    if answer.low is None and answer.high is None:
+        return words
+    low, high = ("open" if side is None else f"{side:.2f}" for side in (answer.low, answer.high))
+    return f"{words} ({low} to {high})"
+
+
+def spot_words(spot: Spot) -> str:
+    """``vpp loopback-2 → 64 B at 50 % of R+``."""
+    load = f" at {load_words(spot.load)}" if spot.load else ""
+    return f"{printable(spot.point.switch)} {point_words(spot.point)}{load}"
+
+
+def cell_words(cell: Cell) -> str:
+    """``p2p unidirectional 64 B at 50 % of R+``: what a cell says."""
+    name: str = cell.scenario or ""
+    if cell.chain_length and cell.chain is None:
+        name += f"-{cell.chain_length}"
+    size = f"{cell.frame_size_bytes} B" if cell.frame_size_bytes else ""
+    chain = "" if cell.chain == "any" else cell.chain
+    load = f"at {load_words(cell.load)}" if cell.load else ""
+    return " ".join(filter(None, (name, chain, cell.direction, size, cell.traffic, load)))
+
+
+def _differs(b: Spot, a: Spot) -> str:
+    """The other side in few words: only its load, or only its switch, where nothing else differs."""
+    if b.point == a.point and b.load:
+        return load_words(b.load)
+    if spot_words(b).removeprefix(printable(b.point.switch)) == spot_words(a).removeprefix(printable(a.point.switch)):
+        return printable(b.point.switch)
+    return (
+        spot_words(b).removeprefix(f"{printable(b.point.switch)} ")
+        if b.point.switch == a.point.switch
+        else spot_words(b)
+    )
+
+
+def _paper_ratio(paper: str, metric: Metric, measured: Measured, a: Spot, b: Spot) -> float | None:
+    values = [paper_value(paper, metric, measured.adapters.get(spot.point.switch, ""), spot) for spot in (a, b)]
+    return values[0] / values[1] if values[0] is not None and values[1] is not None else None
+
+
+def paper_value(paper: str, metric: Metric, switch: str, spot: Spot) -> float | None:
+    """The paper's figure for a switch at a point and load; None where it has none."""
+    wanted = "latency" if metric == "latency" else "throughput"
+    point = spot.point
+    if point.chain or point.traffic:
+        return None
+    for figure in paper_figures():
+        key = figure.paper, figure.metric, figure.switch, figure.scenario, figure.chain_length, figure.frame_size_bytes
+        cell = point.scenario, point.chain_length, point.frame_size_bytes
+        same_way = figure.direction in (None, point.direction)
+        if key == (paper, wanted, switch, *cell) and same_way and figure.load == (spot.load or ""):
+            return figure.value
+    return None
+
+
+def all_words(found: Sequence[Compared]) -> Iterator[str]:
+    """A sentence for each comparison: what, our figures, the paper's ratio, why it cannot be told."""
+    for it in found:
+        paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
+        why = it.told.why if it.holds is None else ""
+        ends = {True: "so it is", False: "it is not so", None: why or "cannot be told"}[it.holds]
+        yield f"{it.what}: {it.words}{paper}: {ends}"

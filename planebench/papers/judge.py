@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a claim and a run to a judgement, with its evidence. The rules are docs/papers.md. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from planebench.model.header import RunHeader
+from planebench.papers import comparing, single
+from planebench.papers.claims import Claim, all_claims
+from planebench.papers.comparing import Found, all_words
+from planebench.papers.measured import Measured
+from planebench.papers.ordering import order_holds, rank_order, too_few
+from planebench.papers.outcome import Compared, Judgement, Outcome, Why
+
+MAX_EVIDENCE = 3
+"""Comparisons in the line of evidence; the rest is counted."""
+MAX_MISSING = 2
+
+
+def judge_all(measured: Measured) -> tuple[Judgement, ...]:
+    """Every claim of every paper."""
+    return tuple(judge(claim, measured) for claim in all_claims())
+
+
+def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
+    """All claims of the papers that a run reproduces; of another run, those that it decides."""
+    if header.papers:
+        return tuple(it for it in judgements if it.claim.paper in header.papers)
+    return tuple(it for it in judgements if it.outcome is not Outcome.CANNOT_BE_TESTED)
+
+
+def judge(claim: Claim, measured: Measured) -> Judgement:
+    """What becomes of a claim in a run."""
+    if claim.cannot is not None:
+        return _untestable(claim, "on this machine", _with_host(claim.cannot, measured.run.header.host))
+    if claim.order is not None:
+        return _order(claim, measured)
+    labels = measured.labels(claim.switches)
+    beside = _compared(claim, measured, measured.others(claim.switches)).compared if _has_beside(claim) else []
+    if not labels:
+        return _no_switch(claim, measured, beside)
+    return _judgement(claim, measured, _compared(claim, measured, labels), beside)
+
+
+def _has_beside(claim: Claim) -> bool:
+    """Whether other switches can be looked at too: not where the claim sets one switch against others."""
+    return claim.trend is not None or (claim.compare is not None and not claim.compare.b.switches)
+
+
+def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
+    shapes: tuple[tuple[Any, Callable[[Any], Found]], ...] = (
+        (claim.compare, lambda shape: comparing.compare(claim, shape, measured, labels)),
+        (claim.trend, lambda shape: comparing.trend(claim, shape, measured, labels)),
+        (claim.line_rate, lambda shape: single.line_rate(claim, shape, measured)),
+        (claim.traffic_rate, lambda shape: single.traffic_rate(claim, shape, measured)),
+        (claim.share, lambda shape: single.share(claim, shape, measured)),
+        (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
+    )
+    return next(make(shape) for shape, make in shapes if shape is not None)
+
+
+def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared]) -> Judgement:
+    missing = tuple(dict.fromkeys(found.missing))
+    if not found.compared:
+        return _untestable(claim, "not in this run", _missing_words(claim, measured, missing), beside, missing)
+    outcome = _somewhere(found.compared) if claim.share is not None else _everywhere(found.compared)
+    why: Why = "cannot be told" if outcome is Outcome.CANNOT_BE_TESTED else ""
+    evidence = _evidence(found.compared, beside)
+    return Judgement(claim, outcome, why, evidence, tuple(found.compared), tuple(beside), missing)
+
+
+def _everywhere(compared: Sequence[Compared]) -> Outcome:
+    """Nothing is against it, and more than half is told in its favour."""
+    held = [it.holds for it in compared]
+    if False in held:
+        return Outcome.NOT_CONFIRMED
+    return Outcome.CONFIRMED if 2 * held.count(True) > len(held) else Outcome.CANNOT_BE_TESTED
+
+
+def _somewhere(compared: Sequence[Compared]) -> Outcome:
+    """One place is enough; against it is only that it holds nowhere."""
+    held = {it.holds for it in compared}
+    if True in held:
+        return Outcome.CONFIRMED
+    return Outcome.NOT_CONFIRMED if held == {False} else Outcome.CANNOT_BE_TESTED
+
+
+def _order(claim: Claim, measured: Measured) -> Judgement:
+    assert claim.order is not None
+    ranked = rank_order(claim, claim.order, measured)
+    missing = tuple(too_few(ranked))
+    if missing:
+        return _untestable(claim, "not in this run", _missing_words(claim, measured, missing), (), missing)
+    holds = order_holds(ranked)
+    outcome = {True: Outcome.CONFIRMED, False: Outcome.NOT_CONFIRMED, None: Outcome.CANNOT_BE_TESTED}[holds]
+    why: Why = "cannot be told" if holds is None else ""
+    return Judgement(claim, outcome, why, f"{ranked.words}. {_evidence(ranked.compared, ())}", ranked.compared)
+
+
+def _no_switch(claim: Claim, measured: Measured, beside: Sequence[Compared]) -> Judgement:
+    missing = (", ".join(claim.switches),)
+    words = _missing_words(claim, measured, (f"a switch that the claim is about ({missing[0]})",))
+    return _untestable(claim, "not in this run", words, beside, missing)
+
+
+def _untestable(
+    claim: Claim, why: Why, words: str, beside: Sequence[Compared] = (), missing: tuple[str, ...] = ()
+) -> Judgement:
+    evidence = f"{words}. Beside it: {_joined(beside)}" if beside else words
+    return Judgement(claim, Outcome.CANNOT_BE_TESTED, why, evidence, (), tuple(beside), missing)
+
+
+def _missing_words(claim: Claim, measured: Measured, missing: Sequence[str]) -> str:
+    """What is not there; and why, where the plan left that table or figure out."""
+    more = f" and {len(missing) - MAX_MISSING} more" if len(missing) > MAX_MISSING else ""
+    reasons = _left_out(claim, measured.run.header)
+    return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
+
+
+def _left_out(claim: Claim, header: RunHeader) -> list[str]:
+    """The plan's reasons for leaving out a whole table or figure of the claim: ``Table 4``, ``conext19 Table 4``.
+
+    One that does not name its paper is of the paper of the claim, if the plan has no other.
+    """
+    places = claim.where.split(", ")
+    wanted = {f"{claim.paper} {place}" for place in places}
+    if header.papers == (claim.paper,):
+        wanted.update(places)
+    return [f"{entry.what}: {entry.reason}" for entry in header.left_out if entry.what in wanted]
+
+
+def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:
+    """How often it holds, then what is against it first; a single comparison needs no count."""
+    held = [it.holds for it in compared]
+    counted = (("holds", held.count(True)), ("does not", held.count(False)), ("not told", held.count(None)))
+    count = ", ".join(f"{words} in {n}" for words, n in counted if n)
+    lead = f"{count} of {len(held)}. " if len(held) > 1 else ""
+    tail = f" Beside it: {_joined(beside)}" if beside else ""
+    return f"{lead}{_joined(compared)}.{tail}"
+
+
+def _joined(compared: Sequence[Compared]) -> str:
+    """The comparisons in words, those against the claim first, those that are not told last."""
+    rank = {False: 0, True: 1, None: 2}
+    ordered = sorted(compared, key=lambda it: rank[it.holds])
+    more = f"; and {len(ordered) - MAX_EVIDENCE} more" if len(ordered) > MAX_EVIDENCE else ""
+    return "; ".join(all_words(ordered[:MAX_EVIDENCE])) + more
+
+
+def _with_host(text: str, host: dict[str, Any]) -> str:
+    """Facts of the host in braces; unknown where the header does not have them."""
+    return re.sub(r"\{(\w+)\}", lambda found: str(host.get(found[1]) or "unknown"), text)

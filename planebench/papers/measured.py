@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run measured, as claims ask for it: figures by point, metric and load, each with its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+
+from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
+from planebench.model.results import Result
+from planebench.model.run import Run
+from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
+from planebench.papers.told import Sample
+from planebench.report.wording import latency_counts, mpps, throughput, us
+from planebench.stats.chains import Chains
+from planebench.stats.histogram import decode, summarise
+from planebench.stats.latency import latency_groups
+from planebench.stats.ranking import counts
+from planebench.stats.results import run_band
+
+SIMULATED = "sim"
+"""Adapter of switches that forward nothing: they confirm nothing."""
+UNITS: Mapping[Metric, str] = {"throughput": "Mpps", "gbps": "Gb/s", "latency": "µs"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run and what is derived of it."""
+
+    run: Run
+    results: tuple[Result, ...]
+    chains: Chains
+
+    @cached_property
+    def by_point(self) -> Mapping[Point, Result]:
+        """Results by point."""
+        return {result.point: result for result in self.results}
+
+    @cached_property
+    def adapters(self) -> Mapping[str, str]:
+        """Label -> adapter without its options; empty for a switch that only trials know."""
+        known = {switch.label: switch.adapter.partition(":")[0] for switch in self.run.header.switches}
+        return {label: known.get(label, "") for label in self.run.switch_labels}
+
+    @cached_property
+    def _trials(self) -> Mapping[Point, Sequence[Trial]]:
+        trials: dict[Point, list[Trial]] = {}
+        for trial in self.run.trials:
+            trials.setdefault(trial.point, []).append(trial)
+        return trials
+
+    @cached_property
+    def _band(self) -> str | None:
+        return run_band(self.run.trials, self.run.header.settings.get("band"))
+
+    def labels(self, adapters: Iterable[str]) -> list[str]:
+        """Labels of these switches, in the order of the adapters; all that are not simulated where none is named."""
+        wanted = list(adapters)
+        if not wanted:
+            return [label for label, adapter in self.adapters.items() if adapter != SIMULATED]
+        return [label for name in wanted for label, adapter in self.adapters.items() if adapter == name]
+
+    def others(self, adapters: Iterable[str]) -> list[str]:
+        """Labels of all other switches; none where any switch will do."""
+        wanted = set(adapters)
+        return [label for label, adapter in self.adapters.items() if adapter not in wanted] if wanted else []
+
+    def points(self, label: str, cell: Cell) -> list[Point]:
+        """The points of a switch that fit a cell."""
+        return [point for point in self.by_point if point.switch == label and fits(point, cell)]
+
+    @cached_property
+    def _known(self) -> dict[tuple[Point, Metric, str | None], Sample | None]:
+        """Figures that were asked for: claims ask for the same ones, and histograms take their time."""
+        return {}
+
+    def sample(self, point: Point, metric: Metric, load: str | None) -> Sample | None:
+        """The figure of a point; None where the point, or its latency at this load, was not measured."""
+        key = point, metric, load
+        if key not in self._known:
+            self._known[key] = self._sample(point, metric, load)
+        return self._known[key]
+
+    def _sample(self, point: Point, metric: Metric, load: str | None) -> Sample | None:
+        result = self.by_point.get(point)
+        if result is None:
+            return None
+        if metric == "latency":
+            return self._latency(result, load or "")
+        if not counts(result):
+            return Sample((), result.verdict.kind, result.band, throughput(result))
+        rates = result.throughput_trials_pps
+        if metric == "throughput":
+            return Sample(rates, result.verdict.kind, result.band, throughput(result))
+        size = result.mean_frame_bytes or point.frame_size_bytes
+        bits = tuple(rate * (size + L1_OVERHEAD_BYTES) * 8 / 1e9 for rate in rates)
+        return Sample(bits, result.verdict.kind, result.band, _gbps(result))
+
+    def _latency(self, result: Result, load: str) -> Sample | None:
+        summary = next((s for s in result.latency if s.load == load), None)
+        if summary is None:
+            return None
+        choice = latency_groups(self._trials.get(result.point, ()), result.band or self._band)[load]
+        if not latency_counts(summary):
+            return Sample((), summary.verdict.kind, choice.band, f"({us(summary.mean)})")
+        means = tuple(mean for trial in choice.trials if (mean := _mean_us(trial)) is not None)
+        return Sample(means, VerdictKind.VALID, choice.band, us(summary.mean))
+
+    def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
+        """The trials that the valid latency of a load rests on; none where it does not count."""
+        result = self.by_point[point]
+        summary = next((s for s in result.latency if s.load == load), None)
+        if summary is None or not latency_counts(summary):
+            return ()
+        return latency_groups(self._trials.get(point, ()), result.band or self._band)[load].trials
+
+
+def fits(point: Point, cell: Cell) -> bool:
+    """Whether a point is one of a cell's; its switch and load are no matter."""
+    asked = {
+        "scenario": cell.scenario,
+        "direction": cell.direction,
+        "frame_size_bytes": cell.frame_size_bytes,
+        "chain_length": cell.chain_length,
+        "chain": None if cell.chain == ANY_CHAIN else cell.chain or "",
+        "traffic": cell.traffic or "",
+    }
+    return all(value is None or getattr(point, name) == value for name, value in asked.items())
+
+
+def counterpart(point: Point, cell: Cell, label: str) -> Point:
+    """The point of another switch, or of this one, that differs in what the cell says and in nothing else."""
+    said = cell.model_dump(include={"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic"})
+    changes = {name: value for name, value in said.items() if value is not None}
+    if cell.scenario is not None and cell.scenario != "loopback":
+        changes |= {"chain_length": 0, "chain": ""}
+    return replace(point, switch=label, **changes)
+
+
+def expanded(each: Each, *cells: Cell) -> Iterator[tuple[Cell, ...]]:
+    """The cells once for each combination of values."""
+    axes = {"load": each.load, "chain_length": each.chain_length}
+    used = {name: values for name, values in axes.items() if values}
+    for values in product(*used.values()):
+        yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
+
+
+def _mean_us(trial: Trial) -> float | None:
+    summary = summarise(decode(trial.latency.histogram)) if trial.latency is not None else None
+    return None if summary is None else summary.mean
+
+
+def _gbps(result: Result) -> str:
+    """As a throughput, with its mark."""
+    mark = throughput(result).removesuffix(mpps(result.throughput_pps))
+    return f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What judging a claim comes to. Plain records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from planebench.papers.claims import Claim
+from planebench.papers.told import Told
+
+Why = Literal["", "on this machine", "not in this run", "cannot be told"]
+"""Why a claim cannot be tested: the bench or the machine cannot, the run has not got it, the figures do not decide."""
+
+
+class Outcome(StrEnum):
+    """The three things that can become of a claim."""
+
+    CONFIRMED = "confirmed here"
+    NOT_CONFIRMED = "not confirmed here"
+    CANNOT_BE_TESTED = "cannot be tested"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One comparison of a claim. ``holds`` is None where it cannot be told; ``told`` says why.
+
+    ``words`` has our figures with their marks, ratio and interval; ``paper`` the ratio of the paper's figures, if it
+    gives both.
+    """
+
+    what: str
+    words: str
+    holds: bool | None
+    told: Told
+    paper: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A claim, what became of it, and the evidence in one line.
+
+    ``compared`` is what the outcome rests on. ``beside``: the same of switches that the paper does not have.
+    """
+
+    claim: Claim
+    outcome: Outcome
+    why: Why
+    evidence: str
+    compared: tuple[Compared, ...] = ()
+    beside: tuple[Compared, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """``confirmed here``; ``cannot be tested: not in this run``."""
+        return f"{self.outcome.value}: {self.why}" if self.why else self.outcome.value

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The papers' tables beside ours, as shape: every figure as a multiple of a named reference, theirs and ours alike.
+
+Throughput and v2v latency: of one switch that both have, in the same cell. Table 3: of the switch's own p2p latency at
+0.50 R+. Figures that do not count, or are of another core distance than their reference, have no ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from planebench.model.records import Direction, Point, VerdictKind
+from planebench.papers.data import Metric, PaperFigure, paper_figures
+from planebench.papers.measured import SIMULATED, Measured
+from planebench.papers.told import Sample, middle
+from planebench.report.wording import ARROWS, frame_size, load_words, printable
+
+OWN_REFERENCE = ("p2p", 0, "0.50")
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A figure over its reference. ``mark``: ``≥`` or ``≤`` where one of both is a bound, ``~`` if one is unstable."""
+
+    value: float
+    mark: str = ""
+
+    @property
+    def words(self) -> str:
+        """``≥1.34``."""
+        return f"{self.mark}{self.value:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One cell of a table for one switch; ``reference`` says what both ratios are multiples of."""
+
+    switch: str
+    cell: str
+    reference: str
+    paper: Ratio | None
+    ours: Ratio | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table of a paper beside ours. ``key`` is its anchor; ``higher`` whether more is better."""
+
+    key: str
+    paper: str
+    title: str
+    note: str
+    entries: tuple[Entry, ...]
+    own: bool = False
+    """Ratios are within a switch, not between switches."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """In the order of the paper."""
+        return tuple(dict.fromkeys(entry.cell for entry in self.entries))
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """The paper's and ours."""
+        return tuple(dict.fromkeys(entry.switch for entry in self.entries))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What the figures of a paper are grouped by: everything but the switch."""
+
+    metric: Metric
+    point: Point
+    load: str
+
+    @property
+    def words(self) -> str:
+        name = self.point.scenario_label
+        if self.metric == "throughput":
+            return f"{name} {ARROWS[self.point.direction]} {frame_size(self.point.frame_size_bytes)}"
+        return f"{name}, {load_words(self.load)}"
+
+
+def shapes(measured: Measured) -> tuple[Shape, ...]:
+    """Every table that paper and run have a switch in common for; empty ones are left out."""
+    tables = (
+        Shape(
+            "papers-throughput",
+            "conext19",
+            "Throughput (Fig. 4)",
+            "Share of the throughput of the switch in brackets, in the same cell. conext19 has lines of 10 Gb/s.",
+            tuple(_across(measured, _cells("throughput", ("p2p", "p2v", "v2v")))),
+        ),
+        Shape(
+            "papers-table-3",
+            "conext19",
+            "Latency by chain length and load (Table 3)",
+            "Multiples of the switch's own mean latency in p2p at 50 % of R+, 64 B, one way.",
+            tuple(_own(measured, _cells("latency", ("p2p", "loopback")))),
+            own=True,
+        ),
+        Shape(
+            "papers-table-4",
+            "conext19",
+            "v2v latency at 1 Mpps (Table 4)",
+            "Multiples of the mean latency of the switch in brackets.",
+            tuple(_across(measured, _cells("latency", ("v2v",)))),
+        ),
+    )
+    return tuple(table for table in tables if any(entry.ours for entry in table.entries))
+
+
+def _cells(metric: Metric, scenarios: Sequence[str]) -> dict[_Cell, list[PaperFigure]]:
+    cells: dict[_Cell, list[PaperFigure]] = {}
+    for figure in paper_figures():
+        if figure.metric == metric and figure.scenario in scenarios:
+            direction: Direction = figure.direction or "unidirectional"
+            point = Point("", figure.scenario, direction, figure.chain_length, figure.frame_size_bytes)
+            cells.setdefault(_Cell(metric, point, figure.load), []).append(figure)
+    return cells
+
+
+def _across(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[Entry]:
+    for cell, figures in cells.items():
+        theirs = {figure.switch: figure.value for figure in figures}
+        ours = _samples(measured, cell)
+        reference = _reference(measured, cell, theirs, ours)
+        if reference is None or len(figures) < 2:  # one figure of the paper has no shape
+            continue
+        base, adapter = ours[reference], measured.adapters[reference]
+        name = f"{cell.words} ({printable(reference)})"
+        for switch in _rows(measured, theirs, ours):
+            key = measured.adapters.get(switch, switch)
+            paper = Ratio(theirs[key] / theirs[adapter]) if key in theirs else None
+            entry = Entry(switch, name, reference, paper, _ratio(ours.get(switch), base))
+            if entry.paper or entry.ours:
+                yield entry
+
+
+def _reference(measured: Measured, cell: _Cell, theirs: dict[str, float], ours: dict[str, Sample]) -> str | None:
+    """The best of the paper that we have a counting figure for; a valid one before a bound."""
+    shared = [label for label, sample in ours.items() if sample.counts and measured.adapters[label] in theirs]
+    sign = 1 if cell.metric == "throughput" else -1
+    return max(
+        shared,
+        key=lambda label: (ours[label].kind is VerdictKind.VALID, sign * theirs[measured.adapters[label]]),
+        default=None,
+    )
+
+
+def _own(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[Entry]:
+    theirs = {(cell, figure.switch): figure.value for cell, figures in cells.items() for figure in figures}
+    base = next(cell for cell in cells if (cell.point.scenario, cell.point.chain_length, cell.load) == OWN_REFERENCE)
+    our_base = _samples(measured, base)
+    names = {switch: theirs[cell, switch] for cell, switch in theirs if cell == base}
+    for cell in cells:
+        ours = _samples(measured, cell)
+        for switch in _rows(measured, names, our_base):
+            key = measured.adapters.get(switch, switch)
+            paper = Ratio(theirs[cell, key] / names[key]) if (cell, key) in theirs else None
+            mine = _ratio(ours.get(switch), our_base[switch]) if switch in our_base else None
+            if paper or mine:
+                yield Entry(switch, cell.words, base.words, paper, mine)
+
+
+def _rows(measured: Measured, theirs: dict[str, float], ours: dict[str, Sample]) -> list[str]:
+    """Labels of the run first, in its order, then the switches that only the paper has."""
+    there = {measured.adapters[label] for label in ours}
+    return [*ours, *(switch for switch in theirs if switch not in there)]
+
+
+def _samples(measured: Measured, cell: _Cell) -> dict[str, Sample]:
+    """Figures of a cell by label; of another wire than virtio too, for a run has one."""
+    found: dict[str, Sample] = {}
+    for point in measured.by_point:
+        if replace(point, switch="", wire=cell.point.wire, hosting=cell.point.hosting) == cell.point:
+            sample = measured.sample(point, cell.metric, cell.load)
+            if sample is not None and measured.adapters.get(point.switch) != SIMULATED:
+                found.setdefault(point.switch, sample)
+    return found
+
+
+def _ratio(figure: Sample | None, base: Sample) -> Ratio | None:
+    """None where it would be no result: a side does not count, bands differ, or both are bounds."""
+    if figure is None or not figure.counts or not base.counts or figure.band != base.band:
+        return None
+    limited = VerdictKind.TESTER_LIMITED
+    bound, base_bound = figure.kind is limited, base.kind is limited
+    if bound and base_bound and figure is not base:
+        return None
+    mark = "≥" if bound else "≤" if base_bound else "~" if VerdictKind.UNSTABLE in (figure.kind, base.kind) else ""
+    return Ratio(middle(figure) / middle(base), "" if figure is base else mark)

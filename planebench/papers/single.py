@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claims of one shape each: the line is full, the rate of a mix, a part's share of latency, a chain and its parts."""
+
+from __future__ import annotations
+
+import math
+
+from planebench.model.records import Point, VerdictKind
+from planebench.papers.claims import Claim, LineRate, Share, TrafficRate
+from planebench.papers.comparing import Found, Spot, cell_words, spot_words
+from planebench.papers.data import paper_facts
+from planebench.papers.measured import Measured
+from planebench.papers.outcome import Compared
+from planebench.papers.told import Sample, Told, reached
+from planebench.report.wording import mpps, percent, printable, us
+from planebench.stats.chains import ChainLatency
+from planebench.stats.ranking import counts
+from planebench.traffic.rates import line_rate_pps
+
+FULL = 0.98
+"""Of a line: less is not full."""
+SAME_RATE = 0.01
+"""Two rates of one mix that differ by less are one: sizes are drawn at random."""
+
+
+def line_rate(claim: Claim, shape: LineRate, measured: Measured) -> Found:
+    """Throughput of each cell against the rate of its line, which the run must have as its highest rate."""
+    found = Found()
+    highest = measured.run.header.settings.get("max_rate_pps")
+    for cell in shape.cells:
+        line = line_rate_pps(cell.frame_size_bytes or 0)
+        if not isinstance(highest, int | float) or not math.isclose(highest, line, rel_tol=0.01):
+            found.add(
+                f"a line rate: our wires have none, give --max-rate {line / 1e6:.3f}M for {cell.frame_size_bytes} B"
+            )
+            continue
+        for label in measured.labels(claim.switches):
+            points = measured.points(label, cell)
+            if not points:
+                found.add(f"{printable(label)} {cell_words(cell)}")
+            for point in points:
+                found.compared.append(_full(measured, point, line))
+    return found
+
+
+def _full(measured: Measured, point: Point, line: float) -> Compared:
+    whole = line * (2 if point.direction == "bidirectional" else 1)
+    sample = measured.sample(point, "throughput", None)
+    assert sample is not None  # of a point that the run has
+    answer = reached(sample, FULL * whole)
+    words = f"{sample.shown} of {mpps(whole)} Mpps"
+    return Compared(spot_words(Spot(point, None)), words, answer.above, answer)
+
+
+def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
+    """What the mean size of the frames that were sent makes of 10 Gb/s, against the paper's rate."""
+    found = Found()
+    wanted = paper_facts(claim.paper)[shape.fact]
+    for result in measured.results:
+        sizes = [sent.mean_frame_bytes for sent in result.sent if sent.name == shape.traffic and sent.mean_frame_bytes]
+        if result.point.traffic != shape.traffic or not sizes or not counts(result):
+            continue
+        rate = line_rate_pps(sum(sizes) / len(sizes)) / 1e6
+        ratio = rate / wanted
+        words = f"{sum(sizes) / len(sizes):.1f} B a frame, {rate:.3f} Mpps"
+        same = abs(ratio - 1) <= SAME_RATE
+        found.add(Compared(spot_words(Spot(result.point, None)), words, same, Told(ratio, above=ratio > 1)))
+    if not found.compared:
+        found.add(f"throughput that counts with traffic {shape.traffic}")
+    return found
+
+
+def share(claim: Claim, shape: Share, measured: Measured) -> Found:
+    """The share of a part in the mean latency, trial by trial, wherever the run stamped its probes on their way."""
+    found = Found()
+    for label in measured.labels(claim.switches):
+        for result in measured.results:
+            if result.point.switch == label:
+                for summary in result.latency:
+                    _add_shares(found, shape, measured, result.point, summary.load)
+    if not found.compared:
+        found.add("valid latency with its anatomy (--anatomy)")
+    return found
+
+
+def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, load: str) -> None:
+    trials = measured.latency_trials(point, load)
+    whole = [[anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns] for trial in trials]
+    shares = tuple(
+        sum(part.mean_ns for a in anatomies for part in a.parts if part.kind == shape.part)
+        / sum(a.sum_ns for a in anatomies)
+        for anatomies in whole
+        if anatomies
+    )
+    if shares:
+        sample = Sample(shares, VerdictKind.VALID, None, percent(sum(shares) / len(shares)))
+        answer = reached(sample, shape.above)
+        found.add(Compared(spot_words(Spot(point, load)), f"{sample.shown} of the latency", answer.above, answer))
+
+
+def chain_below_parts(claim: Claim, measured: Measured) -> Found:
+    """Chains of two functions and more against their parts alone, as stats/chains.py compares them."""
+    found = Found()
+    wanted = set(measured.labels(claim.switches))
+    for it in measured.chains.latency:
+        if it.point.switch in wanted:
+            found.add(_chain(it))
+    if not found.compared:
+        found.add("latency of a chain and of its functions alone, at one fixed load (--chain, --rates)")
+    return found
+
+
+def _chain(it: ChainLatency) -> Compared | str:
+    what = spot_words(Spot(it.point, it.load))
+    if it.mean_us is None or it.sum_us is None or it.effect is None:
+        return f"{what}: {it.note}"
+    effect = it.effect
+    above = effect.ratio > 1 if effect.distinguishable else None
+    why = "" if effect.distinguishable else it.note or "differs by less than can be told"
+    words = f"{us(it.mean_us)} for {us(it.sum_us)} µs, {effect.ratio:.2f} times"
+    if effect.low is not None and effect.high is not None:
+        words += f" ({effect.low:.2f} to {effect.high:.2f})"
+    return Compared(
+        what, words, None if above is None else not above, Told(effect.ratio, effect.low, effect.high, above, why)
+    )

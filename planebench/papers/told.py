@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One ratio against a limit, and whether the trials allow saying on which side of it it lies. Pure.
+
+The rules are those of ``planebench compare`` (stats/effect.py); an unstable side takes more: its trials must lie apart.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+
+from planebench.model.records import VerdictKind
+from planebench.stats.effect import MIN_TRIALS, Effect, median_effect, with_bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A figure with the values of the trials that it rests on, one each; ``shown`` has its mark and no unit.
+
+    Who makes one leaves the values out where nothing counts: ``kind`` is then the verdict that says so.
+    """
+
+    values: tuple[float, ...]
+    kind: VerdictKind
+    band: str | None
+    shown: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether it may be compared at all."""
+        return bool(self.values) and min(self.values) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """a / b, its interval of 95 % (an open side is None), and its side of the limit; ``why`` where that is None."""
+
+    ratio: float | None
+    low: float | None = None
+    high: float | None = None
+    above: bool | None = None
+    why: str = ""
+
+
+def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
+    """Whether a / b lies above or below the limit, or why that cannot be told."""
+    for sample in (a, b):
+        if not sample.counts:
+            return Told(None, why=f"no trial counts ({sample.kind.value})")
+    if a.band != b.band:
+        return Told(None, why=f"core distances differ ({a.band or 'unknown'} and {b.band or 'unknown'})")
+    raw = median_effect([value * limit for value in b.values], a.values)
+    effect = with_bounds(raw, _bound(b), _bound(a))
+    ratio = effect.ratio * limit
+    interval = _scaled(effect.low, limit), _scaled(effect.high, limit)
+    why = _why_not(raw, effect, a, b, limit)
+    return Told(ratio, *interval, None if why else effect.ratio > 1, why)
+
+
+def reached(sample: Sample, value: float) -> Told:
+    """A figure against a value that has no noise of its own."""
+    return told(sample, Sample((value,) * max(MIN_TRIALS, len(sample.values)), VerdictKind.VALID, sample.band, ""))
+
+
+def _why_not(raw: Effect, effect: Effect, a: Sample, b: Sample, limit: float) -> str:
+    """Empty where the side is certain."""
+    if min(len(a.values), len(b.values)) < MIN_TRIALS:
+        return f"{len(a.values)} and {len(b.values)} trials, {MIN_TRIALS} each are needed"
+    if raw.distinguishable and not effect.distinguishable:
+        return "lower bounds (tester-limited) hide the direction"
+    if not effect.distinguishable:
+        both = _bound(a) and _bound(b)
+        return "both are lower bounds (tester-limited)" if both else "differs by less than can be told"
+    if VerdictKind.UNSTABLE in (a.kind, b.kind) and _overlap(a, b, limit):
+        return "unstable, and the trials overlap"
+    return ""
+
+
+def _overlap(a: Sample, b: Sample, limit: float) -> bool:
+    return min(a.values) <= max(b.values) * limit and min(b.values) * limit <= max(a.values)
+
+
+def _bound(sample: Sample) -> bool:
+    return sample.kind is VerdictKind.TESTER_LIMITED
+
+
+def _scaled(side: float | None, limit: float) -> float | None:
+    return None if side is None else side * limit
+
+
+def middle(sample: Sample) -> float:
+    """The median of the trials; NaN where nothing counts."""
+    return statistics.median(sample.values) if sample.counts else math.nan

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``--time-budget 20m``: a plan made to fit a time, by the lengths of its trials first. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import floor
+from typing import Any
+
+from planebench.model.errors import UsageError
+from planebench.model.records import Point
+from planebench.plans.estimate import estimate
+from planebench.plans.expand import STAMPS_MAX
+from planebench.plans.parts import each_part
+from planebench.plans.plan import LatencyPlan, Plan
+
+TRIAL_FLOOR_S = 0.1
+"""Of a saturating or search trial: over a hundred scheduler ticks (1 kHz), and more frames (10^5 at 1 Mpps) than any
+ring or burst holds, so that what is in flight at its ends does not tell."""
+WARMUP_FLOOR_S = 0.05
+REPETITIONS_FLOOR = 3
+"""Saturating trials: fewer have no interval, and compare tells nothing of them (docs/design/results.md)."""
+PROBES_FLOOR = 100
+"""Of a latency trial: with fewer there is no 99th percentile. At a load below the probe rate every frame is one."""
+SLOW_PROBES_FLOOR = 20
+"""At such a load, as 100 pps: 20 frames make a median."""
+LONG_S = 2.0
+"""Lengths grow no longer than this, or than the plan has them: beyond it, more repetitions tell more."""
+REPETITIONS_MAX = 10
+RESERVE_S = 8.0
+"""Calibrating the tester at first, and the report at last."""
+_STEPS = 40
+"""Halvings of the search for a length: far below a millisecond."""
+_UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
+
+
+def parse_budget(text: str) -> float:
+    """Seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not 0 < seconds <= 7 * 24 * 3600:
+        raise UsageError(f'time budget "{text}" is not valid. Valid: 90s, 20m, 1h; at most a week')
+    return seconds
+
+
+def fit(plan: Plan, points: Sequence[Point], budget_s: float) -> Plan:
+    """The plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
+
+    Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
+    repetitions go down, then restarts; where the longest leave time over, repetitions go up. The budget becomes that
+    of the plan. UsageError, with the least time that is possible, where nothing fits.
+    """
+    room_s = budget_s - RESERVE_S
+    for fewer in _fewer(plan):
+        if estimate(_scaled(fewer, 0), points) <= room_s:
+            longest = _longest(fewer, points, room_s)
+            return replace(_more(longest, points, room_s), time_budget_s=room_s)
+    least_s = floor(estimate(_scaled(fewer, 0), points) + RESERVE_S) + 1
+    raise UsageError(
+        f"plan {plan.name} does not fit into {duration_words(budget_s)}: with its shortest trials and fewest "
+        f"repetitions it takes {duration_words(least_s)}. Give --time-budget {least_s}s or more, or fewer switches, "
+        "scenarios or frame sizes"
+    )
+
+
+def describe(plan: Plan) -> str:
+    """The lengths of the trials of a plan, in one line."""
+    throughput = plan.throughput
+    parts = [
+        f"{throughput.repetitions} saturating trials of {throughput.duration_s:g} s "
+        f"after {throughput.warmup_s:g} s of warm-up, over {_count(1 + throughput.restarts, 'start')} of the switch"
+    ]
+    if plan.search.methods:
+        length = f"{plan.search.duration_s:g} s" if plan.search.duration_s else "their standard's length"
+        parts.append(f"search trials of {length}")
+    return "; ".join([*parts, *_latency_words(plan)])
+
+
+def _latency_words(plan: Plan) -> Iterator[str]:
+    counts: dict[float, dict[int, None]] = {}
+    for how in (part.latency for part in plan.sections if part.latency.wanted):
+        counts.setdefault(how.duration_s, {})[how.repetitions] = None
+    for duration_s, repetitions in counts.items():
+        trials = "trial" if list(repetitions) == [1] else "trials"
+        yield f"{' or '.join(map(str, sorted(repetitions)))} latency {trials} of {duration_s:g} s at a load"
+
+
+def duration_words(seconds: float) -> str:
+    """``45 s``, ``4.2 minutes``, ``1.5 hours``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
+
+
+def _fewer(plan: Plan) -> Iterator[Plan]:
+    """The plan, then with fewer repetitions, then with fewer restarts, down to the floors."""
+    yield plan
+    for count in range(plan.throughput.repetitions - 1, REPETITIONS_FLOOR - 1, -1):
+        plan = _with_throughput(plan, repetitions=count, restarts=min(plan.throughput.restarts, count - 1))
+        yield plan
+    for restarts in range(plan.throughput.restarts - 1, -1, -1):
+        plan = _with_throughput(plan, restarts=restarts)
+        yield plan
+
+
+def _more(plan: Plan, points: Sequence[Point], room_s: float) -> Plan:
+    """More saturating trials while there is time for them."""
+    for count in range(plan.throughput.repetitions + 1, REPETITIONS_MAX + 1):
+        more = _with_throughput(plan, repetitions=count)
+        if estimate(more, points) > room_s:
+            break
+        plan = more
+    return plan
+
+
+def _longest(plan: Plan, points: Sequence[Point], room_s: float) -> Plan:
+    """Trials as long as there is room for, by halving: the time grows with the factor."""
+    low, high = 0.0, max(1.0, LONG_S / min(_lengths(plan)))
+    if estimate(_scaled(plan, high), points) <= room_s:
+        return _scaled(plan, high)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if estimate(_scaled(plan, middle), points) <= room_s else (low, middle)
+    return _scaled(plan, low)
+
+
+def _lengths(plan: Plan) -> tuple[float, ...]:
+    """Every length that is scaled."""
+    search_s = (plan.search.duration_s,) if plan.search.duration_s is not None else ()
+    return plan.throughput.duration_s, *(part.latency.duration_s for part in plan.sections), *search_s
+
+
+def _scaled(plan: Plan, factor: float) -> Plan:
+    """The plan with its lengths times ``factor``, within floors and ceilings; 0 for the shortest."""
+    throughput, search = plan.throughput, plan.search
+    plan = _with_throughput(
+        plan,
+        duration_s=_length(throughput.duration_s, factor, TRIAL_FLOOR_S, LONG_S),
+        warmup_s=_length(throughput.warmup_s, factor, WARMUP_FLOOR_S, throughput.warmup_s),
+    )
+    if search.methods and (search.duration_s is not None or factor < 1):
+        length = _length(search.duration_s or 1.0, factor, TRIAL_FLOOR_S, LONG_S)
+        plan = _everywhere(plan, lambda part: replace(part, search=replace(search, duration_s=length)))
+    return _everywhere(plan, lambda part: replace(part, latency=_scaled_latency(part.latency, factor)))
+
+
+def _scaled_latency(latency: LatencyPlan, factor: float) -> LatencyPlan:
+    slow = [rate for rate in latency.rates_pps if rate < latency.probe_rate_pps]
+    floor_s = max([TRIAL_FLOOR_S, PROBES_FLOOR / latency.probe_rate_pps, *(SLOW_PROBES_FLOOR / rate for rate in slow)])
+    most_s = STAMPS_MAX / (2 * latency.probe_rate_pps) if latency.anatomy else LONG_S
+    return replace(latency, duration_s=_length(latency.duration_s, factor, floor_s, min(most_s, LONG_S)))
+
+
+def _length(own_s: float, factor: float, least_s: float, most_s: float) -> float:
+    """Whole milliseconds; a plan that is itself shorter than the least, or longer than the most, may stay so."""
+    length_s = min(max(own_s * factor, min(least_s, own_s)), max(most_s, own_s))
+    return max(floor(length_s * 1000 + 1e-6) / 1000, 0.0) if factor != 1 else own_s
+
+
+def _with_throughput(plan: Plan, **changes: Any) -> Plan:
+    return _everywhere(plan, lambda part: replace(part, throughput=replace(part.throughput, **changes)))
+
+
+def _everywhere(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """The plan changed, and its parts alike."""
+    return each_part(change(plan), change) if plan.parts else change(plan)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of the matrix on a plan of parts: they choose among what its parts have.
+
+So a part that is for a table of a paper stays that, or goes: ``--scenario p2p`` leaves of every part its p2p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from planebench.model.errors import UsageError
+from planebench.plans.items import each, items
+from planebench.plans.parts import each_part
+from planebench.plans.plan import Plan
+from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+from planebench.traffic.profile import PLAIN_NAME
+from planebench.traffic.registry import parse_all
+from planebench.vnfs import resolve_chain
+
+NAMES = {
+    "scenarios": "scenario",
+    "directions": "direction",
+    "frame_sizes_bytes": "frame size",
+    "chain_lengths": "chain length",
+    "chains": "chain",
+    "traffic": "traffic",
+}
+"""Field of a plan -> what one value of it is called."""
+
+CHOICES = ("scenario", "direction", "frame_size", "chain_length", "chain", "traffic")
+"""The options that choose."""
+
+
+def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """The plan with only those values in its parts that the options name. A part may be left with none: it is skipped.
+
+    UsageError for a value that no part has.
+    """
+    wanted = _wanted(plan, options)
+    for field, values in wanted.items():
+        _check_known(plan, field, values)
+    return each_part(plan, lambda part: _chosen(part, wanted)) if wanted else plan
+
+
+def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Field of a plan -> the values that are wanted of it. Chains of the one kind leave out those of the other."""
+    found: dict[str, tuple[Any, ...]] = {}
+    if options.get("scenario") is not None:
+        found["scenarios"] = each("scenario", options["scenario"], parse_scenario)
+    if options.get("direction") is not None:
+        found["directions"] = each("direction", options["direction"], parse_direction)
+    if options.get("frame_size") is not None:
+        found["frame_sizes_bytes"] = each("frame size", options["frame_size"], parse_frame_size)
+    if options.get("traffic") is not None:
+        found["traffic"] = parse_all(items("traffic", options["traffic"]))
+    return found | _wanted_chains(options)
+
+
+def _wanted_chains(options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """As without parts, a chain by name asks for nothing but loopback, unless scenarios are named too."""
+    text, names = options.get("chain_length"), tuple(options.get("chain") or ())
+    if text is None and not names:
+        return {}
+    lengths = each("chain length", text, parse_chain_length) if text is not None else ()
+    found: dict[str, tuple[Any, ...]] = {
+        "chain_lengths": lengths,
+        "chains": tuple(resolve_chain(name, Path.cwd()) for name in names),
+    }
+    return found if text is not None or options.get("scenario") is not None else found | {"scenarios": ("loopback",)}
+
+
+def _chosen(part: Plan, wanted: Mapping[str, tuple[Any, ...]]) -> Plan:
+    kept: dict[str, Any] = {
+        field: tuple(v for v in values if v in getattr(part, field)) for field, values in wanted.items()
+    }
+    return replace(part, **kept)
+
+
+def _check_known(plan: Plan, field: str, values: tuple[Any, ...]) -> None:
+    known = getattr(plan, field)
+    for value in values:
+        if value not in known:
+            valid = ", ".join(map(_name, known)) or "none"
+            raise UsageError(
+                f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
+                f"Valid: {valid}; or write a plan of your own (docs/suites.md)"
+            )
+
+
+def _name(value: Any) -> str:
+    name = getattr(value, "name", value)
+    return str(name) or PLAIN_NAME

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comma-separated lists of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from planebench.model.errors import UsageError
+
+T = TypeVar("T")
+
+
+def items(what: str, text: str) -> tuple[str, ...]:
+    """The entries of a list. UsageError, which names ``what`` it is a list of, for an empty one."""
+    found = tuple(item.strip() for item in text.split(","))
+    if not all(found):
+        raise UsageError(f'{what} "{text}" has an empty entry; give names separated by single commas')
+    return found
+
+
+def each(what: str, text: str, parse: Callable[[str], T]) -> tuple[T, ...]:
+    """Parsed entries; one that is named twice counts once."""
+    return tuple(dict.fromkeys(parse(item) for item in items(what, text)))

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plans of several parts: what they have between them, and what options make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from planebench.model.errors import UsageError
+from planebench.plans.latency_steps import check_latency
+from planebench.plans.plan import LatencyPlan, Plan
+from planebench.traffic.profile import TrafficProfile
+
+T = TypeVar("T")
+
+
+def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
+    """The plan with these parts; its own matrix becomes what they have between them. UsageError where names clash,
+    or ways to take latency."""
+    names = [part.name for part in parts]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f'two parts are called "{twice[0]}"; give one another name')
+    whole = replace(
+        plan,
+        parts=tuple(parts),
+        scenarios=union(part.scenarios for part in parts),
+        directions=union(part.directions for part in parts),
+        frame_sizes_bytes=union(part.frame_sizes_bytes for part in parts),
+        chain_lengths=union(part.chain_lengths for part in parts),
+        chains=union(part.chains for part in parts),
+        traffic=_profiles(parts),
+        latency=_latency([part.latency for part in parts]),
+    )
+    check_latency(whole)
+    return whole
+
+
+def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """The plan with ``change`` made to each of its parts."""
+    return with_parts(plan, [change(part) for part in plan.parts])
+
+
+def union(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    """Every value once, in order."""
+    return tuple(dict.fromkeys(value for some in values for value in some))
+
+
+def _profiles(parts: Sequence[Plan]) -> tuple[TrafficProfile, ...]:
+    found: dict[str, TrafficProfile] = {}
+    for profile in (profile for part in parts for profile in part.traffic):
+        if found.setdefault(profile.name, profile) != profile:
+            raise UsageError(f'two traffic profiles are called "{profile.name}"; give one another name')
+    return tuple(found.values())
+
+
+def _latency(plans: Sequence[LatencyPlan]) -> LatencyPlan:
+    """All loads of the parts; of the rest what the first part that takes latency has."""
+    first = next((plan for plan in plans if plan.wanted), plans[0])
+    return replace(
+        first,
+        loads=union(plan.loads for plan in plans),
+        rates_pps=union(plan.rates_pps for plan in plans),
+        anatomy=any(plan.anatomy for plan in plans),
+    )

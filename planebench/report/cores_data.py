@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a core gives at each use case, and how many cores a 10 Gb/s port would take, for the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from planebench.model.records import VerdictKind
+from planebench.model.results import Result
+from planebench.model.run import Run
+from planebench.report.page_table import Head, PageTable, Row, heads
+from planebench.report.recommend import main_cells, use_words
+from planebench.report.wording import NOTHING, UNKNOWN, cores_words, cycles, mark, mpps, percent, throughput
+from planebench.stats.ranking import counts, same_cell
+
+PORT_GBPS = 10
+"""Layer 1, the ports of the papers."""
+
+NOTE = (
+    f"Cores for {PORT_GBPS} Gb/s: layer 1, all directions together, over what a core gives, rounded up, as if cores "
+    "scaled perfectly; this run did not measure that they do. ≤: a lower bound of the rate makes an upper one of the "
+    "cores. Cycles a packet and core busy are what the switch says of itself; unknown: it does not."
+)
+
+
+def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """A row a switch at the cell that each path is judged by (recommend.py)."""
+    cells, cores = same_cell(results), switch_cores(run)
+    rows = tuple(
+        Row((use_words(cell), result.point.switch, *_cells(result, cores)), not counts(result))
+        for cell in main_cells(cells)
+        for result in cells[cell]
+    )
+    numbers = ("Gb/s", "Mpps a core", "cycles / packet", "core busy", f"cores for {PORT_GBPS} Gb/s")
+    caption = f"Each switch had {cores_words(cores)}"
+    return PageTable(
+        caption, (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers)), rows, NOTE
+    )
+
+
+def switch_cores(run: Run) -> int:
+    """Cores of each switch of a run; one where its settings do not say."""
+    cores = run.header.settings.get("switch_cores")
+    return cores if isinstance(cores, int) and cores > 0 else 1
+
+
+def _cells(result: Result, cores: int) -> tuple[str, ...]:
+    gbps, pps = result.throughput_l1_gbps, result.throughput_pps
+    if not counts(result) or gbps is None or pps is None:
+        return (NOTHING,) * 6
+    told = mark(result.verdict.kind)
+    known = result.switch_cycles_per_packet, result.switch_busy_share
+    return (
+        throughput(result),
+        f"{told}{gbps:.2f}",
+        f"{told}{mpps(pps / cores)}",
+        UNKNOWN if known[0] is None else cycles(known[0]),
+        UNKNOWN if known[1] is None else percent(known[1]),
+        _cores(result, gbps / cores),
+    )
+
+
+def _cores(result: Result, gbps_a_core: float) -> str:
+    if gbps_a_core <= 0:
+        return NOTHING
+    sign = {VerdictKind.TESTER_LIMITED: "≤", VerdictKind.UNSTABLE: "~"}.get(result.verdict.kind, "")
+    return f"{sign}{math.ceil(PORT_GBPS / gbps_a_core)}"

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which switch for which case: one plain recommendation a use case, never more than the figures allow.
+
+A use case is a path: a scenario, and the length or the name of a chain. It is judged at one cell of it, the smallest
+frames, both ways where they were run; in how many of its other cells the same switch leads is told with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from planebench.model.records import Point, ScenarioName, VerdictKind
+from planebench.model.results import Comparison, Result
+from planebench.report.derived import Derived, level_with_first
+from planebench.report.latency_advice import latency_advice
+from planebench.report.versus import versus
+from planebench.report.wording import (
+    NOTHING,
+    cores_words,
+    cycles,
+    directions_words,
+    estimate,
+    frames,
+    listed,
+    mark,
+    percent,
+    printable,
+    throughput,
+)
+from planebench.stats.ranking import Ranking, same_cell
+
+Strength = Literal["clear", "open", "alone", "none"]
+"""Whether one switch is told apart from all others; some are level; there is one only; nothing counts."""
+
+MAX_LEVEL = 3
+"""Switches that are named of those that cannot be told from the first."""
+
+PREFERRED = ("bidirectional", "unidirectional", "reversed")
+"""The direction that a use case is judged by, if it was run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """``use``: ``chains of 3, 64 B, both ways``. ``pick`` and ``why`` read as one sentence, ``more`` follows."""
+
+    scenario: ScenarioName
+    use: str
+    strength: Strength
+    pick: str
+    why: str
+    more: tuple[str, ...] = ()
+
+
+def recommendations(derived: Derived) -> tuple[Recommendation, ...]:
+    """One a path, in the order of the results; also for a path of which no trial counts."""
+    rankings = {r.point: r for r in derived.rankings}
+    cells = same_cell(derived.results)
+    return tuple(_recommendation(derived, _main(members), members, cells, rankings) for members in _paths(cells))
+
+
+def main_cells(cells: Iterable[Point]) -> list[Point]:
+    """The cell that each path is judged by."""
+    return [_main(members) for members in _paths(cells)]
+
+
+def use_words(cell: Point) -> str:
+    """``between NICs (p2p), 64 B, both ways``."""
+    path = {
+        "p2p": "between NICs (p2p)",
+        "p2v": "between NIC and VNF (p2v)",
+        "v2v": "between VNFs (v2v)",
+        "loopback": f"the chain {printable(cell.chain_label)}" if cell.chain else _chain_words(cell.chain_length),
+    }[cell.scenario]
+    return f"{path}, {frames(cell)}, {directions_words(cell.direction)}"
+
+
+def _chain_words(length: int) -> str:
+    return "a chain of 1 VNF" if length == 1 else f"chains of {length} VNFs"
+
+
+def _paths(cells: Iterable[Point]) -> list[list[Point]]:
+    """Cells by path: whatever their direction and frames."""
+    paths: dict[Point, list[Point]] = {}
+    for cell in cells:
+        paths.setdefault(replace(cell, direction="unidirectional", frame_size_bytes=0, traffic=""), []).append(cell)
+    return list(paths.values())
+
+
+def _main(cells: Sequence[Point]) -> Point:
+    return min(cells, key=lambda c: (c.frame_size_bytes, c.traffic, PREFERRED.index(c.direction)))
+
+
+def _recommendation(
+    derived: Derived,
+    cell: Point,
+    members: Sequence[Point],
+    cells: Mapping[Point, Sequence[Result]],
+    rankings: Mapping[Point, Ranking],
+) -> Recommendation:
+    ranking, use = rankings.get(cell), use_words(cell)
+    missing = _missing(ranking, cells[cell])
+    if ranking is None:
+        return Recommendation(cell.scenario, use, "none", "No recommendation:", "no trial counts.", missing)
+    strength, pick, why = _verdict(ranking, derived.comparisons)
+    more = (
+        *_cost(ranking, strength, derived.run.header.settings.get("switch_cores")),
+        *latency_advice(cells[cell], derived.comparisons, pick if strength == "clear" else ""),
+        *_elsewhere([rankings[c] for c in members if c != cell and c in rankings], derived.comparisons),
+        *missing,
+    )
+    return Recommendation(cell.scenario, use, strength, pick, why, more)
+
+
+def _verdict(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[Strength, str, str]:
+    first = ranking.first.point.switch
+    if len(ranking.results) == 1:
+        return "alone", printable(first), f"is alone: {_figure(ranking.first)}, nothing to set beside it."
+    level = level_with_first(ranking, comparisons)
+    if level:
+        return "open", "No clear best:", _level_words(ranking, level, comparisons)
+    return "clear", printable(first), _lead_words(ranking, comparisons)
+
+
+def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison]) -> str:
+    first, names = ranking.first, _names(level)
+    by_label = {r.point.switch: r for r in ranking.results}
+    shown = (first.point.switch, *level[:MAX_LEVEL])
+    figures = ", ".join(f"{printable(s)} {_by(by_label[s], ranking)}" for s in shown)
+    bounds = [s for s in level if by_label[s].verdict.kind is VerdictKind.TESTER_LIMITED]
+    if ranking.by == "throughput" and bounds:
+        cannot = f"{_names(bounds)} may be faster than {printable(first.point.switch)}, the tester was the limit there"
+    else:
+        cannot = f"{printable(first.point.switch)} is not distinguishable from {names}"
+    found = versus(comparisons, ranking.point, _metric(ranking), first.point.switch, level[0])
+    ratio = f"; {printable(first.point.switch)} over {printable(level[0])}: {found.words}" if found else ""
+    why = f"; {found.note}" if found and found.note else ""
+    behind = len(ranking.results) - 1 - len(level)
+    ahead = f" It is ahead of {behind} other{'s' * (behind > 1)}." if behind else ""
+    return f"{cannot} ({figures}{ratio}{why}).{ahead}"
+
+
+def _names(labels: Sequence[str]) -> str:
+    """Some of the labels, and how many more there are."""
+    shown, more = [printable(label) for label in labels[:MAX_LEVEL]], len(labels) - MAX_LEVEL
+    return listed([*shown, f"{more} more"] if more > 0 else shown)
+
+
+def _lead_words(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
+    first, second = ranking.results[0], ranking.results[1]
+    name, other = first.point.switch, printable(second.point.switch)
+    if ranking.by == "cycles":
+        found = versus(comparisons, ranking.point, "cycles_per_packet", second.point.switch, name)
+        more = f"{other} takes {found.words} as many" if found else f"fewer than {other}"
+        return (
+            f"takes the fewest cycles a packet, {cycles(first.switch_cycles_per_packet)}; {more}. "
+            "The tester is the limit, so throughput does not decide."
+        )
+    found = versus(comparisons, ranking.point, "throughput", name, second.point.switch)
+    if found is None:
+        return f"forwards {_figure(first)}, {other} {_figure(second)}."
+    least = "at least " if first.verdict.kind is VerdictKind.TESTER_LIMITED else ""
+    return f"forwards {least}{found.words} the throughput of {other} ({_figure(first)} and {_figure(second)})."
+
+
+def _cost(ranking: Ranking, strength: Strength, cores: object) -> Iterator[str]:
+    """What the pick takes for it; nothing where there is none."""
+    if strength == "open":
+        return
+    result = ranking.first
+    told = [f"{_figure(result)} on {cores_words(cores)}"]
+    if result.switch_cycles_per_packet:
+        told.append(f"{cycles(result.switch_cycles_per_packet)} cycles a packet")
+    if result.verdict.kind is VerdictKind.TESTER_LIMITED:
+        told.append("a lower bound")
+        if result.switch_busy_share is not None:
+            told.append(
+                f"its core {percent(result.switch_busy_share)} busy, {estimate(result.capacity_estimate_pps)} Mpps"
+            )
+    yield f"{', '.join(told)}."
+    unsteady = [printable(r.point.switch) for r in ranking.results[:2] if r.verdict.kind is VerdictKind.UNSTABLE]
+    if unsteady:
+        yield f"Unstable: the trials of {listed(unsteady)} differ by more than 10 %."
+
+
+def _elsewhere(rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Who leads in the other cells of the path: ``Elsewhere, of 5: planed leads in 4, no clear best in 1.``"""
+    if not rankings:
+        return
+    leads: Counter[str] = Counter()
+    for ranking in rankings:
+        if len(ranking.results) == 1:
+            leads["alone"] += 1
+        elif level_with_first(ranking, comparisons):
+            leads["level"] += 1
+        else:
+            leads[f"{printable(ranking.first.point.switch)} leads"] += 1
+    words = {"alone": "one switch alone", "level": "no clear best"}
+    parts = [f"{words.get(what, what)} in {n}" for what, n in leads.most_common()]
+    yield f"Elsewhere, of {len(rankings)}: {', '.join(parts)}."
+
+
+def _missing(ranking: Ranking | None, members: Sequence[Result]) -> tuple[str, ...]:
+    """Switches that were tried in the cell and are not in its ranking, and why."""
+    ranked = {r.point.switch for r in ranking.results} if ranking else set()
+    left = [f"{printable(r.point.switch)} ({_why_missing(r)})" for r in members if r.point.switch not in ranked]
+    return (f"Not compared: {', '.join(left)}.",) if left else ()
+
+
+def _why_missing(result: Result) -> str:
+    if result.throughput_pps is None:
+        return f"no trial counts: {result.verdict.kind.value}"
+    return f"measured in the {result.band or 'unknown'} band of core distance"
+
+
+def _metric(ranking: Ranking) -> Literal["throughput", "cycles_per_packet"]:
+    return "throughput" if ranking.by == "throughput" else "cycles_per_packet"
+
+
+def _by(result: Result, ranking: Ranking) -> str:
+    """The figure that the ranking is by."""
+    if ranking.by == "throughput":
+        return _figure(result)
+    known = result.switch_cycles_per_packet
+    return f"{cycles(known)} cycles a packet" if known else _figure(result)
+
+
+def _figure(result: Result) -> str:
+    """``14.32 Mpps``, ``≥14.32 Mpps``."""
+    return (
+        f"{throughput(result)} Mpps" if result.throughput_pps is not None else f"{NOTHING}{mark(result.verdict.kind)}"
+    )

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How to run it again: commands, and where each switch comes from."""
+
+from __future__ import annotations
+
+import shlex
+
+from planebench.model.header import RunHeader
+from planebench.report.wording import NOTHING
+from planebench.switches.registry import all_adapters
+
+
+def commands(header: RunHeader) -> list[dict[str, str]]:
+    """Command lines with what they do; none where the run does not know how it was started."""
+    if not header.command:
+        return []
+    command, run = shlex.join(header.command), header.run_id
+    again = command if "--resume" in header.command else f"{command} --resume"
+    lines = (
+        (again, "goes on with a run of this plan that was interrupted or killed"),
+        (f"planebench compare {run} latest", "this run against the newest: ratios, intervals, what does not match"),
+        (f"planebench figures {run} --out figures", "every chart as SVG, PDF and PNG"),
+        (f"planebench export {run}", "every result as JSON, with all that this page leaves out"),
+    )
+    return [{"command": text, "does": does} for text, does in lines]
+
+
+def remedies(header: RunHeader) -> dict[str, str]:
+    """How to get each switch, by label; an en dash for an adapter that is not there."""
+    adapters = all_adapters()
+    return {s.label: adapters[s.adapter].remedy if s.adapter in adapters else NOTHING for s in header.switches}

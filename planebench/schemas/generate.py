@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records, which the reader reads by, to JSON Schema: closed where the reader is closed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from planebench.model import conditions, header, records, results
+from planebench.model import run as run_records
+from planebench.model.header import READABLE_VERSIONS
+from planebench.plans import plan
+from planebench.schemas import SCHEMAS
+from planebench.schemas.export import ExportDocument
+from planebench.search import ask
+from planebench.stats import chains, effect, fairness
+from planebench.store.codec import CLOSED
+from planebench.traffic import profile
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Document = dict[str, Any]
+
+KINDS: Mapping[str, Any] = {
+    "run": header.RunHeader,
+    "trial": records.Trial,
+    "conditions": conditions.Conditions,
+    "skipped": header.Skipped,
+    "finished": run_records.Finished,
+    "plan": plan.Plan,
+    "export": ExportDocument,
+}
+_MODULES: tuple[ModuleType, ...] = (
+    *(conditions, header, records, results, run_records),
+    *(plan, ask, profile, chains, effect, fairness),
+)
+
+_RULES: Mapping[str, Document] = {
+    "Verdict": {
+        "if": {"properties": {"kind": {"const": "valid"}}},
+        "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
+    },
+    "Point": {
+        "if": {"properties": {"scenario": {"const": "loopback"}}},
+        "then": {"properties": {"chain_length": {"minimum": 1}}},
+        "else": {"properties": {"chain_length": {"maximum": 0}}},
+    },
+}
+"""What the records check when they are made (``__post_init__``), as far as JSON Schema can say it."""
+
+_NUMBER_OR_NULL = {"anyOf": [{"type": "number"}, {"type": "null"}]}
+_EXPORTED: Mapping[str, Document] = {
+    "Ledger": {"unexplained_packets": {"type": "integer", "description": "Lost, and no counter says where."}},
+    "TrafficSent": {"mean_frame_bytes": {**_NUMBER_OR_NULL, "description": "With FCS; null if nothing was sent."}},
+    "AnatomySummary": {"mean": {"type": "number", "description": "Of the joined probes, in us: the sum of the parts."}},
+}
+"""What the export adds to a record."""
+
+
+class _Generator(GenerateJsonSchema):
+    """Without titles that only repeat a key in capitals."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def generate(name: str) -> str:
+    """The schema called ``name`` of planebench.schemas.SCHEMAS, as text that ends with a newline."""
+    info = SCHEMAS[name]
+    made = _finish(name, _described(KINDS[name]))
+    made.pop("title", None)
+    top = {"$schema": DIALECT, "$id": info.id, "title": info.title, "version": info.version}
+    return json.dumps({**top, **made}, indent=1, ensure_ascii=False) + "\n"
+
+
+def closed(document: Document) -> Document:
+    """The same schema with every object closed: what finds a key that nobody has described."""
+    shut: Document = json.loads(json.dumps(document))
+    for part in _objects(shut):
+        part.setdefault("additionalProperties", CLOSED["extra"] != "forbid")
+    return shut
+
+
+def _described(kind: Any) -> Document:
+    with _docstrings():
+        return TypeAdapter(kind).json_schema(schema_generator=_Generator)
+
+
+@contextmanager
+def _docstrings() -> Iterator[None]:
+    """Have pydantic read the docstrings of fields: slow, so the reader does without."""
+    found = {v for m in _MODULES for v in vars(m).values() if isinstance(v, type) and dataclasses.is_dataclass(v)}
+    before = {kind: getattr(kind, "__pydantic_config__", {}) for kind in found}
+    try:
+        for kind, config in before.items():
+            setattr(kind, "__pydantic_config__", {**config, "use_attribute_docstrings": True})  # noqa: B010
+        yield
+    finally:
+        for kind, config in before.items():
+            setattr(kind, "__pydantic_config__", config)  # noqa: B010
+
+
+def _finish(name: str, made: Document) -> Document:
+    """What pydantic does not know of the records."""
+    parts: dict[str, Document] = made.get("$defs", {})
+    for part, rule in _RULES.items():
+        if part in parts:
+            parts[part].update(rule)
+    if name == "run":
+        made["properties"]["schema_version"]["enum"] = list(READABLE_VERSIONS)
+    if name == "export":
+        _as_exported(made, parts)
+    return made
+
+
+def _as_exported(made: Document, parts: Mapping[str, Document]) -> None:
+    """Every key is there; more may come."""
+    for part, added in _EXPORTED.items():
+        parts[part]["properties"].update(added)
+    del parts["SearchResult"]["properties"]["point"]
+    for found in _objects(made):
+        found["required"] = list(found["properties"])
+        found.pop("additionalProperties", None)
+        for value in found["properties"].values():
+            value.pop("default", None)
+
+
+def _objects(made: Document) -> Iterator[Document]:
+    """The document and its parts, as far as they are objects with keys of their own."""
+    return (part for part in (made, *made.get("$defs", {}).values()) if "properties" in part)

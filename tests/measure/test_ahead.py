@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What of a plan is to come, and how long that takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from planebench.measure.ahead import TRUSTED_S, Pace, stages
+from planebench.measure.campaign import planned_trials
+from planebench.model.status import Stage
+from planebench.plans import estimate, expand, load_plan, override
+
+STAGES = (Stage("p2p", "r_plus", 2, 10, 20.0), Stage("p2p", "latency", 2, 4, 40.0), Stage("v2v", "r_plus", 1, 5, 10.0))
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"plan": "conext19"}, {"search": "ndr,b2b", "restarts": 1, "repeat": 4}, {"loads": "none"}]
+)
+def test_stages_are_all_of_a_plan(options: dict[str, object]) -> None:
+    name = str(options.get("plan", "quick"))
+    plan = override(load_plan(name), **{key: value for key, value in options.items() if key != "plan"})
+    points = expand(plan)
+    found = stages(plan, points, points)
+    assert sum(stage.steps for stage in found) == planned_trials(plan, points)
+    assert sum(stage.seconds for stage in found) == pytest.approx(estimate(plan, points))
+    methods = ["r_plus", *plan.search.methods, *(["latency"] if plan.latency.loads else [])]
+    topologies = list(dict.fromkeys(point.scenario_label for point in points))
+    expected = [(topology, method) for topology in topologies for method in methods]
+    without = [pair for pair in expected if pair in {(s.topology, s.method) for s in found}]
+    assert [(s.topology, s.method) for s in found] == without
+    assert {s.method for s in found} == set(methods)
+
+
+def test_what_a_switch_refuses_is_a_step_but_takes_no_time() -> None:
+    plan = load_plan("quick")
+    points = expand(plan)
+    measured = [point for point in points if point.scenario == "p2p" and point.switch == points[0].switch]
+    found = stages(plan, points, measured)
+    assert sum(stage.steps for stage in found) == planned_trials(plan, points)
+    assert sum(stage.seconds for stage in found) == pytest.approx(estimate(plan, measured))
+    assert {stage.topology for stage in found if stage.seconds} == {"p2p"}
+
+
+def test_what_is_ahead_shrinks_from_the_front(clock: Clock) -> None:
+    pace = Pace(STAGES, clock)
+    assert pace.ahead() == STAGES and pace.steps == 19
+    pace.advance(12)
+    assert pace.ahead() == (Stage("p2p", "latency", 2, 2, 20.0), STAGES[2])
+    pace.advance(7)
+    assert pace.ahead() == () and pace.left_s() == 0.0
+
+
+def test_the_time_left_goes_by_seconds_not_by_steps(clock: Clock) -> None:
+    pace = Pace(STAGES, clock)
+    assert pace.left_s() == 70.0
+    pace.trial_begins()
+    clock.now += 20
+    pace.advance(10)
+    assert pace.left_s() == 50.0, "10 of 19 steps, but 20 of 70 seconds"
+    clock.now += 30
+    assert pace.left_s() == 20.0, "it goes on falling while nothing is told"
+    clock.now += 300
+    assert pace.left_s() == 0.0
+
+
+def test_a_machine_that_is_slower_than_the_plan_thinks(clock: Clock) -> None:
+    pace = Pace(STAGES, clock)
+    pace.trial_begins()
+    clock.now += 60
+    pace.advance(10)
+    assert pace.left_s() == 50.0 * (60 + TRUSTED_S) / (20 + TRUSTED_S)
+
+
+def test_what_an_earlier_session_measured_does_not_make_this_one_fast(clock: Clock) -> None:
+    pace = Pace(STAGES, clock)
+    pace.advance(10)
+    assert pace.left_s() == 50.0
+    pace.trial_begins()
+    clock.now += 10
+    pace.advance(1)
+    assert pace.left_s() == 40.0

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs with exactly the figures that a claim asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from builders import make_header, make_latency_trial, make_point, make_trial
+
+from planebench.model.records import Anatomy, AnatomyPart, Point, Trial
+from planebench.model.run import Finished, Run
+from planebench.papers import Claim, Judgement, all_claims, judge
+from planebench.papers.measured import Measured
+from planebench.stats.chains import derive_chains
+from planebench.stats.results import derive_results
+
+NEAR = (0.999, 1.0, 1.001)
+"""Three trials that hardly differ, as multiples of their middle."""
+
+Figure = tuple[Point, float, dict[str, Any]]
+
+
+def claim(wanted: str) -> Claim:
+    return next(it for it in all_claims() if it.id == wanted)
+
+
+def rate(switch: str, scenario: str, mpps: float, **changes: Any) -> list[Figure]:
+    """Saturating trials: ``verdict``, ``band``, ``trials`` and ``extra`` are theirs, the rest is the point's."""
+    how = {name: changes.pop(name) for name in ("verdict", "band", "trials", "extra") if name in changes}
+    return [(make_point(switch, scenario, **changes), mpps, how)]
+
+
+def delay(switch: str, scenario: str, load: str, us: float, **changes: Any) -> list[Figure]:
+    """Latency trials at a load."""
+    how = {name: changes.pop(name) for name in ("verdict", "band", "trials", "extra") if name in changes}
+    return [(make_point(switch, scenario, **changes), us, {**how, "load": load})]
+
+
+def run(*figures: Iterable[Figure], **header: Any) -> Run:
+    trials: list[Trial] = []
+    points = [figure for part in figures for figure in part]
+    for point, value, how in points:
+        trials += _trials(len(trials), point, value, **how)
+    switches = tuple(dict.fromkeys(point.switch for point, _, _ in points)) or ("planed",)
+    return Run(make_header(switches, **header), tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
+
+
+def measured(made: Run) -> Measured:
+    results = derive_results(made)
+    return Measured(made, results, derive_chains(made, results))
+
+
+def judged(wanted: str, *figures: Iterable[Figure], **header: Any) -> Judgement:
+    return judge(claim(wanted), measured(run(*figures, **header)))
+
+
+def _trials(
+    start: int,
+    point: Point,
+    value: float,
+    *,
+    load: str = "",
+    verdict: str = "valid",
+    band: str = "near",
+    trials: Sequence[float] = NEAR,
+    extra: dict[str, Any] | None = None,
+) -> Iterable[Trial]:
+    for number, factor in enumerate(trials):
+        more = {"verdict": verdict, "band": band, "repetition": number, **(extra or {})}
+        if load:
+            samples = ((int(value * factor * 1000), 1000),)
+            yield make_latency_trial(start + number, point, load, 1e6, samples, **more)
+        else:
+            yield make_trial(start + number, point, value * factor, **more)
+
+
+def anatomy(switch_share: float) -> tuple[Anatomy, ...]:
+    """The latency of a direction, of which the switch has this share."""
+    kinds = (("generator", "tester", 1 - switch_share), ("hop 1", "switch", switch_share))
+    histogram = make_latency_trial().latency.histogram  # type: ignore[union-attr]
+    parts = tuple(AnatomyPart(name, kind, 1000 * share, 1.0, 1.0, histogram) for name, kind, share in kinds)  # type: ignore[arg-type]
+    return (Anatomy("n0->n1", 100, {}, parts, 1000.0),)

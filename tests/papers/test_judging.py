@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ratios and trends: confirmed, not confirmed, not to be tested; what marks do to them; what a run shows."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from builders import make_verdict
+from making import delay, judged, measured, rate, run
+
+from planebench.model.header import Skipped
+from planebench.model.records import TrafficSent
+from planebench.papers import Outcome, all_claims, judge_all, shown
+
+YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+BOTH = {"direction": "bidirectional", "frame_size_bytes": 1024}
+ONE = {"frame_size_bytes": 1024}
+
+
+def v2v(both: float, one: float, both_has: dict[str, Any] | None = None, **one_has: Any) -> Any:
+    sides = rate("vale", "v2v", both, **BOTH, **(both_has or {})), rate("vale", "v2v", one, **ONE, **one_has)
+    return judged("v2v-both-ways-per-direction", *sides)
+
+
+# --- Ratios -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_ratio_on_its_side_of_the_limit_confirms() -> None:
+    found = v2v(6.4, 10.0)
+    assert (found.outcome, found.why) == (YES, "")
+    assert found.evidence.startswith("vale v2v ⇄ 1024 B against v2v → 1024 B: 6.40 against 10.00 Mpps, 0.64 times (0.6")
+    assert found.evidence.endswith("so it is.")
+
+
+def test_a_ratio_beyond_the_limit_does_not_confirm() -> None:
+    found = v2v(21.0, 10.0)
+    assert found.outcome is NO
+    assert "2.10 times" in found.evidence
+
+
+def test_what_differs_by_less_than_can_be_told_is_neither() -> None:
+    found = v2v(20.0, 10.0)
+    assert (found.outcome, found.why) == (OPEN, "cannot be told")
+    assert "differs by less than can be told" in found.evidence
+
+
+def test_too_few_trials_tell_nothing() -> None:
+    found = v2v(6.4, 10.0, {"trials": (1.0, 1.0)})
+    assert (found.outcome, found.why) == (OPEN, "cannot be told")
+    assert "2 and 3 trials, 3 each are needed" in found.evidence
+
+
+@pytest.mark.parametrize("verdict", ["disturbed", "invalid"])
+def test_a_throughput_that_does_not_count_is_no_evidence(verdict: str) -> None:
+    found = v2v(6.4, 10.0, {"verdict": verdict})
+    assert (found.outcome, found.why) == (OPEN, "cannot be told")
+    assert f"no trial counts ({verdict})" in found.evidence
+
+
+def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None:
+    sent = TrafficSent("facebook", 1000, 124_000)
+    made = measured(
+        run(
+            rate("vale", "v2v", 6.4, **BOTH),
+            rate("vale", "v2v", 10.0, **ONE),
+            rate("planed", "p2p", 8.0, traffic="facebook", extra={"sent": (sent,)}),
+        )
+    )
+    disturbed = tuple(dataclasses.replace(it, verdict=make_verdict("disturbed")) for it in made.results)
+    before, after = (
+        {it.claim.id: it.outcome for it in judge_all(found)}
+        for found in (made, dataclasses.replace(made, results=disturbed))
+    )
+    assert [before[name] for name in ("v2v-both-ways-per-direction", "facebook-mix")] == [YES, YES]
+    assert set(after.values()) == {OPEN}
+
+
+def test_a_lower_bound_confirms_only_where_the_direction_is_certain() -> None:
+    limited = {"verdict": "tester-limited"}
+    below = v2v(6.4, 10.0, limited)
+    assert (below.outcome, below.why) == (OPEN, "cannot be told")
+    assert "≥6.40 against 10.00" in below.evidence
+    assert "lower bounds (tester-limited) hide the direction" in below.evidence
+    assert v2v(21.0, 10.0, limited).outcome is NO  # at least 2.1 times is beyond the limit for certain
+    assert v2v(6.4, 10.0, **limited).outcome is YES  # at most 0.64 times
+    assert v2v(21.0, 10.0, **limited).outcome is OPEN
+    assert v2v(6.4, 10.0, limited, **limited).outcome is OPEN
+
+
+def test_an_unstable_figure_decides_only_where_the_trials_lie_apart() -> None:
+    apart = v2v(6.4, 10.0, {"trials": (0.85, 0.95, 1.0, 1.1)})
+    assert apart.outcome is YES
+    assert "~6" in apart.evidence
+    spread = (0.7, 0.72, 0.74, 0.76, 0.78, 0.8, 0.82, 1.05)
+    found = v2v(20.0, 10.0, {"trials": spread}, trials=(0.999, 1.0, 1.001, 1.0, 1.0, 1.0, 0.9995, 1.0005))
+    assert (found.outcome, found.compared[0].told.why) == (OPEN, "unstable, and the trials overlap")
+
+
+def test_figures_of_two_core_distances_are_not_compared() -> None:
+    found = v2v(6.4, 10.0, {"band": "far"}, trials=(0.999, 1.0, 1.001, 1.0))
+    assert (found.outcome, found.why) == (OPEN, "cannot be told")
+    assert "core distances differ (far and near)" in found.evidence
+
+
+def test_between_two_limits_is_told_from_both() -> None:
+    def nf(firewall: float, l3fwd: float) -> Any:
+        sides = (
+            rate("planed", "loopback", mpps, chain=chain) for chain, mpps in (("firewall", firewall), ("l3fwd", l3fwd))
+        )
+        return judged("firewall-costs-as-l3fwd", *sides)
+
+    assert nf(10.3, 10.0).outcome is YES
+    assert nf(7.0, 10.0).outcome is NO
+    assert nf(14.0, 10.0).outcome is NO
+    assert nf(12.5, 10.0).outcome is OPEN
+
+
+# --- Latency ----------------------------------------------------------------------------------------------------------
+
+
+def waits(low: float, half: float, switch: str = "ovs-dpdk", low_has: dict[str, Any] | None = None) -> Any:
+    sides = delay(switch, "loopback", "0.10", low, **(low_has or {})), delay(switch, "loopback", "0.50", half)
+    return judged("low-load-waits-for-a-batch", *sides)
+
+
+def test_a_latency_is_judged_with_the_papers_ratio_beside_it() -> None:
+    found = waits(50.0, 23.0)
+    assert found.outcome is YES
+    assert "ovs-dpdk loopback-1 → 64 B at 10 % of R+ against 50 % of R+: 50.0 against 23.0 µs" in found.evidence
+    assert "the paper's 2.17" in found.evidence
+    assert found.missing == tuple(f"ovs-dpdk loopback-{n} 64 B at 10 % of R+" for n in (2, 3, 4))
+    assert waits(20.0, 23.0).outcome is NO
+
+
+@pytest.mark.parametrize("verdict", ["tester-limited", "disturbed"])
+def test_a_latency_counts_only_when_its_verdict_does(verdict: str) -> None:
+    for low in (50.0, 20.0):
+        found = waits(low, 23.0, low_has={"verdict": verdict})
+        assert (found.outcome, found.why) == (OPEN, "cannot be told")
+        assert f"({low:.1f}) against 23.0 µs" in found.evidence
+        assert f"no trial counts ({verdict})" in found.evidence
+
+
+def test_switches_that_the_paper_does_not_have_stand_beside() -> None:
+    found = waits(50.0, 23.0, "planed")
+    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert found.evidence.startswith("missing: a switch that the claim is about (bess, fastclick, ")
+    assert (
+        "Beside it: planed loopback-1 → 64 B at 10 % of R+ against 50 % of R+: 50.0 against 23.0 µs" in found.evidence
+    )
+    assert [it.holds for it in found.beside] == [True]
+
+
+def test_one_switch_against_the_claim_outweighs_one_for_it() -> None:
+    sides = [
+        delay(switch, "loopback", load, us)
+        for switch, us10 in (("ovs-dpdk", 50.0), ("vpp", 15.0))
+        for load, us in (("0.10", us10), ("0.50", 20.0))
+    ]
+    found = judged("low-load-waits-for-a-batch", *sides)
+    assert found.outcome is NO
+    assert found.evidence.startswith("holds in 1, does not in 1 of 2. vpp loopback-1")
+
+
+def test_half_of_the_comparisons_told_are_not_enough() -> None:
+    sides = [
+        delay(switch, "loopback", load, us)
+        for switch, us10 in (("ovs-dpdk", 50.0), ("vpp", 20.0))
+        for load, us in (("0.10", us10), ("0.50", 20.0))
+    ]
+    found = judged("low-load-waits-for-a-batch", *sides)
+    assert (found.outcome, found.why) == (OPEN, "cannot be told")
+    assert "holds in 1, not told in 1 of 2" in found.evidence
+
+
+def test_two_named_switches_are_set_against_each_other() -> None:
+    def overtakes(vale: float, bess: float) -> Any:
+        cell = {"chain_length": 2}
+        return judged(
+            "vale-overtakes-bess",
+            delay("vale", "loopback", "0.99", vale, **cell),
+            delay("bess", "loopback", "0.99", bess, **cell),
+        )
+
+    assert overtakes(90.0, 136.0).outcome is YES
+    assert "the paper's 0.66" in overtakes(90.0, 136.0).evidence
+    assert overtakes(136.0, 90.0).outcome is NO
+    alone = judged("vale-overtakes-bess", delay("vale", "loopback", "0.99", 90.0, chain_length=2))
+    assert (alone.outcome, alone.why) == (OPEN, "not in this run")
+    assert "a switch to set it against (bess)" in alone.missing
+
+
+# --- Trends -----------------------------------------------------------------------------------------------------------
+
+
+def falls(*mpps: float) -> Any:
+    lengths = [rate("vpp", "loopback", value, chain_length=n + 1) for n, value in enumerate(mpps)]
+    return judged("chains-cost-throughput", *lengths)
+
+
+def test_a_trend_goes_from_the_first_to_the_last() -> None:
+    assert falls(6.0, 4.0, 3.0).outcome is YES
+    assert falls(6.0, 6.0, 3.0).outcome is YES  # a level step is no step back
+    assert falls(3.0, 4.0, 6.0).outcome is NO
+    assert falls(5.0, 5.0, 5.0).outcome is OPEN
+
+
+def test_a_step_back_refutes_a_trend() -> None:
+    found = falls(6.0, 7.0, 3.0)
+    assert found.outcome is NO
+    assert "loopback-2 → 64 B against loopback-1 → 64 B: 7.00 against 6.00 Mpps" in found.evidence
+
+
+def test_one_length_is_no_trend() -> None:
+    found = falls(6.0)
+    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert "vpp loopback unidirectional 64 B with two of 1, 2, 3, 4, 5 as its number of VNFs" in found.evidence
+
+
+def test_bits_are_compared_as_bits() -> None:
+    sizes = [
+        rate("vpp", "p2p", mpps, direction="bidirectional", frame_size_bytes=size)
+        for size, mpps in ((64, 10.0), (1024, 4.0))
+    ]
+    found = judged("bits-grow-with-frames", *sizes)
+    assert found.outcome is YES
+    assert "33.41 against 6.72 Gb/s" in found.evidence
+
+
+# --- What a run says --------------------------------------------------------------------------------------------------
+
+
+def test_what_the_machine_cannot_do_is_said_with_its_facts() -> None:
+    found = judged("worst-case-placement", rate("planed", "p2p", 1.0))
+    assert (found.outcome, found.why) == (OPEN, "on this machine")
+    assert found.evidence == "it takes two NUMA nodes, this machine has 1"
+    assert "the governor of this machine is unknown" in judged("throughput-grows-with-frequency").evidence
+
+
+def test_a_simulated_switch_confirms_nothing() -> None:
+    made = run(rate("planed", "p2p", 9.0), rate("planed", "loopback", 3.0))
+    plain = {it.claim.id: it.outcome for it in judge_all(measured(made))}
+    assert plain["p2p-is-the-baseline"] is YES
+    simulated = tuple(dataclasses.replace(switch, adapter="sim") for switch in made.header.switches)
+    made = dataclasses.replace(made, header=dataclasses.replace(made.header, switches=simulated))
+    assert {it.outcome for it in judge_all(measured(made))} == {OPEN}
+
+
+def test_an_adapter_counts_by_what_it_is_and_not_by_its_label() -> None:
+    made = run(rate("mine", "v2v", 6.4, **BOTH), rate("mine", "v2v", 10.0, **ONE))
+    named = tuple(dataclasses.replace(switch, adapter="vale") for switch in made.header.switches)
+    renamed = dataclasses.replace(made, header=dataclasses.replace(made.header, switches=named))
+    outcomes = [{it.claim.id: it.outcome for it in judge_all(measured(r))} for r in (made, renamed)]
+    assert [found["v2v-both-ways-per-direction"] for found in outcomes] == [OPEN, YES]
+
+
+def test_a_run_that_reproduces_a_paper_shows_all_its_claims() -> None:
+    made = run(rate("planed", "p2p", 9.0), rate("planed", "loopback", 3.0), papers=("ic16", "can17"))
+    found = shown(made.header, judge_all(measured(made)))
+    assert [it.claim.id for it in found] == [it.id for it in all_claims() if it.paper in ("ic16", "can17")]
+
+
+def test_another_run_shows_what_it_decides_and_none_of_the_rest() -> None:
+    made = run(rate("planed", "p2p", 9.0), rate("planed", "loopback", 3.0))
+    assert [it.claim.id for it in shown(made.header, judge_all(measured(made)))] == ["p2p-is-the-baseline"]
+
+
+def test_a_table_that_was_left_out_says_why() -> None:
+    left_out = (
+        Skipped("Table 4", "no second VNF"),
+        Skipped("Table 3", "too long"),
+        Skipped("Table 4, time stamps of a NIC", "no"),
+    )
+    found = judged("v2v-vale-quickest", rate("vale", "p2p", 1.0), papers=("conext19",), left_out=left_out)
+    assert found.evidence.endswith("; left out: Table 4: no second VNF")
+    both = judged(
+        "v2v-vale-quickest",
+        rate("vale", "p2p", 1.0),
+        papers=("conext19", "can17"),
+        left_out=(*left_out, Skipped("conext19 Table 4", "x")),
+    )
+    assert both.evidence.endswith("t4p4s); left out: conext19 Table 4: x")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Orders, and the shapes of a single claim each: a full line, a mix, a share of latency, a chain and its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from making import anatomy, delay, judged, rate
+
+from planebench.model.records import TrafficSent
+from planebench.papers import Outcome
+
+YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+
+
+# --- Orders -----------------------------------------------------------------------------------------------------------
+
+
+def order(**mpps: float) -> Any:
+    named = {name.replace("_", "-"): value for name, value in mpps.items()}
+    return judged("p2p-order", *(rate(name, "p2p", value) for name, value in named.items()))
+
+
+def test_the_papers_order_confirms_whatever_the_rates() -> None:
+    found = order(bess=3.0, snabb=2.0, ovs_dpdk=1.5, vale=1.0)
+    assert found.outcome is YES
+    assert found.evidence.startswith("Kendall's tau 1.00 over 4 switches and 6 pairs. holds in 6 of 6.")
+
+
+def test_the_reverse_order_does_not() -> None:
+    found = order(bess=1.0, snabb=1.5, ovs_dpdk=2.0, vale=3.0)
+    assert found.outcome is NO
+    assert found.evidence.startswith("Kendall's tau -1.00 over 4 switches and 6 pairs. does not in 6 of 6.")
+
+
+def test_three_pairs_of_four_are_enough_and_half_is_not() -> None:
+    assert order(bess=3.0, snabb=1.5, ovs_dpdk=2.0, vale=1.0).outcome is YES  # tau 0.67
+    assert order(bess=1.8, snabb=1.5, ovs_dpdk=2.0, vale=1.0).outcome is NO  # tau 0.33
+
+
+def test_switches_that_the_paper_has_level_are_no_pair() -> None:
+    found = order(bess=1.0, vpp=3.0, snabb=0.5)
+    assert found.evidence.startswith("Kendall's tau 1.00 over 3 switches and 2 pairs.")
+
+
+def test_what_cannot_be_told_apart_is_no_order() -> None:
+    found = order(bess=2.0, snabb=2.0, ovs_dpdk=2.0)
+    assert (found.outcome, found.why) == (OPEN, "cannot be told")
+    assert found.evidence.startswith("Kendall's tau -1.00 to 1.00 over 3 switches and 3 pairs, 3 not told.")
+
+
+def test_two_switches_are_too_few_for_an_order() -> None:
+    found = order(bess=3.0, snabb=2.0, planed=9.0, testpmd=8.0)
+    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert found.evidence == "missing: 3 of the paper's switches in these cells, 2 there"
+
+
+def test_lower_is_first_in_an_order_of_latencies() -> None:
+    sides = [delay(s, "v2v", "1Mpps", us) for s, us in (("vale", 2.0), ("bess", 3.7), ("snabb", 6.0))]
+    assert judged("v2v-latency-order", *sides).outcome is YES
+
+
+# --- Single shapes ----------------------------------------------------------------------------------------------------
+
+
+def line(mpps: float, highest: float | None, **how: Any) -> Any:
+    settings = {"max_rate_pps": highest}
+    return judged(
+        "p2p-large-frames-fill-the-line", rate("vpp", "p2p", mpps, frame_size_bytes=1024, **how), settings=settings
+    )
+
+
+def test_a_line_is_full_or_not() -> None:
+    rate_1024 = 10e9 / (1044 * 8)
+    assert line(rate_1024 / 1e6, rate_1024, verdict="tester-limited").outcome is YES
+    assert line(rate_1024 / 1e6, rate_1024).outcome is YES
+    assert line(0.9, rate_1024).outcome is NO
+    assert line(0.9, rate_1024, verdict="tester-limited").outcome is OPEN
+
+
+@pytest.mark.parametrize("highest", [None, 14.88e6])
+def test_without_the_rate_of_the_line_nothing_can_be_said(highest: float | None) -> None:
+    found = line(1.197, highest)
+    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert "--max-rate 1.197M for 1024 B" in found.evidence
+
+
+def facebook(mean_bytes: int, verdict: str = "valid") -> Any:
+    sent = TrafficSent("facebook", 1000, 1000 * mean_bytes)
+    return judged(
+        "facebook-mix", rate("planed", "p2p", 8.0, traffic="facebook", verdict=verdict, extra={"sent": (sent,)})
+    )
+
+
+def test_a_mix_makes_the_papers_rate_of_10_gbps() -> None:
+    assert facebook(124).outcome is YES
+    assert "124.0 B a frame, 8.681 Mpps" in facebook(124).evidence
+    assert facebook(200).outcome is NO
+    assert facebook(124, "disturbed").outcome is OPEN
+
+
+def hypervisor(*shares: float, verdict: str = "valid") -> Any:
+    sides = [
+        delay("planed", "loopback", "0.50", 9.0, chain_length=n + 1, verdict=verdict, extra={"anatomy": anatomy(share)})
+        for n, share in enumerate(shares)
+    ]
+    return judged("hypervisor-has-most-of-the-latency", *sides)
+
+
+def test_a_share_of_the_latency_in_one_place_is_enough() -> None:
+    assert hypervisor(0.8).outcome is YES
+    assert hypervisor(0.3, 0.8).outcome is YES
+    assert hypervisor(0.3, 0.4).outcome is NO
+    assert hypervisor(0.5).outcome is OPEN
+    unheard = hypervisor(0.8, verdict="disturbed")
+    assert (unheard.outcome, unheard.why) == (OPEN, "not in this run")
+
+
+def chain(whole: float, firewall: float, l3fwd: float, verdict: str = "valid") -> Any:
+    parts = {"firewall,l3fwd": whole, "firewall": firewall, "l3fwd": l3fwd}
+    sides = [
+        delay("planed", "loopback", "1Mpps", us, chain=name, chain_length=name.count(",") + 1, verdict=verdict)
+        for name, us in parts.items()
+    ]
+    return judged("chain-quicker-than-its-parts", *sides)
+
+
+def test_a_chain_is_set_against_its_parts() -> None:
+    assert chain(34.0, 23.0, 23.0).outcome is YES
+    assert chain(60.0, 23.0, 23.0).outcome is NO
+    assert chain(46.0, 23.0, 23.0).outcome is OPEN
+    assert chain(34.0, 23.0, 23.0, "disturbed").why == "not in this run"

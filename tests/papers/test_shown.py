@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a reader meets the claims: page, JSON, figures, command."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from builders import store_run
+from making import delay, rate, run
+
+from planebench.cli.papers import papers
+from planebench.model.header import Skipped
+from planebench.model.run import Run
+from planebench.papers import all_claims
+from planebench.report.derived import derive
+from planebench.report.export import to_json
+from planebench.report.html import to_html
+from planebench.report.papers_data import measured, papers_page
+from planebench.report.papers_figures import dot_rows, shown_shapes
+
+
+def small(**header: object) -> Run:
+    limited = {"verdict": "tester-limited"}
+    return run(
+        rate("planed", "p2p", 9.0, **limited),
+        rate("ovs-dpdk", "p2p", 3.0),
+        rate("ovs-dpdk", "p2v", 2.0),
+        rate("vpp", "p2p", 4.0),
+        delay("ovs-dpdk", "p2p", "0.50", 4.0),
+        delay("ovs-dpdk", "p2p", "0.99", 9.0),
+        **header,
+    )
+
+
+def section(made: Run) -> str:
+    page = to_html(made).decode()
+    return page.partition('<section id="papers">')[2].partition("</section>")[0]
+
+
+def test_the_page_of_a_paper_has_every_claim_its_outcome_and_what_is_left_out() -> None:
+    made = small(papers=("conext19",), left_out=(Skipped("Table 4", "<no> second VNF"),))
+    text = section(made)
+    conext19 = [it for it in all_claims() if it.paper == "conext19"]
+    assert [text.count(f'id="claim-{it.id}"') for it in conext19] == [1] * len(conext19)
+    assert text.count('id="claim-') == len(conext19)
+    assert '<b>2</b> <span class="outcome yes">confirmed here</span>' in text
+    assert f'<b>{len(conext19) - 2}</b> <span class="outcome open">cannot be tested</span>' in text
+    assert "; left out: Table 4: &lt;no&gt; second VNF</span>" in text
+    assert text.count("<svg") == 2
+    assert "≥2.25" in text  # planed over vpp: the mark of a bound is in table and chart
+
+
+def test_the_page_of_another_run_has_what_it_decides() -> None:
+    text = section(small())
+    assert [it.id for it in all_claims() if f'id="claim-{it.id}"' in text] == [
+        "virtual-io-costs",
+        "near-saturation-p2p",
+    ]
+    assert "This run reproduces no paper as a whole" in text
+
+
+def test_a_run_that_says_nothing_has_no_section() -> None:
+    made = run(rate("planed", "p2p", 9.0))
+    assert papers_page(derive(made)) is None
+    assert b'<section id="papers">' not in to_html(made)
+
+
+def test_charts_have_both_and_keep_the_marks() -> None:
+    derived = derive(small(papers=("conext19",)))
+    table = shown_shapes(derived.run, measured(derived))[0]
+    rows = {(row["line"], row["whose"]): (round(row["ratio"], 2), row["mark"]) for row in dot_rows(table)}
+    assert rows["planed", "here"] == (2.25, "≥")
+    assert rows["ovs-dpdk", "here"] == (0.75, "")
+    assert rows["ovs-dpdk", "the paper"] == (0.81, "")  # 8.05 of 10 Gb/s
+    assert ("planed", "the paper") not in rows
+
+
+def test_json_has_claims_with_their_comparisons() -> None:
+    found = json.loads(to_json(small()))["papers"]
+    assert [it["id"] for it in found] == ["virtual-io-costs", "near-saturation-p2p"]
+    assert found[0]["outcome"] == "confirmed here"
+    (compared,) = found[1]["compared"]
+    assert (round(compared["ratio"], 2), compared["holds"], round(compared["paper_ratio"], 2)) == (2.25, True, 1.85)
+
+
+def test_the_command_prints_all_claims_of_the_papers_of_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path, small())
+    papers("latest", tmp_path, json=False)
+    said = capsys.readouterr().out
+    assert said.rstrip().endswith(f"2 confirmed here, 0 not confirmed here, {len(all_claims()) - 2} cannot be tested")
+    papers("latest", tmp_path, json=True)
+    assert len(json.loads(capsys.readouterr().out)["papers"]) == len(all_claims())
+
+
+def test_the_command_without_a_run_lists_the_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    papers(None, None, json=True)
+    listed = json.loads(capsys.readouterr().out)["papers"]
+    assert [it["id"] for it in listed] == [it.id for it in all_claims()]
+    assert listed[0]["compare"]["above"] == 1
+    papers(None, None, json=False)
+    assert capsys.readouterr().out.count("\n  ") == len(all_claims())
+
+
+def test_a_run_keeps_its_results_with_or_without_papers() -> None:
+    plain, paper = (json.loads(to_json(made)) for made in (small(), small(papers=("ic16",))))
+    assert plain["results"] == paper["results"]
+    assert {it["paper"] for it in paper["papers"]} == {"ic16"}
+    assert dataclasses.replace(small().header, papers=("ic16",)) == small(papers=("ic16",)).header

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""--time-budget: what is made shorter, in which order, and where it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planebench.model.errors import UsageError
+from planebench.plans import Plan, describe, estimate, expand, fit, list_suites, load_plan, override, parse_budget
+from planebench.plans.budget import LONG_S, REPETITIONS_MAX, RESERVE_S, TRIAL_FLOOR_S, duration_words
+from planebench.plans.schema import plan_from_document
+
+SUITES = {name: load_plan(name) for name in list_suites()}
+
+
+def time_of(plan: Plan) -> float:
+    return estimate(plan, expand(plan)) + RESERVE_S
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("20m", 1200), ("1h", 3600), ("1.5h", 5400), ("45", 45), (" 2m ", 120)]
+)
+def test_times(text: str, seconds: float) -> None:
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "0s", "-1m", "1d", "1m30s", "nan", "1e3s", "9999h"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is not valid. Valid: 90s, 20m, 1h"):
+        parse_budget(text)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(sorted(SUITES)), st.floats(30, 7200))
+def test_it_fits_or_says_the_least_time_that_does(suite: str, budget_s: float) -> None:
+    plan = override(SUITES[suite], switch="sim,testpmd")
+    points = expand(plan)
+    try:
+        fitted = fit(plan, points, budget_s)
+    except UsageError as error:
+        least_s = parse_budget(str(error).split("--time-budget ")[1].split()[0])
+        assert least_s > budget_s
+        assert time_of(fit(plan, points, least_s)) <= least_s
+        with pytest.raises(UsageError, match="does not fit"):
+            fit(plan, points, least_s - 2)
+    else:
+        assert time_of(fitted) <= budget_s
+        assert fitted.time_budget_s == budget_s - RESERVE_S
+        assert expand(fitted) == points
+
+
+def test_lengths_go_first_then_repetitions_then_restarts(document: dict[str, Any]) -> None:
+    document["throughput"] |= {"repetitions": 5, "restarts": 3}
+    plan = plan_from_document(document, "it")
+    points = expand(plan)
+    seen = []
+    for budget_s in range(int(time_of(plan)) + 1, 0, -2):
+        try:
+            throughput = fit(plan, points, budget_s).throughput
+        except UsageError:
+            break
+        seen.append((throughput.restarts, throughput.repetitions, throughput.duration_s))
+    stages = list(dict.fromkeys((restarts, repetitions) for restarts, repetitions, _ in seen))
+    assert stages == [(3, 5), (3, 4), (2, 3), (1, 3), (0, 3)]
+    for stage in stages:
+        lengths = [length for *others, length in seen if tuple(others) == stage]
+        assert lengths == sorted(lengths, reverse=True)
+    assert min(length for *_, length in seen) >= TRIAL_FLOOR_S
+
+
+def test_time_over_makes_trials_longer_then_more_of_them(document: dict[str, Any]) -> None:
+    plan = plan_from_document(document, "it")
+    points = expand(plan)
+    longer = fit(plan, points, time_of(plan) * 1.2)
+    assert longer.throughput.repetitions == 2 and longer.throughput.duration_s > 1.0
+    assert longer.latency.duration_s == pytest.approx(longer.throughput.duration_s / 2, abs=0.002)
+    most = fit(plan, points, 1e5)
+    assert (most.throughput.duration_s, most.latency.duration_s) == (LONG_S, LONG_S)
+    assert most.throughput.repetitions == REPETITIONS_MAX
+
+
+def test_a_plan_that_is_longer_or_shorter_than_the_limits_stays_so(document: dict[str, Any]) -> None:
+    document["throughput"] |= {"duration_s": 0.05, "repetitions": 2}
+    document["latency"]["duration_s"] = 30.0
+    plan = plan_from_document(document, "it")
+    short = fit(plan, expand(plan), 120)
+    assert (short.throughput.duration_s, short.throughput.repetitions) == (0.05, 2)
+    assert fit(plan, expand(plan), 1e5).latency.duration_s == 30.0
+
+
+def test_a_latency_trial_keeps_probes_for_its_percentiles(document: dict[str, Any]) -> None:
+    document["latency"] = {"loads": [0.5], "duration_s": 5.0, "probe_rate_pps": 200}
+    plan = plan_from_document(document, "it")
+    with pytest.raises(UsageError, match="does not fit"):
+        fit(plan, expand(plan), 1)
+    assert all(fit(plan, expand(plan), s).latency.duration_s * 200 >= 100 for s in (90, 100, 150))
+    slow = override(plan, loads="none", rates="10")
+    assert fit(slow, expand(slow), 90).latency.duration_s * 10 >= 20
+
+
+def test_searches_shrink_from_their_standard_and_grow_no_further_than_it(document: dict[str, Any]) -> None:
+    plan = override(plan_from_document(document, "it"), search="ndr", loads="none")
+    points = expand(plan)
+    assert fit(plan, points, 1e5).search.duration_s is None
+    assert 0.1 <= (fit(plan, points, time_of(plan) / 2).search.duration_s or 0) < 1.0
+
+
+def test_every_part_is_scaled_alike() -> None:
+    plan = override(SUITES["conext19"], switch="sim,testpmd")
+    fitted = fit(plan, expand(plan), 300)
+    assert {part.throughput for part in fitted.parts} == {fitted.throughput}
+    assert len({part.latency.duration_s for part in fitted.parts}) == 1
+    assert fitted.parts[1].latency.duration_s < plan.parts[1].latency.duration_s
+
+
+def test_what_it_chose_is_said_in_one_line() -> None:
+    plan = override(SUITES["conext19"], switch="sim", search="ndr")
+    assert describe(plan) == (
+        "3 saturating trials of 0.5 s after 0.1 s of warm-up, over 2 starts of the switch; "
+        "search trials of their standard's length; 3 latency trials of 0.5 s at a load"
+    )
+    assert describe(override(SUITES["quick"], loads="none", restarts=0)).endswith("over 1 start of the switch")
+
+
+def test_times_in_words() -> None:
+    assert [duration_words(s) for s in (45.2, 252, 7200)] == ["45 s", "4.2 minutes", "2.0 hours"]

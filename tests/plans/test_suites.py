@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The suites of the papers: what they hold, and that they say what they leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+from planebench.plans import expand, list_suites, load_plan, override, points_of
+from planebench.plans.estimate import estimate
+from planebench.plans.plan import Plan
+
+PAPERS = ("netsoft19", "conext19", "can17", "ic16")
+
+
+def part(plan: Plan, name: str) -> Plan:
+    return next(part for part in plan.parts if part.name == name)
+
+
+def test_there_are_these() -> None:
+    assert list_suites() == ("can17", "conext19", "ic16", "netsoft19", "quick", "regression")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_suite_of_a_paper_names_it_and_what_it_leaves_out(name: str) -> None:
+    plan = load_plan(name)
+    assert plan.papers[0] == name
+    assert plan.left_out and all(entry.reason for entry in plan.left_out)
+    assert all(part.purpose for part in plan.parts)
+    assert plan.missing_switches == "skip"
+
+
+def test_conext19_has_every_cell_of_its_figures_and_tables() -> None:
+    plan = override(load_plan("conext19"), switch="sim")
+    # 3 sizes x (p2p 2 + p2v 3 + v2v 2 + five chains x 2 directions)
+    assert len(points_of(part(plan, "throughput"))) == len(expand(plan)) == 3 * (2 + 3 + 2 + 5 * 2)
+    table3 = points_of(part(plan, "table-3"))
+    assert [p.scenario_label for p in table3] == ["p2p", "loopback-1", "loopback-2", "loopback-3", "loopback-4"]
+    assert {(p.direction, p.frame_size_bytes) for p in table3} == {("unidirectional", 64)}
+    assert part(plan, "table-3").latency.loads == (0.1, 0.5, 0.99)
+    assert part(plan, "table-4").latency.rates_pps == (1e6,)
+    assert part(plan, "fig-1").latency.loads == (0.95,)
+
+
+def test_ic16_has_its_rates_as_shares_of_10_gbps_layer_1() -> None:
+    plan = load_plan("ic16")
+    for name, size in ((part.name, part.frame_sizes_bytes[0]) for part in plan.parts if part.latency.wanted):
+        bps = [rate * (size + 20) * 8 for rate in part(plan, name).latency.rates_pps]
+        assert bps == pytest.approx([2.5e9, 156e6], rel=1e-4)
+    assert part(plan, "latency-64").latency.anatomy
+
+
+def test_regression_is_made_for_a_ci() -> None:
+    plan = load_plan("regression")
+    assert (plan.throughput.repetitions, plan.throughput.restarts) == (10, 4)
+    three = override(plan, switch="vpp,planed,testpmd")
+    assert estimate(three, expand(three)) < 600

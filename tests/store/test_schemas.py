@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The JSON Schemas say what the reader does: for fresh runs, and for runs of every version that can be read.
+
+``versions/N`` are lines of runs that the planebench of schema version N wrote; they are never written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_header, make_latency_trial, make_run, store_run
+from jsonschema import Draft202012Validator, ValidationError
+
+from planebench.cli.run import RunOptions, run_plan
+from planebench.model.errors import StoreError, UsageError
+from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
+from planebench.model.records import Trial
+from planebench.report.export import LATENCY_KEYS, LATENCY_MORE, RESULT_KEYS, to_json
+from planebench.schemas import SCHEMAS, schema_text
+from planebench.schemas.generate import closed, generate
+from planebench.stats.results import derive_results
+from planebench.store import codec, read_plan, read_run
+
+VERSIONS = Path(__file__).parent / "versions"
+DOCUMENTS = {"run.json": "run", "plan.json": "plan", "finished.json": "finished"}
+LINES = {"trials.jsonl": "trial", "conditions.jsonl": "conditions", "skipped.jsonl": "skipped"}
+
+Document = dict[str, Any]
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_text(name)))
+
+
+def stored(folder: Path) -> Iterator[tuple[str, Document]]:
+    """(schema, document) of everything in a run folder."""
+    for file, name in DOCUMENTS.items():
+        if (folder / file).exists():
+            yield name, json.loads((folder / file).read_text())
+    for file, name in LINES.items():
+        if (folder / file).exists():
+            yield from ((name, json.loads(line)) for line in (folder / file).read_text().splitlines())
+
+
+def export_fits(folder: Path) -> None:
+    """Also with every object closed: no key without a description."""
+    document = json.loads(to_json(read_run(folder)))
+    validator("export").validate(document)
+    Draft202012Validator(closed(json.loads(schema_text("export")))).validate(document)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_file_is_what_the_records_say(name: str) -> None:
+    assert schema_text(name) == generate(name), (
+        f"{name}.json is out of date: renew it with python -m planebench.schemas"
+    )
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_one_and_has_its_name_and_version(name: str) -> None:
+    schema = json.loads(schema_text(name))
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"urn:planebench:schema:{name}:{schema['version']}"
+    assert schema["version"] == (1 if name == "export" else SCHEMA_VERSION)
+    # A record that holds itself, as the parts of a plan, is among the definitions.
+    record = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    assert record["description"] and schema["title"]
+
+
+def test_an_unknown_schema_is_told() -> None:
+    with pytest.raises(UsageError, match='unknown schema "trials", did you mean trial'):
+        schema_text("trials")
+
+
+@pytest.mark.parametrize("version", READABLE_VERSIONS)
+def test_a_run_of_every_version_is_read_and_fits_the_schemas(version: int) -> None:
+    folder = VERSIONS / str(version)
+    documents = list(stored(folder))
+    assert {"run", "trial", "finished"} <= {name for name, _ in documents}
+    for name, document in documents:
+        validator(name).validate(document)
+    run = read_run(folder)
+    assert run.header.schema_version == version
+    assert len(run.trials) == len((folder / "trials.jsonl").read_text().splitlines()) > 0
+    assert len(derive_results(run)) == len({trial.point for trial in run.trials})
+    assert (read_plan(folder) is None) == (version == 1)
+    export_fits(folder)
+
+
+def test_a_run_that_was_just_made_fits_the_schemas(own_run_folder: Path) -> None:
+    overrides = {"switch": "sim:capacity=10M", "scenario": "p2p", "direction": "unidirectional", "frame_size": "64",
+                 "duration": 0.02, "repeat": 1, "search": "ndr", "loads": "0.50"}  # fmt: skip
+    assert run_plan(RunOptions("quick", overrides, None, None, False, True, False, False)) == 0
+    (folder,) = own_run_folder.iterdir()
+    documents = list(stored(folder))
+    for name, document in documents:
+        validator(name).validate(document)
+    assert {"run", "plan", "trial", "finished"} <= {name for name, _ in documents}
+    export_fits(folder)
+
+
+def test_an_imagined_run_with_everything_fits_the_schemas(own_run_folder: Path) -> None:
+    run = store_run(own_run_folder, make_run(repetitions=1, papers=("conext19",)))
+    folder = own_run_folder / run.header.run_id
+    assert [claim for claim in json.loads(to_json(run))["papers"] if claim["compared"]]
+    for name, document in stored(folder):
+        validator(name).validate(document)
+    export_fits(folder)
+
+
+@pytest.mark.parametrize(
+    ("record", "name", "change"),
+    [
+        (Trial, "trial", lambda d: d.update(colour="red")),
+        (Trial, "trial", lambda d: d["evidence"].update(moon=1)),
+        (Trial, "trial", lambda d: d.pop("role")),
+        (Trial, "trial", lambda d: d.update(role="confirm")),
+        (Trial, "trial", lambda d: d["directions"][0].update(offered_packets=1.5)),
+        (Trial, "trial", lambda d: d["directions"][0].update(offered_packets="3")),
+        (Trial, "trial", lambda d: d["point"].update(chain_length=2)),
+        (Trial, "trial", lambda d: d["verdict"].update(kind="disturbed")),
+        (RunHeader, "run", lambda d: d.update(schema_version=SCHEMA_VERSION + 1)),
+        (RunHeader, "run", lambda d: d.update(left_out=[{"what": "Fig. 7"}])),
+        (RunHeader, "run", lambda d: d.update(moon=1)),
+    ],
+)
+def test_what_the_reader_refuses_the_schema_refuses(
+    record: type[Any], name: str, change: Callable[[Document], None]
+) -> None:
+    whole = make_latency_trial() if record is Trial else make_header()
+    document = json.loads(codec.to_json(whole))
+    validator(name).validate(document)
+    change(document)
+    with pytest.raises(ValidationError):
+        validator(name).validate(document)
+    data = json.dumps(document).encode()
+    with pytest.raises(StoreError):
+        codec.header_from_json(data, "here") if record is RunHeader else codec.from_json(record, data, "here")
+
+
+def test_the_export_has_every_key_and_may_get_more() -> None:
+    schema = json.loads(schema_text("export"))
+    assert tuple(schema["$defs"]["ResultExport"]["properties"]) == RESULT_KEYS
+    assert tuple(schema["$defs"]["LatencyExport"]["properties"]) == (*LATENCY_KEYS, *LATENCY_MORE)
+    document = json.loads(to_json(make_run(repetitions=1)))
+    document["results"][0]["later"] = 1
+    document["later"] = {}
+    validator("export").validate(document)
+    del document["results"][0]["verdict"]
+    with pytest.raises(ValidationError):
+        validator("export").validate(document)
+
+
+def test_describing_the_records_leaves_the_reader_as_it_is() -> None:
+    before = Trial.__pydantic_config__  # type: ignore[attr-defined]
+    generate("trial")
+    assert Trial.__pydantic_config__ == before == codec.CLOSED  # type: ignore[attr-defined]
