@@ -30,6 +30,7 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	test -f build/build.ninja || meson setup build
 	ninja -C build --quiet
 	meson test -C build --print-errorlogs
+	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	$(BIN)/python -P -m pytest
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; a quarter of an hour; PAGES=docs/chains.md: only these

@@ -24,6 +24,7 @@ from planebench.report.wording import (
     throughput,
     us,
 )
+from planebench.stats.choose import is_foreign
 from planebench.stats.histogram import exceedance, merge
 from planebench.stats.ranking import counts
 from planebench.stats.results import latency_groups, run_band
@@ -54,7 +55,7 @@ def throughput_row(result: Result) -> Row:
         "mpps": (result.throughput_pps or 0.0) / 1e6,
         "low": min(rates),
         "high": max(rates),
-        "label": throughput(result) if shown else f"{NOTHING} {kind}",
+        "label": throughput(result) + _band_words(result) if shown else f"{NOTHING} {kind}",
         "limited": mark(result.verdict.kind) == "≥",
         "counts": counts(result),
         "tip": f"{TIP_MARK}{printable(result.point.switch)}, {printable(result.point.scenario_label)} "
@@ -107,7 +108,7 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     for result in results:
         for latency in result.latency:
             share = _share(latency.load)
-            if share is not None and latency_counts(latency) and latency.samples and counts(result):
+            if share is not None and _comparable(latency) and counts(result) and not is_foreign(result.verdict):
                 shares.setdefault(share, []).append((result, latency))
     return next((shares[share] for share in sorted(shares, reverse=True) if len(shares[share]) > 1), [])
 
@@ -130,6 +131,15 @@ def deviation_row(result: Result, latency: LatencySummary) -> Row:
     tip = f"{TIP_MARK}{switch} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(latency.stddev)} µs"
     sd = latency.stddev
     return {"switch": switch, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
+
+
+def _comparable(latency: LatencySummary) -> bool:
+    return latency_counts(latency) and latency.samples > 0 and not is_foreign(latency.verdict)
+
+
+def _band_words(result: Result) -> str:
+    """What tells a bar that is not to be compared with the others."""
+    return f" ({result.band or 'unknown'} band)" if is_foreign(result.verdict) else ""
 
 
 def _y(value: float, low: float, high: float) -> Row:
@@ -204,7 +214,7 @@ def _throughput_words(result: Result) -> str:
     plural = "" if trials == 1 else "s"
     return (
         f"{at_least}{mpps(result.throughput_pps)} Mpps, {result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, "
-        f"mean of {trials} trial{plural}{unstable}{_limit_words(result)}"
+        f"mean of {trials} trial{plural}{unstable}{_band_words(result)}{_limit_words(result)}"
     )
 
 

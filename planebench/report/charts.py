@@ -96,7 +96,7 @@ def latency_ranges(rows: Sequence[Row], colours: Colours, domain: tuple[float, f
     A thin dashed line is the latency floor of the tester, where it is known.
     """
     scale = alt.Scale(type="log", domain=list(domain), nice=False)
-    axis = alt.Axis(format="~g", values=log_ticks(*domain))
+    axis = alt.Axis(format="~g", values=log_ticks(*domain), labelOverlap=True)
     data = table(rows)
     base = alt.Chart(data).encode(
         y=_switch_axis(rows, colours), color=colour(colours), opacity=_when("counts", 1.0, 0.4)

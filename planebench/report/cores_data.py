@@ -12,6 +12,7 @@ from planebench.model.run import Run
 from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.report.recommend import main_cells, use_words
 from planebench.report.wording import NOTHING, UNKNOWN, cores_words, cycles, mark, mpps, percent, throughput
+from planebench.stats.choose import is_foreign
 from planebench.stats.ranking import counts, same_cell
 
 PORT_GBPS = 10
@@ -20,7 +21,8 @@ PORT_GBPS = 10
 NOTE = (
     f"Cores for {PORT_GBPS} Gb/s: layer 1, all directions together, over what a core gives, rounded up, as if cores "
     "scaled perfectly; this run did not measure that they do. ≤: a lower bound of the rate makes an upper one of the "
-    "cores. Cycles a packet and core busy are what the switch says of itself; unknown: it does not."
+    "cores. In brackets: of the other core distance, not to be compared with the rest. Cycles a packet and core busy "
+    "are what the switch says of itself; unknown: it does not."
 )
 
 
@@ -28,7 +30,10 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     """A row a switch at the cell that each path is judged by (recommend.py)."""
     cells, cores = same_cell(results), switch_cores(run)
     rows = tuple(
-        Row((use_words(cell), result.point.switch, *_cells(result, cores)), not counts(result))
+        Row(
+            (use_words(cell), result.point.switch, *_cells(result, cores)),
+            not counts(result) or is_foreign(result.verdict),
+        )
         for cell in main_cells(cells)
         for result in cells[cell]
     )
@@ -37,6 +42,10 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     return PageTable(
         caption, (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers)), rows, NOTE
     )
+
+
+def _out(result: Result) -> bool:
+    return not counts(result) or is_foreign(result.verdict)
 
 
 def switch_cores(run: Run) -> int:
@@ -50,9 +59,10 @@ def _cells(result: Result, cores: int) -> tuple[str, ...]:
     if not counts(result) or gbps is None or pps is None:
         return (NOTHING,) * 6
     told = mark(result.verdict.kind)
+    rate = f"({throughput(result)})" if is_foreign(result.verdict) else throughput(result)
     known = result.switch_cycles_per_packet, result.switch_busy_share
     return (
-        throughput(result),
+        rate,
         f"{told}{gbps:.2f}",
         f"{told}{mpps(pps / cores)}",
         UNKNOWN if known[0] is None else cycles(known[0]),
@@ -65,4 +75,5 @@ def _cores(result: Result, gbps_a_core: float) -> str:
     if gbps_a_core <= 0:
         return NOTHING
     sign = {VerdictKind.TESTER_LIMITED: "≤", VerdictKind.UNSTABLE: "~"}.get(result.verdict.kind, "")
-    return f"{sign}{math.ceil(PORT_GBPS / gbps_a_core)}"
+    number = math.ceil(PORT_GBPS / gbps_a_core)
+    return str(number) if number == 1 and sign == "≤" else f"{sign}{number}"

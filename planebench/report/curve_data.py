@@ -10,6 +10,7 @@ from planebench.report.chart_data import SMALLEST_US, TIP_MARK, Row
 from planebench.report.latency_spread import Spreads
 from planebench.report.load_data import MIN_LOADS
 from planebench.report.wording import frames, latency_counts, load_words, mpps, printable, us
+from planebench.stats.choose import is_foreign
 
 MIN_SIZES = 3
 """Frame sizes for a curve; two are read as well from the table."""
@@ -59,7 +60,7 @@ def over_sizes(results: Sequence[Result], load: str, look: Look) -> list[Row]:
 
 
 def _counting(result: Result) -> Iterator[LatencySummary]:
-    return (s for s in result.latency if latency_counts(s) and s.samples)
+    return (s for s in result.latency if latency_counts(s) and s.samples and not is_foreign(s.verdict))
 
 
 def _row(result: Result, summary: LatencySummary, x: float, look: Look) -> Row | None:

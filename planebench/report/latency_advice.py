@@ -9,6 +9,7 @@ from planebench.model.records import Point
 from planebench.model.results import Comparison, LatencySummary, Result
 from planebench.report.versus import Versus, versus
 from planebench.report.wording import latency_counts, load_words, printable, us
+from planebench.stats.choose import is_foreign
 
 Found = tuple[str, LatencySummary]
 """A switch and its latency at a load."""
@@ -40,6 +41,7 @@ def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison],
 def _ordered(members: Sequence[Result], load: str) -> list[Found]:
     """Latencies that count at a load, lowest p50 first."""
     found = [(r.point.switch, s) for r in members for s in r.latency if s.load == load and latency_counts(s)]
+    found = [(switch, s) for switch, s in found if not is_foreign(s.verdict)]
     return sorted(((switch, s) for switch, s in found if s.samples), key=lambda pair: pair[1].p50)
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from planebench.model.results import LatencySummary, Result
 from planebench.report.wording import ARROWS, NOTHING, frames, latency_counts, load_words, printable, throughput, us
+from planebench.stats.choose import is_foreign
 
 _SHARE = " of R+"
+OTHER_BAND = "of the other core distance, not to be compared with the rest."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,12 @@ def paper_tables(results: Sequence[Result]) -> list[Matrix]:
 
 
 def _throughput(results: Sequence[Result]) -> Matrix:
-    cells = {(r.point.switch, _path(r), frames(r.point)): throughput(r) for r in results}
+    cells = {(r.point.switch, _path(r), frames(r.point)): _rate(r) for r in results}
     direction = results[0].point.direction
-    note = "As in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary."
+    note = (
+        "As in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary. "
+        f"In brackets: {OTHER_BAND}"
+    )
     return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
 
 
@@ -66,7 +71,7 @@ def _latency(results: Sequence[Result]) -> Matrix:
     point = results[0].point
     note = (
         "As in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), or a rate. "
-        "In brackets: does not count. A dash: no probe came back, or it was not run."
+        f"In brackets: does not count, or {OTHER_BAND} A dash: no probe came back, or it was not run."
     )
     caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"
     return _matrix(caption, results, cells, note)
@@ -87,7 +92,12 @@ def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) ->
 def _mean(summary: LatencySummary) -> str:
     if not summary.samples:
         return NOTHING
-    return us(summary.mean) if latency_counts(summary) else f"({us(summary.mean)})"
+    sound = latency_counts(summary) and not is_foreign(summary.verdict)
+    return us(summary.mean) if sound else f"({us(summary.mean)})"
+
+
+def _rate(result: Result) -> str:
+    return f"({throughput(result)})" if is_foreign(result.verdict) else throughput(result)
 
 
 def _path(result: Result) -> str:

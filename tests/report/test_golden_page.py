@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of a stored real run says what it said: headings, sentences, tables, and the rows that its charts draw.
+
+After a change that is meant: ``PLANEBENCH_GOLDEN=1 pytest tests/report/test_golden_page.py``; look at the diff. How the
+run itself is renewed is in docs/report.md.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from page_words import figure_words, page_words
+
+from planebench.model.run import Run
+from planebench.report.chain_figures import chain_figures
+from planebench.report.derived import Derived, derive
+from planebench.report.figures import make_figures, overview
+from planebench.report.html import derived_html
+from planebench.store import read_run
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+RUN = GOLDEN / "run"
+MAX_RUN_BYTES = 300_000
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return read_run(RUN)
+
+
+@pytest.fixture(scope="module")
+def derived(run: Run) -> Derived:
+    return derive(run)
+
+
+def _same(name: str, text: str) -> None:
+    if os.environ.get("PLANEBENCH_GOLDEN"):
+        (GOLDEN / name).write_text(text, encoding="utf-8")
+    assert text.splitlines() == (GOLDEN / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_the_run_is_real_small_and_has_what_a_page_can_show(run: Run) -> None:
+    assert sum(path.stat().st_size for path in RUN.iterdir()) < MAX_RUN_BYTES
+    assert not any(switch.adapter == "sim" for switch in run.header.switches)
+    assert {t.point.scenario for t in run.trials} == {"p2p", "v2v", "loopback"}
+    assert {"valid", "tester-limited", "disturbed"} <= {t.verdict.kind.value for t in run.trials}
+    assert run.conditions and run.header.calibration
+
+
+def test_the_page_says_what_it_said(derived: Derived) -> None:
+    _same("report.txt", page_words(derived_html(derived)))
+
+
+def test_charts_draw_the_rows_that_they_drew(derived: Derived) -> None:
+    run, results = derived.run, derived.results
+    first = overview(run)
+    assert first is not None
+    _same("figures.txt", figure_words([first, *make_figures(run, results), *chain_figures(derived.chains.latency)]))
