@@ -110,7 +110,7 @@ class Checker:
     left_out: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     measured: dict[str, str] = field(default_factory=dict)
-    """Commands that measure, and where they were run: once is enough."""
+    """Commands that measure, and where they were run: once is enough, but for one that a page has twice."""
 
     def page(self, name: str, commands: list[Command]) -> None:
         """All commands of a page, after what it needs."""
@@ -121,7 +121,7 @@ class Checker:
             print(f"{command.where}: {command.text}", flush=True)
             if command.text in TABLE["not_run"]:
                 self._leave_out(command.where, command.text, TABLE["not_run"][command.text])
-            elif command.text in self.measured:
+            elif self.measured.get(command.text, name + ":").partition(":")[0] != name:
                 print(f"    ran as {self.measured[command.text]}", flush=True)
             else:
                 self.run(folder, command.where, command.text)
