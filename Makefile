@@ -33,7 +33,7 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	$(BIN)/python -P -m pytest
 
-docs-check: setup ## every command of README.md, docs/ and --help, run; a quarter of an hour; PAGES=docs/chains.md: only these
+docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
 	$(BIN)/python scripts/docs_check.py $(PAGES)
 
 fuzz: ## malicious drivers, documents and clients under libFuzzer: SECONDS=60 of each; installs clang

@@ -36,7 +36,8 @@ from planebench.model.errors import NotInstalledError
 ROOT = Path(__file__).resolve().parent.parent
 TABLE: dict[str, Any] = yaml.safe_load((ROOT / "scripts" / "docs_check.yaml").read_text(encoding="utf-8"))
 TREE: Any = typer.main.get_command(app)
-HELP = "--help"
+HELP = "help"
+"""The page of the examples at the end of every --help."""
 NOTEBOOK = Path("docs/examples/analysis.ipynb")
 LIMIT_S = 600
 """Of one command; hundred times what it takes, on a busy machine."""
@@ -57,7 +58,7 @@ def complaint(words: list[str]) -> str:
     words = words[1:]
     while hasattr(command, "commands"):
         flags = [option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)]
-        flags += ["-h", HELP, "--install-completion", "--show-completion"]
+        flags += ["-h", "--help", "--install-completion", "--show-completion"]
         if not words or words[0] in flags:
             return complaint([*path, *words[1:]]) if words[1:] else ""
         if words[0] not in command.commands:
@@ -92,7 +93,7 @@ def static_faults() -> Iterator[str]:
 def shortened(text: str) -> tuple[str, str]:
     """A command with what makes its runs short, and what that is."""
     words = shlex.split(text)
-    if "planebench run" not in text or HELP in words:
+    if "planebench run" not in text or "--help" in words:
         return text, ""
     given = {word.partition("=")[0] for word in words}
     added = " ".join(f"{option} {value}" for option, value in TABLE["shorten"].items() if option not in given)
@@ -109,28 +110,27 @@ class Checker:
     left_out: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     measured: dict[str, str] = field(default_factory=dict)
-    """Commands that measure, and where they were run: once is enough."""
+    """Commands that measure, and where they were run: once is enough, but for one that a page has twice."""
 
     def page(self, name: str, commands: list[Command]) -> None:
         """All commands of a page, after what it needs."""
-        if all(command.text in TABLE["not_run"] for command in commands):
-            for command in commands:
-                self._leave_out(command.where, command.text, TABLE["not_run"][command.text])
-            return
         folder = self.scratch / re.sub(r"\W", "_", name)
-        self._prepare(folder, name)
+        if not all(command.text in TABLE["not_run"] for command in commands):
+            self._prepare(folder, name)
         for command in commands:
+            print(f"{command.where}: {command.text}", flush=True)
             if command.text in TABLE["not_run"]:
                 self._leave_out(command.where, command.text, TABLE["not_run"][command.text])
-            elif command.text in self.measured:
-                print(f"{command.where}: {command.text}\n    ran as {self.measured[command.text]}", flush=True)
+            elif self.measured.get(command.text, name + ":").partition(":")[0] != name:
+                print(f"    ran as {self.measured[command.text]}", flush=True)
             else:
                 self.run(folder, command.where, command.text)
 
     def run(self, folder: Path, where: str, text: str) -> None:
         """One command; says what came of it."""
         short, added = shortened(text)
-        print(f"{where}: {text}" + (f"\n    added: {added}" if added else ""), flush=True)
+        if added:
+            print(f"    added: {added}", flush=True)
         begun = time.monotonic()
         code, output = self._execute(short, folder)
         asks = any(f"planebench {question}" in text for question in TABLE["questions"])
@@ -150,6 +150,7 @@ class Checker:
         """The notebook from its first cell to its last, with runs as ``any`` page has them."""
         if not (ROOT / NOTEBOOK).is_file():
             return
+        print(f"{NOTEBOOK}: all cells", flush=True)
         if importlib.util.find_spec("nbclient") is None:
             self._leave_out(str(NOTEBOOK), "all cells", "nbclient is not installed: pip install nbclient ipykernel")
             return
@@ -160,7 +161,7 @@ class Checker:
 
     def _leave_out(self, where: str, text: str, reason: str) -> None:
         self.left_out.append(f"{where}: {text}: {reason}")
-        print(f"{where}: {text}\n    not run: {reason}", flush=True)
+        print(f"    not run: {reason}", flush=True)
 
     def _prepare(self, folder: Path, name: str) -> None:
         folder.mkdir()
@@ -183,7 +184,7 @@ class Checker:
         cache = self.scratch / "cache"
         own = {"PLANEBENCH_RUNS": "runs", "XDG_CACHE_HOME": str(cache), "NO_COLOR": "1", "COLUMNS": "120", "PATH": path}
         process = subprocess.Popen(
-            ["bash", "-c", text],
+            ["bash", "-o", "pipefail", "-c", text],
             cwd=folder,
             env={**os.environ, **own},
             stdin=subprocess.DEVNULL,
@@ -204,7 +205,7 @@ class Checker:
 def main() -> int:
     """Check what can be told without running, then run. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pages", nargs="*", help="README.md, docs/chains.md, ... (default: all, and --help)")
+    parser.add_argument("pages", nargs="*", help="README.md, docs/chains.md, help, ... (default: all)")
     options = parser.parse_args()
     faults = list(static_faults())
     for fault in faults:

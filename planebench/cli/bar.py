@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 
 
 class Bar:
-    """A bar with the time left on a terminal, a line a step elsewhere, nothing if ``quiet``. On standard error.
+    """A bar with the time left on a terminal, a line a step elsewhere, neither if ``quiet``. On standard error.
 
     ``left`` shows the time left, ``more`` what else there is to see. ``moving``: it is drawn once a second as well.
     """
@@ -27,7 +27,8 @@ class Bar:
         moving: bool = False,
     ) -> None:
         self.steps, self.done = steps, 0
-        self._console = Console(stderr=True, quiet=quiet)
+        self._console = Console(stderr=True)
+        self._quiet = quiet
         self._bar: Progress | None = None
         if self._console.is_terminal and not self._console.is_dumb_terminal and not quiet:
             columns = (left or TimeRemainingColumn(elapsed_when_finished=True), *more, TextColumn("{task.description}"))
@@ -62,7 +63,7 @@ class Bar:
 
     def line(self, text: str) -> None:
         """A line on a step that has ended, where there is no bar."""
-        if not self._bar:
+        if not (self._bar or self._quiet):
             self.tell(text)
 
     def advance(self, steps: int = 1) -> None:
@@ -73,5 +74,5 @@ class Bar:
             self._bar.refresh()
 
     def tell(self, text: str, style: str = "") -> None:
-        """A line that is shown in any case, above the bar."""
+        """A line that is shown in any case, also if ``quiet``, above the bar."""
         self._console.print(text, markup=False, highlight=False, style=style, soft_wrap=True)

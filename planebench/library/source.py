@@ -39,10 +39,7 @@ class Source:
 
     @cached_property
     def _by_point(self) -> dict[Point, list[Trial]]:
-        found: dict[Point, list[Trial]] = {}
-        for trial in self.run.trials:
-            found.setdefault(trial.point, []).append(trial)
-        return found
+        return self.run.by_point()
 
     @cached_property
     def _band(self) -> str | None:

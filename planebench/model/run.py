@@ -8,7 +8,7 @@ from typing import Literal
 
 from planebench.model.conditions import Conditions
 from planebench.model.header import RunHeader, Skipped
-from planebench.model.records import Trial
+from planebench.model.records import Point, Trial
 
 RunStatus = Literal["complete", "interrupted"]
 
@@ -41,6 +41,13 @@ class Run:
         """Labels in the order of the header; labels that only trials know come last."""
         known = [s.label for s in self.header.switches]
         return tuple(dict.fromkeys(known + [t.point.switch for t in self.trials]))
+
+    def by_point(self) -> dict[Point, list[Trial]]:
+        """The trials of each point, in the order in which they ran; a new dictionary each time."""
+        trials: dict[Point, list[Trial]] = {}
+        for trial in self.trials:
+            trials.setdefault(trial.point, []).append(trial)
+        return trials
 
     def version_of(self, label: str) -> str:
         """Version of the switch with this label; ``unknown`` if the header does not name it."""

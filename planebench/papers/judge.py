@@ -101,8 +101,9 @@ def _order(claim: Claim, measured: Measured) -> Judgement:
 
 
 def _no_switch(claim: Claim, measured: Measured, beside: Sequence[Compared]) -> Judgement:
-    missing = (", ".join(claim.switches),)
-    words = _missing_words(claim, measured, (f"a switch that the claim is about ({missing[0]})",))
+    named = ", ".join(claim.switches)
+    missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
+    words = _missing_words(claim, measured, missing)
     return _untestable(claim, "not in this run", words, beside, missing)
 
 

@@ -46,10 +46,7 @@ class Measured:
 
     @cached_property
     def _trials(self) -> Mapping[Point, Sequence[Trial]]:
-        trials: dict[Point, list[Trial]] = {}
-        for trial in self.run.trials:
-            trials.setdefault(trial.point, []).append(trial)
-        return trials
+        return self.run.by_point()
 
     @cached_property
     def _band(self) -> str | None:

@@ -57,7 +57,7 @@ def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
     found = Found()
     wanted = paper_facts(claim.paper)[shape.fact]
     for result in measured.results:
-        sizes = [sent.mean_frame_bytes for sent in result.sent if sent.name == shape.traffic and sent.mean_frame_bytes]
+        sizes = [sent.mean_frame_bytes for sent in result.sent if sent.mean_frame_bytes]
         if result.point.traffic != shape.traffic or not sizes or not counts(result):
             continue
         rate = line_rate_pps(sum(sizes) / len(sizes)) / 1e6

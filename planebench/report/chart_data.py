@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planebench.model.records import Point, Trial
 from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
 from planebench.report.wording import (
@@ -89,9 +88,7 @@ def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> li
 def percentile_rows(run: Run, results: Sequence[Result], load: str) -> list[Row]:
     """Percentile curves of the valid trials of one cell and load: ``above`` is the share of probes that took longer."""
     band = run_band(run.trials, run.header.settings.get("band"))
-    by_point: dict[Point, list[Trial]] = {}
-    for trial in run.trials:
-        by_point.setdefault(trial.point, []).append(trial)
+    by_point = run.by_point()
     rows: list[Row] = []
     for result in results:
         if any(s.load == load and latency_counts(s) for s in result.latency):

@@ -29,10 +29,7 @@ Spreads = Mapping[tuple[Point, str], Spread]
 def latency_spreads(run: Run, results: Iterable[Result]) -> Spreads:
     """Of every latency that counts and has several trials."""
     band = run_band(run.trials, run.header.settings.get("band"))
-    by_point: dict[Point, list[Trial]] = {}
-    for trial in run.trials:
-        if trial.role == "latency":
-            by_point.setdefault(trial.point, []).append(trial)
+    by_point = run.by_point()
     found = {}
     for result in results:
         loads = {s.load for s in result.latency if latency_counts(s)}

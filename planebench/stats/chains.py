@@ -91,9 +91,7 @@ def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
     ``throughput`` has the parts too, so that it can be read by length.
     """
     by_point = {result.point: result for result in results if result.point.scenario == "loopback"}
-    trials: dict[Point, list[Trial]] = {}
-    for trial in run.trials:
-        trials.setdefault(trial.point, []).append(trial)
+    trials = run.by_point()
     chains = [point for point in by_point if any(part in by_point for part in part_points(point))]
     shown = {*chains, *(part for point in chains for part in part_points(point))}
     return Chains(

@@ -155,9 +155,7 @@ def runs_compared(a: Run, b: Run) -> Outcome:
 
 
 def _sides(run: Run, run_id: str = "") -> dict[Point, _Side]:
-    by_point: dict[Point, list[Trial]] = {}
-    for trial in run.trials:
-        by_point.setdefault(trial.point, []).append(trial)
+    by_point = run.by_point()
     suffix = f"@{run_id}" if run_id else ""
     results = derive_results(run)
     return {r.point: _Side(r.point.switch + suffix, r, tuple(by_point[r.point])) for r in results}

@@ -32,9 +32,7 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     A point of which only warm-up trials were run is there too, with a verdict that says so.
     """
     band = run_band(run.trials, run.header.settings.get("band"))
-    by_point: dict[Point, list[Trial]] = {}
-    for trial in run.trials:
-        by_point.setdefault(trial.point, []).append(trial)
+    by_point = run.by_point()
     labels = run.switch_labels
     points = sorted(by_point, key=lambda p: (*point_order(p), labels.index(p.switch)))
     return tuple(_derive(run, point, by_point[point], band) for point in points)

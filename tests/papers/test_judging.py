@@ -60,7 +60,7 @@ def test_a_throughput_that_does_not_count_is_no_evidence(verdict: str) -> None:
 
 
 def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None:
-    sent = TrafficSent("facebook", 1000, 124_000)
+    sent = TrafficSent("n0->n1", 1000, 124_000)
     made = measured(
         run(
             rate("vale", "v2v", 6.4, **BOTH),
@@ -243,14 +243,16 @@ def test_a_simulated_switch_confirms_nothing() -> None:
     made = run(rate("planed", "p2p", 9.0), rate("planed", "loopback", 3.0))
     plain = {it.claim.id: it.outcome for it in judge_all(measured(made))}
     assert plain["p2p-is-the-baseline"] is YES
-    simulated = tuple(dataclasses.replace(switch, adapter="sim") for switch in made.header.switches)
+    simulated = tuple(
+        dataclasses.replace(switch, adapter="sim:name=planed:noise=1%") for switch in made.header.switches
+    )
     made = dataclasses.replace(made, header=dataclasses.replace(made.header, switches=simulated))
     assert {it.outcome for it in judge_all(measured(made))} == {OPEN}
 
 
 def test_an_adapter_counts_by_what_it_is_and_not_by_its_label() -> None:
     made = run(rate("mine", "v2v", 6.4, **BOTH), rate("mine", "v2v", 10.0, **ONE))
-    named = tuple(dataclasses.replace(switch, adapter="vale") for switch in made.header.switches)
+    named = tuple(dataclasses.replace(switch, adapter="vale:name=mine") for switch in made.header.switches)
     renamed = dataclasses.replace(made, header=dataclasses.replace(made.header, switches=named))
     outcomes = [{it.claim.id: it.outcome for it in judge_all(measured(r))} for r in (made, renamed)]
     assert [found["v2v-both-ways-per-direction"] for found in outcomes] == [OPEN, YES]

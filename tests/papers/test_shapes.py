@@ -87,7 +87,7 @@ def test_without_the_rate_of_the_line_nothing_can_be_said(highest: float | None)
 
 
 def facebook(mean_bytes: int, verdict: str = "valid") -> Any:
-    sent = TrafficSent("facebook", 1000, 1000 * mean_bytes)
+    sent = TrafficSent("n0->n1", 1000, 1000 * mean_bytes)
     return judged(
         "facebook-mix", rate("planed", "p2p", 8.0, traffic="facebook", verdict=verdict, extra={"sent": (sent,)})
     )
