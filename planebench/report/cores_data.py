@@ -11,6 +11,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.page_table import Head, PageTable, Row, heads
+from planebench.report.paper_tables import OTHER_BAND
 from planebench.report.recommend import main_cells, use_words
 from planebench.report.switch_cores import switch_cores
 from planebench.report.wording import NOTHING, UNKNOWN, cycles, mark, mpps, percent, throughput
@@ -23,27 +24,19 @@ PORT_GBPS = 10
 NOTE = (
     f"Cores for {PORT_GBPS} Gb/s: layer 1, all directions together, over what a core gives, rounded up, as if cores "
     "scaled perfectly; this run did not measure that they do. ≤: a lower bound of the rate makes an upper one of the "
-    "cores. In brackets: of the other core distance, not to be compared with the rest. Cycles a packet and core busy "
-    "are what the switch says of itself; unknown: it does not."
+    "cores. Cycles a packet and core busy are what the switch says of itself; unknown: it does not."
 )
 
 
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     """A row a switch at the cell that each path is judged by (recommend.py)."""
     cells = same_cell(results)
-    rows = tuple(
-        Row(
-            (use_words(cell), result.point.switch, *_cells(result, switch_cores(run, result.point.switch))),
-            not counts(result) or is_foreign(result.verdict),
-        )
-        for cell in main_cells(cells)
-        for result in cells[cell]
-    )
+    shown = [(use_words(cell), result) for cell in main_cells(cells) for result in cells[cell]]
+    rows = tuple(Row((use, r.point.switch, *_cells(r, switch_cores(run, r.point.switch))), _out(r)) for use, r in shown)
     numbers = ("Gb/s", "cores", "Mpps a core", "cycles / packet", "core busy", f"cores for {PORT_GBPS} Gb/s")
-    caption = "Throughput of each path, and what a core gives"
-    return PageTable(
-        caption, (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers)), rows, NOTE
-    )
+    columns = (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers))
+    foreign = f" In brackets: {OTHER_BAND}." if any(is_foreign(r.verdict) for _, r in shown) else ""
+    return PageTable("Throughput of each path, and what a core gives", columns, rows, NOTE + foreign)
 
 
 def _out(result: Result) -> bool:

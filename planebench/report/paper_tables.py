@@ -11,7 +11,7 @@ from planebench.report.wording import ARROWS, NOTHING, frames, latency_counts, l
 from planebench.stats.choose import is_foreign
 
 _SHARE = " of R+"
-OTHER_BAND = "of the other core distance, not to be compared with the rest."
+OTHER_BAND = "of the other core distance, not to be compared with the rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +55,22 @@ def paper_tables(results: Sequence[Result]) -> list[Matrix]:
 def _throughput(results: Sequence[Result]) -> Matrix:
     cells = {(r.point.switch, _path(r), frames(r.point)): _rate(r) for r in results}
     direction = results[0].point.direction
-    note = (
-        "As in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary. "
-        f"In brackets: {OTHER_BAND}"
-    )
+    note = "As in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary."
+    if any(is_foreign(r.verdict) for r in results):
+        note += f" In brackets: {OTHER_BAND}."
     return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
 
 
 def _latency(results: Sequence[Result]) -> Matrix:
-    cells = {
-        (r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s)
-        for r in results
-        for s in r.latency
-    }
+    found = [(r, s) for r in results for s in r.latency]
+    cells = {(r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s) for r, s in found}
     point = results[0].point
+    brackets = "does not count"
+    if any(is_foreign(s.verdict) for _, s in found):
+        brackets += f", or {OTHER_BAND}"
     note = (
         "As in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), or a rate. "
-        f"In brackets: does not count, or {OTHER_BAND} A dash: no probe came back, or it was not run."
+        f"In brackets: {brackets}. A dash: no probe came back, or it was not run."
     )
     caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"
     return _matrix(caption, results, cells, note)
