@@ -25,6 +25,7 @@ from planebench.report.figures import make_figures, overview
 from planebench.report.image_width import drawn, scaled
 from planebench.report.palette import INK
 from planebench.report.papers_figures import paper_charts
+from planebench.report.wording import ARROWS
 from planebench.stats.chains import derive_chains
 from planebench.stats.results import derive_results
 
@@ -35,6 +36,7 @@ WIDTHS_MM = (40, 1000)
 
 _PT_PER_PX = 72 / 96
 _PNG_PPI = 300
+_ARROWS = {ord(arrow): None for arrow in ARROWS.values()}
 
 
 def write_figures(
@@ -65,7 +67,7 @@ def _figures(run: Run) -> tuple[Figure, ...]:
 
 
 def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Path]:
-    title = alt.Title(figure.full_title, anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
+    title = alt.Title(_without_arrow(figure.full_title), anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
     chart: Any = figure.chart
     svg = drawn(chart.properties(title=title, background="white").to_dict(), width_mm)
     files = []
@@ -74,6 +76,11 @@ def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: floa
         path.write_bytes(_MAKERS[name](svg))
         files.append(path)
     return files
+
+
+def _without_arrow(title: str) -> str:
+    """The direction is there in words; not every font has the arrows, and another font for one sign shows."""
+    return " ".join(title.translate(_ARROWS).split())
 
 
 def _pdf(svg: str) -> bytes:

@@ -33,9 +33,16 @@ def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison],
                 open_.append(_open(cell, load, found, comparisons))
     for switch, found_at in told.items():
         also = "also has" if switch == pick else "has"
-        yield f"{printable(switch)} {also} the lowest latency at {'; at '.join(found_at)}."
+        yield f"{printable(switch)} {also} the lowest latency at {_some(found_at)}."
     if open_:
-        yield f"Lowest latency not told apart at {'; at '.join(open_)}."
+        yield f"Lowest latency not told apart at {_some(open_)}."
+
+
+def _some(loads: Sequence[str]) -> str:
+    """The lowest and the highest of some loads with their words, and how many lie between."""
+    between = len(loads) - 2
+    middle = [f"{between} load{'s' * (between > 1)} between"] if between > 0 else []
+    return "; at ".join([*loads[:1], *middle, *loads[1:][-1:]])
 
 
 def _ordered(members: Sequence[Result], load: str) -> list[Found]:

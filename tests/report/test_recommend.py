@@ -2,6 +2,7 @@
 """A recommendation claims what the figures allow, in words: a case for each thing that it may not claim."""
 
 import dataclasses
+import re
 
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
@@ -117,6 +118,15 @@ def test_where_the_tester_limits_cycles_decide_and_latency_is_told_beside() -> N
     assert latency.startswith(
         "Lowest latency not told apart at 10 % of R+ (p50: planed 5.40, ovs-dpdk 10.8 µs; at 1.43 and 1.13 Mpps;"
     )
+
+
+def test_of_many_loads_the_lowest_and_the_highest_are_told() -> None:
+    (latency,) = (text for text in _only(rich_run()).more if "latency" in text)
+    assert re.findall(r"at (\d+ % of R\+|\d+ loads between)", latency) == [
+        "10 % of R+",
+        "4 loads between",
+        "99 % of R+",
+    ]
 
 
 def test_lower_latency_of_another_switch_is_told_with_its_interval() -> None:
