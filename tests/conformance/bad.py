@@ -196,21 +196,32 @@ def leaving_a_process(left: list[subprocess.Popen[bytes]]) -> Wrap:
     return wrap
 
 
+def connections(pid: int) -> set[str]:
+    """Sockets of a process, by inode: one that is closed and opened again is another. OSError if it is gone."""
+    found = set()
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.add(str(fd.readlink()))
+    return {name for name in found if name.startswith("socket:")}
+
+
 def fragile(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Any:
-    """It dies when a VNF goes."""
+    """It dies when a VNF goes, however soon another one comes: a connection of its first VNFs is gone for good."""
     client = PlanedClient(request.workdir / "planed-switch.rpc")
+    pid = it.pids()[0]
 
     def watch() -> None:
-        seen = False
+        first: set[str] = set()
         while True:
             try:
                 up = all(port["link_up"] for port in client.call("ports.get")["ports"] if port["name"][0] == "v")
-            except PlanebenchError:
+                now = connections(pid)
+            except (OSError, PlanebenchError):
                 return
-            if seen and not up:
-                os.kill(it.pids()[0], signal.SIGKILL)
+            if first - now:
+                os.kill(pid, signal.SIGKILL)
                 return
-            seen = up
+            first = first or (now if up else set())
             time.sleep(0.005)
 
     threading.Thread(target=watch, daemon=True).start()
