@@ -69,7 +69,7 @@ def _figures(run: Run) -> tuple[Figure, ...]:
 def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Path]:
     title = alt.Title(_without_arrow(figure.full_title), anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
     chart: Any = figure.chart
-    svg = drawn(chart.properties(title=title, background="white").to_dict(), width_mm)
+    svg = drawn(chart.properties(title=title, background="white").to_dict(validate=False), width_mm)
     files = []
     for name in formats:
         path = out_dir / f"{figure.key}.{name}"

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 import xml.etree.ElementTree as ET
 
 import altair as alt
-from altair.utils.schemapi import debug_mode
+import vl_convert
 
 from planebench.report.chart_data import TIP_MARK
 
@@ -31,11 +30,9 @@ def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:
 
     Our description of a mark becomes a <title> child, which browsers show as a tooltip; what only bloats is dropped.
     """
-    out = io.StringIO()
-    with debug_mode(False):
-        chart.save(out, format="svg")
+    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
     ET.register_namespace("", _SVG)
-    root = ET.fromstring(_CONTROL.sub("?", out.getvalue()))
+    root = ET.fromstring(_CONTROL.sub("?", svg))
     for element in root.iter():
         _simplify(element)
         _prefix_ids(element, prefix)
