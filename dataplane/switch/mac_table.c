@@ -31,7 +31,8 @@ struct mac_table *mac_table_create(uint32_t size, uint64_t ageing_cycles, uint64
 	table->buckets = buckets;
 	table->bucket_count = count;
 	table->shift = 64 - (unsigned)__builtin_ctz(count);
-	table->multiplier = scramble(seed) | 1;
+	table->multipliers[0] = scramble(seed) | 1;
+	table->multipliers[1] = scramble(~seed) | 1;
 	table->ageing_cycles = (int64_t)ageing_cycles;
 	table->refresh_cycles = (int64_t)(tsc_hz / MAC_TABLE_REFRESH_HZ);
 	return table;

@@ -261,6 +261,27 @@ static void two_workers_never_mix_entries_up(void **state)
 	mac_table_destroy(table);
 }
 
+// Addresses in a row, as a hypervisor hands them out, whatever the factors: a table that is a tenth full keeps
+// nearly all of them. With random places about one seed in seventy loses one, and hardly any three.
+static void addresses_in_a_row_spread(void **state)
+{
+	enum { IN_A_ROW = 100, SEEDS = 2000 };
+	unsigned losing = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		struct mac_table *table = mac_table_create(1024, 0, HZ, seed);
+		struct mac_counts counts = {0};
+
+		for (uint64_t i = 0; i < IN_A_ROW; i++)
+			learn(table, mac_key(2 | i << 40, 0), 1, 1, &counts);
+		losing += counts.replaced > 0;
+		assert_in_range(counts.replaced, 0, 10);
+		mac_table_destroy(table);
+	}
+	assert_in_range(losing, 1, SEEDS / 25);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +290,7 @@ int main(void)
 	        cmocka_unit_test(old_entries_make_room),
 	        cmocka_unit_test(odd_cases),
 	        cmocka_unit_test(two_workers_never_mix_entries_up),
+	        cmocka_unit_test(addresses_in_a_row_spread),
 	};
 
 	return cmocka_run_group_tests_name("mac_table", tests, NULL, NULL);
