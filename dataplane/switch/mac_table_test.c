@@ -261,8 +261,8 @@ static void two_workers_never_mix_entries_up(void **state)
 	mac_table_destroy(table);
 }
 
-// Addresses in a row, as a hypervisor hands them out, whatever the factors: a table that is a tenth full keeps
-// nearly all of them. With random places about one seed in seventy loses one, and hardly any three.
+// Addresses in a row, as a hypervisor hands them out, whatever the factors: a table that is a tenth full
+// keeps nearly all of them. With random places about one seed in seventy loses one, and hardly any three.
 static void addresses_in_a_row_spread(void **state)
 {
 	enum { IN_A_ROW = 100, SEEDS = 2000 };
