@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// FIB update messages, version 1: what a VNF says to the forwarder that holds its routes, and the answers.
+// The authority on the bytes is docs/fib-messages.md.
+//
+// A message is an Ethernet frame of EtherType 0x88B5 (IEEE 802 local experimental 1), all numbers in network
+// order: the header, then `count` records. Every message is answered by exactly one ACK of the same frame
+// length or less, which says whether it was applied and which sequence number comes next. The forwarder never
+// speaks first. Delivery is the sender's business: go-back-N over `window` messages; a message that is not
+// the expected one is not applied (a repeated one is acknowledged again).
+#pragma once
+
+#include <stdint.h>
+
+enum {
+	FIB_ETHER_TYPE = 0x88B5,
+	FIB_MAGIC = 0xF1B0,
+	FIB_MESSAGE_VERSION = 1,
+	FIB_WINDOW = 64, // messages that may be unanswered
+};
+
+enum fib_message_type {
+	FIB_HELLO = 1,  // begins a session (its number is new, not 0); sequence starts at 1. Routes of older
+	                // sessions become stale: they forward until END_OF_RIB or the end of the grace period
+	FIB_ROUTES = 2, // count struct fib_route_record4 / 6
+	FIB_NEXT_HOPS = 3,  // count struct fib_hop_record
+	FIB_FLUSH = 4,      // all routes of the VNF are gone
+	FIB_END_OF_RIB = 5, // stale routes are gone
+	FIB_KEEPALIVE = 6,  // nothing but a sign of life
+	FIB_ACK = 0x80,     // | type
+};
+
+enum fib_code {
+	FIB_OK,
+	FIB_BUSY,        // nothing was applied: send it again
+	FIB_SEQUENCE,    // not the expected one: nothing was applied, next_sequence says which
+	FIB_MALFORMED,   // from record `applied` on
+	FIB_NO_SESSION,  // say HELLO (the forwarder has started anew, or another session has begun)
+	FIB_QUOTA,       // of routes or next hops
+	FIB_FULL,        // the table has no room
+	FIB_NO_NEXT_HOP, // a route to a next hop that was not announced in this session
+	FIB_EXISTS,      // ADD of a route that is there
+	FIB_ABSENT,      // DELETE of one that is not
+	FIB_BUSY_HOP,    // DELETE of a next hop that routes lead to
+	FIB_CODES,
+};
+
+struct fib_message { // behind the 14 bytes of Ethernet
+	uint16_t magic;
+	uint8_t version, type;
+	uint32_t session;
+	uint32_t sequence;
+	uint16_t count;
+	uint16_t reserved; // 0
+} __attribute__((packed));
+
+struct fib_route_record4 {
+	uint8_t op; // enum fib_op
+	uint8_t length;
+	uint16_t hop;
+	uint8_t address[4];
+} __attribute__((packed));
+
+// In a ROUTES message all records are of one family: `reserved` is 4 or 6 there.
+struct fib_route_record6 {
+	uint8_t op, length;
+	uint16_t hop;
+	uint8_t address[16];
+} __attribute__((packed));
+
+struct fib_hop_record {
+	uint8_t op;   // FIB_REPLACE or FIB_DELETE
+	uint8_t kind; // enum fib_hop_kind
+	uint16_t number;
+	uint8_t wire; // which of the VNF's wires, as its configuration counts them
+	uint8_t pad[3];
+	uint8_t destination[6], source[6]; // source all zero: the VNF's own MAC
+} __attribute__((packed));
+
+struct fib_ack {      // behind the header, whose sequence is the one that is answered
+	uint8_t code; // enum fib_code
+	uint8_t pad;
+	uint16_t applied; // records, from the first on: the one behind them is what code is about
+	uint32_t next_sequence;
+	uint16_t window;
+	uint8_t pad2[4];
+	uint64_t routes, quota; // the VNF's
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct fib_message) == 16 && sizeof(struct fib_ack) == 30, "as documented");
+_Static_assert(14 + sizeof(struct fib_message) + sizeof(struct fib_ack) <= 60,
+               "an ACK fits the least message");

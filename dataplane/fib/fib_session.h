@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The forwarder's side of FIB update messages: one session for each VNF. Reads a message where it lies,
+// applies it and writes the answer over it: the frame goes back by the port that it came by. Messages are
+// hostile: a VNF can change nothing but its own routes, whatever it sends, and its quotas bound what it
+// takes.
+//
+// Threads: fib_session_handle and _tick on the worker that receives from the VNF's port.
+#pragma once
+
+#include "fib.h"
+#include "fib_message.h"
+
+enum fib_session_state { FIB_SESSION_NONE, FIB_SESSION_UP, FIB_SESSION_STALE };
+
+struct fib_session {
+	struct fib *fib;
+	uint16_t vnf;
+	uint8_t wires;      // valid: 0 .. wires - 1
+	uint8_t ports[8];   // of each wire: fib_hop.port
+	uint8_t mac[6];     // of the VNF: the source of what leaves for it
+	uint64_t grace_tsc; // routes of a VNF that is gone are kept for so long
+	uint64_t hold_tsc;  // silence after which it is gone
+	enum fib_session_state state;
+	uint32_t number, expected;
+	uint64_t heard_tsc, stale_tsc;
+	// Counted, never reset by the session itself.
+	uint64_t messages, records, codes[FIB_CODES], malformed, lost_peers, flushed;
+};
+
+// A frame of FIB_ETHER_TYPE from the VNF's port: length bytes at frame, room for at least 60. Returns the
+// length of the answer, which lies there now (never longer than max(length, 60), addressed to the sender), or
+// 0: no message at all, counted as malformed.
+unsigned fib_session_handle(struct fib_session *session, uint8_t *frame, unsigned length, uint64_t now_tsc);
+
+// Now and then: silence, grace periods. link_up: whether the VNF's port has its other end.
+void fib_session_tick(struct fib_session *session, bool link_up, uint64_t now_tsc);
