@@ -4,6 +4,8 @@
 // they do not change any more. planebench/fib/client.py is the same in Python.
 #include "planebench_fib.h"
 
+#include "planebench_fib_record.h"
+
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -150,13 +152,9 @@ static int record_add(struct fib_client *client, uint8_t type, uint8_t family, c
 
 int fib_client_set_hop(struct fib_client *client, const struct fib_client_hop *hop)
 {
-	struct fib_hop_record record = {
-	        .op = FIB_REPLACE, .kind = hop->kind, .number = htons(hop->number), .wire = hop->wire};
+	struct fib_hop_record record;
 
-	if (hop->number >= FIB_HOP_NUMBERS || hop->kind < FIB_HOP_FORWARD || hop->kind > FIB_HOP_BLACKHOLE)
-		return -EINVAL;
-	memcpy(record.destination, hop->destination, sizeof(record.destination));
-	return record_add(client, FIB_NEXT_HOPS, 0, &record);
+	return fib_hop_write(hop, &record) ? record_add(client, FIB_NEXT_HOPS, 0, &record) : -EINVAL;
 }
 
 int fib_client_delete_hop(struct fib_client *client, uint16_t number)
@@ -168,15 +166,10 @@ int fib_client_delete_hop(struct fib_client *client, uint16_t number)
 
 int fib_client_set_route(struct fib_client *client, enum fib_op op, const struct fib_client_route *route)
 {
-	struct fib_route_record6 record = {.op = (uint8_t)op, .length = route->length};
-	unsigned bits = route->family == 4 ? 32 : 128;
+	struct fib_route_record6 record;
 
-	if ((route->family != 4 && route->family != 6) || route->length > bits ||
-	    route->hop >= FIB_HOP_NUMBERS || op < FIB_ADD || op > FIB_DELETE)
-		return -EINVAL;
-	record.hop = op == FIB_DELETE ? 0 : htons(route->hop);
-	memcpy(record.address, route->address, bits / 8);
-	return record_add(client, FIB_ROUTES, route->family, &record);
+	return fib_route_write(op, route, &record) ? record_add(client, FIB_ROUTES, route->family, &record)
+	                                           : -EINVAL;
 }
 
 int fib_client_flush(struct fib_client *client)
@@ -218,23 +211,6 @@ static void refuse(struct fib_client *client, const struct fib_client_refusal *r
 		client->config.refused(client->config.context, refusal);
 }
 
-static void record_read(struct fib_client_refusal *refusal, const uint8_t *record)
-{
-	const struct fib_route_record6 *route = (const struct fib_route_record6 *)record;
-	const struct fib_hop_record *hop = (const struct fib_hop_record *)record;
-
-	refusal->op = (enum fib_op)record[0];
-	if (refusal->type == FIB_NEXT_HOPS) {
-		refusal->hop = (struct fib_client_hop){
-		        .number = ntohs(hop->number), .kind = hop->kind, .wire = hop->wire};
-		memcpy(refusal->hop.destination, hop->destination, sizeof(hop->destination));
-		return;
-	}
-	refusal->route.length = route->length;
-	refusal->route.hop = ntohs(route->hop);
-	memcpy(refusal->route.address, route->address, refusal->route.family == 4 ? 4 : 16);
-}
-
 static void records_drop(struct pending *pending, unsigned n)
 {
 	if (n > pending->count)
@@ -263,7 +239,7 @@ static void stopped(struct fib_client *client, const struct fib_ack *ack)
 	client->applied += ntohs(ack->applied);
 	records_drop(first, ntohs(ack->applied));
 	if (!busy && first->count) {
-		record_read(&refusal, record_at(first, 0));
+		fib_refusal_read(&refusal, record_at(first, 0));
 		records_drop(first, 1);
 	}
 	if (first->count == 0 && (has_records(first->type) || !busy))
