@@ -47,8 +47,7 @@ static unsigned draw(unsigned n)
 	return (unsigned)(random_state >> 33) % n;
 }
 
-// --- The lists
-// -------------------------------------------------------------------------------------------------
+// --- The lists ------------------------------------------------------------------------------------------
 
 static struct model_hop *hop_named(struct model *m, uint32_t session, uint16_t number)
 {
@@ -134,8 +133,7 @@ static uint8_t longest(struct model *m, unsigned family, const uint8_t *address)
 	return mark;
 }
 
-// --- Random things
-// ---------------------------------------------------------------------------------------------
+// --- Random things --------------------------------------------------------------------------------------
 
 // Few addresses, so that prefixes lie in each other and come again.
 static void address_draw(unsigned family, uint8_t *address)
@@ -166,8 +164,7 @@ static uint32_t session_draw(const struct model *m)
 	return which == 0 ? FIB_OPERATOR : which == 1 ? m->session + 1 : m->session;
 }
 
-// --- Steps: the FIB does it, then the lists
-// --------------------------------------------------------------------
+// --- Steps: the FIB does it, then the lists -------------------------------------------------------------
 
 static int hop_expected(struct model *m, uint32_t session, const struct model_hop *hop)
 {
@@ -287,8 +284,7 @@ static void step_flush(uint16_t vnf, struct model *m)
 	}
 }
 
-// --- What must be so
-// -------------------------------------------------------------------------------------------
+// --- What must be so ------------------------------------------------------------------------------------
 
 static void check_counts(uint16_t vnf, struct model *m)
 {
