@@ -31,7 +31,7 @@ from planebench.plans import (
     skipped,
     switch_labels,
 )
-from planebench.switches.base import Found, NotFound, SwitchAdapter
+from planebench.switches.base import Found, NotFound, SwitchAdapter, offloads
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.check import check_chains
 
@@ -76,14 +76,27 @@ def prepare(plan: Plan) -> Prepared:
     if not all(isinstance(adapters[label], SelfMeasured) for label in here):
         check_named_chains(plan)
     left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
+    points = tuple(point for point in expand(plan) if point.switch in here)
+    without_fib = {point: why for point in points if (why := _takes_no_updates(plan, point, adapters[point.switch]))}
+    left_out += tuple(
+        Skipped(*it) for it in dict.fromkeys((f"{p.switch} {p.scenario_label}", w) for p, w in without_fib.items())
+    )
     return Prepared(
         plan=plan,
-        points=tuple(point for point in expand(plan) if point.switch in here),
+        points=tuple(point for point in points if point not in without_fib),
         labels=tuple(label for label in labels if label.label in here),
         adapters={label: adapters[label] for label in here},
         versions=here,
         skipped=(*skipped(plan), *left_out),
     )
+
+
+def _takes_no_updates(plan: Plan, point: Point, adapter: SwitchAdapter) -> str:
+    """Why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
+    profile = plan.profile(point.traffic)
+    if profile.updates is None or (point.scenario == "parallel" and offloads(adapter)):
+        return ""
+    return f"not supported: traffic {profile.name} has FIB updates, for a switch that forwards in the place of VNFs"
 
 
 def measured_points(prepared: Prepared, hugepages: bool) -> tuple[Point, ...]:

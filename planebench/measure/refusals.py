@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from planebench.model.records import Point
 from planebench.plans import Plan, max_frame_bytes
-from planebench.switches.base import Situation, SwitchAdapter
+from planebench.switches.base import Situation, SwitchAdapter, refusal_of
 
 
 def refusals(
@@ -16,7 +16,7 @@ def refusals(
     """The points that are refused, and why: they are told as not supported, and take no time."""
     largest, found = max_frame_bytes(plan), {}
     for point in points:
-        situation = Situation(point.scenario, point.wire, point.chain_length, hugepages, largest)
-        if why := adapters[point.switch].refusal(situation):
+        situation = Situation(point.scenario, point.wire, point.chain_length, hugepages, largest, point.chain)
+        if why := refusal_of(adapters[point.switch], situation):
             found[point] = f"not supported: {why}"
     return found

@@ -48,7 +48,7 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
     },
     "Point": {
-        "if": {"properties": {"scenario": {"const": "loopback"}}},
+        "if": {"properties": {"scenario": {"enum": ["loopback", "parallel"]}}},
         "then": {"properties": {"chain_length": {"minimum": 1}}},
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },

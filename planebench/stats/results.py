@@ -22,7 +22,7 @@ __all__ = ["derive_results", "latency_groups", "run_band"]
 MAX_SPREAD = 0.10
 """(max - min) / median of the trials that count; above it the result is unstable."""
 
-SCENARIO_ORDER = ("p2p", "p2v", "v2v", "loopback")
+SCENARIO_ORDER = ("p2p", "p2v", "v2v", "loopback", "parallel")
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
 
