@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench test docs-check fuzz sanitize lint format wheel clean FORCE
+.PHONY: help setup packages bench bench-fib test docs-check fuzz sanitize lint format wheel clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -25,6 +25,11 @@ setup: .stamps/installed ## Debian packages, .venv, build: leaves the command in
 
 bench: setup ## the quick suite: table in the terminal, HTML report
 	$(BIN)/planebench run quick
+
+bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=100000000: smaller
+	test -f build/build.ninja || meson setup build
+	ninja -C build --quiet
+	$(BIN)/python bench/fib.py $(if $(ENTRIES),--entries $(ENTRIES))
 
 test: setup ## unit tests of planed, then pytest against the installed package
 	test -f build/build.ninja || meson setup build
@@ -39,7 +44,7 @@ docs-check: setup ## every command of README.md, docs/ and --help, run; half an 
 fuzz: ## malicious drivers, documents and clients under libFuzzer: SECONDS=60 of each; installs clang
 	@scripts/fuzz.sh $(or $(SECONDS),60)
 
-sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan
+sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan; the FIB's with ThreadSanitizer
 	@PYTHON=$(BIN)/python scripts/sanitize.sh
 
 lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines
@@ -58,7 +63,7 @@ wheel: setup ## dist/planebench-*.whl
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove what was built; runs/ stays
-	rm -rf build build-fuzz build-sanitize dist .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build build-fuzz build-sanitize build-tsan dist .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find dataplane planebench tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 packages:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The same results under AddressSanitizer, LeakSanitizer and UBSan: the C tests, then the Python tests that run planed and nf_run,
-# against a planed that is built with them. Any report of any process fails, whatever the tests say.
+# against a planed that is built with them. Any report of any process fails, whatever the tests say. And the FIB's readers against
+# its writer under ThreadSanitizer, for longer than in CI.
 #
 #     scripts/sanitize.sh [PYTEST ARGUMENT...]      by default tests/planed, tests/switches and tests/nf
 #
@@ -10,12 +11,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=build-sanitize
+build_tsan=build-tsan
 python=${PYTHON:-.venv/bin/python}
 [ $# -gt 0 ] || set -- tests/planed tests/switches tests/nf
 
 [ -f $build/build.ninja ] || meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined \
 	-Db_lundef=false >/dev/null
 ninja -C $build -j"${JOBS:-2}" --quiet
+
+[ -f $build_tsan/build.ninja ] || meson setup $build_tsan --buildtype=debugoptimized >/dev/null
+ninja -C $build_tsan -j"${JOBS:-2}" --quiet dataplane/cuckoo_stress_tsan
 
 reports=$PWD/$build/reports
 rm -rf "$reports" && mkdir "$reports"
@@ -26,6 +31,7 @@ export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 code=0
 # Slow, and on a machine that is busy: a test that hangs is found all the same.
 meson test -C $build --no-rebuild --print-errorlogs --timeout-multiplier 20 || code=1
+TSAN_OPTIONS=log_path=$reports/tsan $build_tsan/dataplane/cuckoo_stress_tsan 2000000 3 || code=1
 PLANEBENCH_PLANED=$PWD/$build/dataplane/planed "$python" -m pytest -q "$@" || code=1
 
 if [ -n "$(ls -A "$reports")" ]; then

@@ -10,7 +10,7 @@
 // readers without locks. A key that is present throughout a lookup is found, with a value that it had
 // during it: entries move by copying first and erasing then, and a lookup that finds nothing looks at
 // `moves` and looks again if an entry moved meanwhile. A narrow entry is one word; a wide bucket has a
-// version.
+// version, and a lookup waits while the writer is inside this bucket.
 //
 // Full: an insertion looks for room along a bounded breadth-first search and says -ENOSPC if there is none;
 // the table is as it was. About 95 % of the entries of a narrow table can be used, 90 % of a wide one's.
@@ -31,6 +31,8 @@ enum {
 	CUCKOO_BULK_MAX = 64, // keys of one lookup
 };
 
+#define CUCKOO_ENTRIES_MAX (UINT64_C(1) << 33)
+
 enum cuckoo_width { CUCKOO_NARROW, CUCKOO_WIDE };
 
 // owner and two words: IPv6 in network order, or VNI and MAC. Compared as a whole.
@@ -46,7 +48,7 @@ struct cuckoo_config {
 	enum pages pages; // pages.h; PAGES_BEST: the largest there are
 };
 
-struct cuckoo; // cuckoo_table.h, for who inlines lookups
+struct cuckoo; // cuckoo_table.h
 
 struct cuckoo_stats {
 	uint64_t entries;      // there now
@@ -57,7 +59,8 @@ struct cuckoo_stats {
 	enum pages pages;      // that it got
 };
 
-// Returns 0 and *out, or -ENOMEM, -EINVAL (entries 0, or more than 2^40) after logging one line.
+// Returns 0 and *out, or -ENOMEM, -EINVAL (entries 0, or more than CUCKOO_ENTRIES_MAX) after logging one
+// line.
 int cuckoo_create(const struct cuckoo_config *config, struct cuckoo **out);
 void cuckoo_destroy(struct cuckoo *table); // NULL is nothing
 
@@ -103,9 +106,13 @@ void cuckoo_read_stats(const struct cuckoo *table, struct cuckoo_stats *stats); 
 
 // --- Snapshots: the buckets as they are, with a checksum for each piece -----------------------------------
 
-// Write the table to a file descriptor, or replace the table by what is read from one (made by the same
-// width; the file says how many buckets and which seed). No writer meanwhile. Returns 0 or -errno: -EBADMSG
-// with a sentence in error (256 bytes) if it is not a snapshot, is cut off, or was damaged; then the table is
-// empty.
+// Write the table to a file descriptor: no writer meanwhile. Returns 0, or -errno with a sentence in error
+// (256 bytes).
 int cuckoo_save(const struct cuckoo *table, int fd, char *error);
+
+// Replace the table by what is read from one: NO WRITER AND NO READER meanwhile. A snapshot with as many
+// buckets is read as it is, with its seed; any other is put entry by entry, which takes some ten times as
+// long. Exactly the bytes that _save wrote are read. Returns 0, -EBADMSG with a sentence in error if it is
+// not a snapshot of this width, is cut off or was damaged, -ENOSPC if it does not fit, or -errno; then the
+// table is empty, or as it was if the head was refused. Values are whatever the file has.
 int cuckoo_load(struct cuckoo *table, int fd, char *error);

@@ -8,13 +8,18 @@
 // prefixes of, longest first: no length, no cost.
 //
 // A route leads to a next hop, a record that all routes of a VNF's session to it share. So a VNF's routes are
-// flushed at once, however many: its next hops are marked dead, lookups see nothing behind them, and the
-// sweep (fib_sweep) takes the dead entries out of the table by and by. Sessions (fib_session.h) are marked
-// and swept the same way: a route belongs to the session of its next hop.
+// flushed at once, however many: its next hops are taken away, lookups see nothing behind them, and the sweep
+// (fib_sweep) takes the dead entries out of the table by and by. A route belongs to the session of its hop:
+// the operator's (number 0), the present one of the VNF (fib_begin), or one before it: those are stale. Who
+// sets a route last has it.
+//
+// Dead entries are not in any count or quota, but they take room until they are swept: no more of a VNF than
+// its quota. Beyond, and where a table is full of them, the answer is -EAGAIN.
 //
 // Threads: one writer at a time (fib_trylock); readers (fib_find4, _find6) are workers that announced
-// themselves (fib_reader_*, rte_rcu_qsbr): a next hop's record is used again only after every reader has let
-// go. All else on the control thread.
+// themselves (fib_reader_*, rte_rcu_qsbr), or whoever has the lock. What a reader sees of a hop never
+// changes: a changed hop is a new record, and a record is used again only after every reader has let go. All
+// else on the control thread.
 #pragma once
 
 #include <rte_ether.h>
@@ -22,42 +27,34 @@
 #include <stdint.h>
 
 #include "cuckoo.h"
+#include "fib_message.h"
 
 enum {
 	FIB_VNFS_MAX = 4096,       // numbers 1 .. 4095
 	FIB_NEXT_HOPS_MAX = 65535, // of all VNFs together
-	FIB_VNF_HOPS_MAX = 4096,   // of one: numbers 0 .. 4095, chosen by it
+	FIB_VNF_HOPS_MAX = FIB_HOP_NUMBERS,
 	FIB_NAME_MAX = 32,
 };
 
-enum fib_hop_kind {
-	FIB_HOP_NONE,      // no route
-	FIB_HOP_FORWARD,   // out by a port to a MAC
-	FIB_HOP_LOCAL,     // the VNF's own address: punt
-	FIB_HOP_BLACKHOLE, // drop
-};
-
+// As a reader sees it, and as the writer gives it. Immutable once lookups find it.
 struct fib_hop {
-	_Atomic uint8_t kind; // FIB_HOP_NONE: dead
-	uint8_t port;         // of FORWARD: the VNF's wire, an index that the caller gives a meaning
+	uint8_t kind;                         // enum fib_hop_kind
+	uint8_t port;                         // of FORWARD: an index that the caller gives a meaning
 	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // destination, source: as they go into the frame
-	uint16_t vnf;
-	uint16_t number; // that the VNF knows it by
-	uint32_t session;
-	uint64_t routes; // that lead here; the writer's
-} __attribute__((aligned(32)));
+} __attribute__((aligned(16)));
+
+enum { FIB_OPERATOR = 0 }; // session of what no VNF announced: never stale
 
 struct fib_vnf_config {
-	uint16_t vnf; // 1 .. FIB_VNFS_MAX - 1
-	uint64_t quota_routes;
-	uint32_t quota_hops;
+	uint16_t vnf;          // 1 .. FIB_VNFS_MAX - 1
+	uint64_t quota_routes; // of all that lookups find
+	uint32_t quota_hops;   // stale ones not counted
 };
 
 struct fib_config {
 	uint64_t routes4, routes6; // room in the two tables; 0: no table of this family
 	uint64_t seed;
 	enum pages pages;
-	bool hits; // count packets and note the time of the last one by route: 8 bytes more for each
 };
 
 struct fib_prefix {
@@ -82,7 +79,7 @@ struct fib;
 int fib_create(const struct fib_config *config, struct fib **out);
 void fib_destroy(struct fib *fib);
 
-// Announce a VNF, or change its quotas. Returns 0 or -EINVAL.
+// Announce a VNF, or change its quotas. Returns 0, -EINVAL (number) or -ENOMEM.
 int fib_vnf_set(struct fib *fib, const struct fib_vnf_config *config);
 
 // --- Readers -----------------------------------------------------------------------------------------------
@@ -95,7 +92,8 @@ void fib_reader_online(struct fib *fib, int reader);
 void fib_reader_offline(struct fib *fib, int reader);
 void fib_reader_quiet(struct fib *fib, int reader);
 
-// hops[i]: of queries[i]; never NULL: a hop of kind FIB_HOP_NONE without a route. n <= CUCKOO_BULK_MAX.
+// hops[i]: of queries[i]; never NULL: a hop of kind FIB_HOP_NONE without a route. n <= CUCKOO_BULK_MAX. What
+// they point to is good until fib_reader_quiet().
 void fib_find4(const struct fib *fib, const struct fib_query4 *queries, unsigned n,
                const struct fib_hop **hops);
 void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned n,
@@ -106,40 +104,59 @@ void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned
 bool fib_trylock(struct fib *fib);
 void fib_unlock(struct fib *fib);
 
-// A next hop of a VNF's session, by the VNF's own number; with the same number again it changes (routes that
-// lead to it follow at once). hop: kind, port, macs. Returns 0, -EINVAL (number), -EDQUOT, -ENOSPC.
+// From now on this is the session of the VNF, its number not 0: what it has of others is stale.
+int fib_begin(struct fib *fib, uint16_t vnf, uint32_t session); // -EINVAL
+
+// A next hop of a session (the present one, or FIB_OPERATOR), by the VNF's own number; with the same number
+// again it changes (routes that lead to it follow at once). Returns 0, -EINVAL (VNF, number or kind), -ENOENT
+// (no such session), -EDQUOT, -ENOSPC, -EAGAIN.
 int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *hop);
 int fib_hop_delete(struct fib *fib, uint16_t vnf, uint32_t session,
-                   uint16_t number); // -EBUSY: routes lead to it
+                   uint16_t number); // -ENOENT; -EBUSY: routes lead to it
 
 // A route of a VNF to a next hop of this session. FIB_ADD: -EEXIST if this session has it; FIB_REPLACE:
-// either way. Returns 0, -ENOENT (no such hop), -EDQUOT, -ENOSPC, -EEXIST.
-enum fib_op { FIB_ADD = 1, FIB_REPLACE = 2, FIB_DELETE = 3 };
+// either way. Returns 0, -EINVAL (prefix or op), -ENOENT (no such hop), -EDQUOT, -ENOSPC, -EEXIST, -EAGAIN.
 int fib_route_set(struct fib *fib, uint16_t vnf, uint32_t session, enum fib_op op,
                   const struct fib_prefix *prefix, uint16_t number);
 int fib_route_delete(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix); // -ENOENT
 void fib_route_prefetch(const struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix);
 
-// Everything that a VNF has from sessions other than keep (0: from all) is gone from lookups at once.
-void fib_flush(struct fib *fib, uint16_t vnf, uint32_t keep);
+// Gone from lookups at once, with their next hops: everything; what sessions announced; what is stale.
+enum fib_whose { FIB_FLUSH_ALL, FIB_FLUSH_SESSIONS, FIB_FLUSH_STALE };
+void fib_flush(struct fib *fib, uint16_t vnf, enum fib_whose whose);
 
-// Take dead entries out of the tables: a bounded amount of work (buckets). Returns how many were removed; 0
-// and !fib_is_dirty(): all clean.
+// Take dead entries out of the tables: a bounded amount of work (buckets). Returns how many were removed.
 uint64_t fib_sweep(struct fib *fib, unsigned buckets);
-bool fib_is_dirty(const struct fib *fib);
+bool fib_is_dirty(const struct fib *fib); // any thread: there are dead entries
+
+// Routes of a VNF, in no order: up to max of them, looking at a bounded number of buckets from *cursor on (0
+// at first; 0 again at the end). max >= CUCKOO_WAYS. Routes that move meanwhile may be missed or told twice.
+struct fib_route {
+	struct fib_prefix prefix;
+	struct fib_hop hop;
+	uint16_t number;  // of the hop
+	uint32_t session; // FIB_OPERATOR, or of whoever announced it
+	bool stale;
+};
+unsigned fib_list(struct fib *fib, uint16_t vnf, uint64_t *cursor, unsigned buckets, struct fib_route *routes,
+                  unsigned max);
 
 // --- What is seen of it: any thread; a little stale ------------------------------------------------------
 
 struct fib_vnf_stats {
 	uint64_t routes4, routes6; // that lookups find
 	uint32_t hops;
-	uint64_t stale; // of routes: from sessions before this one
+	uint32_t session; // the present one; 0: none
+	uint64_t stale;   // of routes: from sessions before this one
 	uint64_t quota_routes;
 	uint32_t quota_hops;
 };
 bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *stats); // false: no such VNF
 void fib_read_stats(const struct fib *fib, struct cuckoo_stats *narrow, struct cuckoo_stats *wide);
 
-// Snapshot of everything: routes, hops, sessions. As cuckoo_save(); locked meanwhile.
+// Snapshot of everything: VNFs with their quotas, routes, hops, sessions. As cuckoo_save(). The caller has
+// the lock. Loaded, what sessions announced is stale, and a VNF that this FIB knows keeps the quotas it has
+// here. What a damaged file says of other VNFs' hops, or of none, is not taken. No reader finds anything
+// meanwhile.
 int fib_save(struct fib *fib, const char *path, char *error);
 int fib_load(struct fib *fib, const char *path, char *error);

@@ -3,10 +3,14 @@
 // The authority on the bytes is docs/fib-messages.md.
 //
 // A message is an Ethernet frame of EtherType 0x88B5 (IEEE 802 local experimental 1), all numbers in network
-// order: the header, then `count` records. Every message is answered by exactly one ACK of the same frame
-// length or less, which says whether it was applied and which sequence number comes next. The forwarder never
-// speaks first. Delivery is the sender's business: go-back-N over `window` messages; a message that is not
-// the expected one is not applied (a repeated one is acknowledged again).
+// order: the header, then `count` records. Every message is answered by exactly one ACK of 60 bytes, which
+// says what became of it and which sequence number comes next. The forwarder never speaks first. Delivery is
+// the sender's business: go-back-N over `window` messages; a message that is not the expected one is not
+// applied, and one that was answered before is answered the same again.
+//
+// A record that fails stops its message and all that were sent behind it: next_sequence jumps over the
+// window, so that what is under way already is refused, and the order of updates is kept. The sender goes on
+// with the records behind the one that failed.
 #pragma once
 
 #include <stdint.h>
@@ -15,23 +19,33 @@ enum {
 	FIB_ETHER_TYPE = 0x88B5,
 	FIB_MAGIC = 0xF1B0,
 	FIB_MESSAGE_VERSION = 1,
-	FIB_WINDOW = 64, // messages that may be unanswered
+	FIB_WINDOW = 64,        // messages that may be unanswered
+	FIB_HOP_NUMBERS = 4096, // of a VNF's next hops: 0 .. 4095, chosen by it
 };
 
 enum fib_message_type {
-	FIB_HELLO = 1,  // begins a session (its number is new, not 0); sequence starts at 1. Routes of older
-	                // sessions become stale: they forward until END_OF_RIB or the end of the grace period
-	FIB_ROUTES = 2, // count struct fib_route_record4 / 6
+	FIB_HELLO = 1, // begins a session (its number is new, not 0), with sequence number 1. Routes of older
+	               // sessions become stale: they forward until END_OF_RIB or the end of the grace period
+	FIB_ROUTES = 2,     // count struct fib_route_record4 / 6
 	FIB_NEXT_HOPS = 3,  // count struct fib_hop_record
-	FIB_FLUSH = 4,      // all routes of the VNF are gone
+	FIB_FLUSH = 4,      // all routes and next hops of this session and older ones are gone
 	FIB_END_OF_RIB = 5, // stale routes are gone
 	FIB_KEEPALIVE = 6,  // nothing but a sign of life
 	FIB_ACK = 0x80,     // | type
 };
 
+enum fib_op { FIB_ADD = 1, FIB_REPLACE = 2, FIB_DELETE = 3 };
+
+enum fib_hop_kind {
+	FIB_HOP_NONE,      // no route
+	FIB_HOP_FORWARD,   // out by a wire to a MAC
+	FIB_HOP_LOCAL,     // the VNF's own address: punt
+	FIB_HOP_BLACKHOLE, // drop
+};
+
 enum fib_code {
 	FIB_OK,
-	FIB_BUSY,        // nothing was applied: send it again
+	FIB_BUSY,        // from record `applied` on: send these again, under next_sequence
 	FIB_SEQUENCE,    // not the expected one: nothing was applied, next_sequence says which
 	FIB_MALFORMED,   // from record `applied` on
 	FIB_NO_SESSION,  // say HELLO (the forwarder has started anew, or another session has begun)
@@ -39,8 +53,9 @@ enum fib_code {
 	FIB_FULL,        // the table has no room
 	FIB_NO_NEXT_HOP, // a route to a next hop that was not announced in this session
 	FIB_EXISTS,      // ADD of a route that is there
-	FIB_ABSENT,      // DELETE of one that is not
+	FIB_ABSENT,      // DELETE of a route or next hop that is not
 	FIB_BUSY_HOP,    // DELETE of a next hop that routes lead to
+	FIB_VERSION,     // the message is of another version than the ACK
 	FIB_CODES,
 };
 
@@ -73,7 +88,7 @@ struct fib_hop_record {
 	uint16_t number;
 	uint8_t wire; // which of the VNF's wires, as its configuration counts them
 	uint8_t pad[3];
-	uint8_t destination[6], source[6]; // source all zero: the VNF's own MAC
+	uint8_t destination[6], source[6]; // source: the VNF's own MAC, or all zero, which means it
 } __attribute__((packed));
 
 struct fib_ack {      // behind the header, whose sequence is the one that is answered

@@ -10,9 +10,19 @@
 #include "fib.h"
 #include "fib_message.h"
 
-enum fib_session_state { FIB_SESSION_NONE, FIB_SESSION_UP, FIB_SESSION_STALE };
+enum fib_session_state {
+	FIB_SESSION_NONE,  // nothing has been said, or all of it has been flushed
+	FIB_SESSION_UP,    // its messages are applied
+	FIB_SESSION_STALE, // it is silent: what it said is kept for the grace period
+};
+
+struct fib_answer { // to one message, kept to be given again
+	uint8_t code;
+	uint16_t applied;
+};
 
 struct fib_session {
+	// Set by the owner, all else 0.
 	struct fib *fib;
 	uint16_t vnf;
 	uint8_t wires;      // valid: 0 .. wires - 1
@@ -22,14 +32,17 @@ struct fib_session {
 	uint64_t hold_tsc;  // silence after which it is gone
 	enum fib_session_state state;
 	uint32_t number, expected;
-	uint64_t heard_tsc, stale_tsc;
+	uint64_t heard_tsc;
+	bool has_stale; // routes of an older session, or of a silent one, to be flushed a grace period after
+	uint64_t stale_tsc;
+	struct fib_answer answers[FIB_WINDOW]; // by sequence number
 	// Counted, never reset by the session itself.
 	uint64_t messages, records, codes[FIB_CODES], malformed, lost_peers, flushed;
 };
 
 // A frame of FIB_ETHER_TYPE from the VNF's port: length bytes at frame, room for at least 60. Returns the
-// length of the answer, which lies there now (never longer than max(length, 60), addressed to the sender), or
-// 0: no message at all, counted as malformed.
+// length of the answer, 60, which lies there now, addressed to the sender; or 0: no message at all, counted
+// as malformed.
 unsigned fib_session_handle(struct fib_session *session, uint8_t *frame, unsigned length, uint64_t now_tsc);
 
 // Now and then: silence, grace periods. link_up: whether the VNF's port has its other end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// l3fwd: a router of IPv4 and IPv6 between 2 to 8 ports, by longest-prefix match (docs/nf/l3fwd.md).
+// l3fwd: a router of IPv4 and IPv6 between 1 to 8 ports, by longest-prefix match (docs/nf/l3fwd.md).
 //
 // A burst is handled in three passes, so that its cache misses overlap: what each frame is, the lookups of
 // all, and the next hop of each. What nearly every packet is (packet_parse_plain, and the same of IPv6) is
@@ -257,7 +257,7 @@ static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
 		l->own[in] = l3fwd_mac(vnf->macs[in] + RTE_ETHER_ADDR_LEN);
 		verdicts_set(l, in);
 	}
-	return route_table_open(&l->table, &settings.list, config->name);
+	return route_table_open(&l->table, &settings.list, settings.hosts_apart, config->name);
 }
 
 static void l3fwd_close(struct vnf *vnf)
@@ -270,7 +270,7 @@ static void l3fwd_clear(struct vnf *vnf)
 	struct l3fwd *l = (struct l3fwd *)vnf;
 
 	memset(l->icmp, 0, sizeof(l->icmp));
-	for (size_t i = 0; i <= l->table.list.count; i++)
+	for (size_t i = 0; i < route_table_entries(&l->table); i++)
 		l->table.entries[i].packets = 0;
 }
 
@@ -288,6 +288,6 @@ static const struct vnf_ops l3fwd_vnf = {
 
 const struct task_ops l3fwd_ops = {
         VNF_TASK_OPS("l3fwd", &l3fwd_vnf),
-        .ports_min = 2,
+        .ports_min = 1,
         .ports_max = L3FWD_PORTS_MAX,
 };

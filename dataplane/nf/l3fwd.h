@@ -42,6 +42,7 @@ enum l3fwd_icmp {
 
 struct l3fwd_settings {
 	struct route_list list; // sorted; each with its port and MAC, if it has them
+	bool hosts_apart;       // in cuckoo tables
 	bool own_mac_only;
 	uint32_t mtu; // longest datagram
 };

@@ -18,38 +18,44 @@ static const char *const icmp_names[L3FWD_ICMP] = {
         [L3FWD_SUPPRESSED] = "suppressed",
 };
 
-// A route with its count. Without "port" it is the other one, without "mac" that of the port's peer.
-static json_t *route_object(const struct route_table *table, size_t i)
+// An entry: its next hop and count, and which route it is if prefix is not NULL. An entry of host routes has
+// a number. Without "port" it is the other one, without "mac" that of the port's peer.
+static json_t *entry_object(const struct route_table *table, size_t i, const struct route *prefix)
 {
-	const struct route *route = &table->list.routes[i];
+	const struct route_entry *entry = &table->entries[i];
+	json_t *object = json_object();
 	char text[ROUTE_TEXT_MAX];
-	json_t *object;
 
-	route_text(route, text);
-	object =
-	        json_pack("{s:s, s:I}", "prefix", text, "packets", (json_int_t)table->entries[i + 1].packets);
-	if (route->drop)
+	if (prefix) {
+		route_text(prefix, text);
+		json_object_set_new(object, "prefix", json_string(text));
+	}
+	if (i > table->prefix_count)
+		json_object_set_new(object, "next_hop", json_integer((json_int_t)(i - table->prefix_count)));
+	if (i <= table->prefix_count || !prefix)
+		json_object_set_new(object, "packets", json_integer((json_int_t)entry->packets));
+	if (entry->out == ROUTE_OUT_DROP)
 		json_object_set_new(object, "drop", json_true());
-	if (route->port != ROUTE_UNSET)
-		json_object_set_new(object, "port", json_integer(route->port));
-	if (route->has_mac) {
-		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", route->mac[0], route->mac[1],
-		         route->mac[2], route->mac[3], route->mac[4], route->mac[5]);
+	else if (entry->out != ROUTE_OUT_OTHER)
+		json_object_set_new(object, "port", json_integer(entry->out));
+	if (entry->has_mac) {
+		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", entry->mac[0], entry->mac[1],
+		         entry->mac[2], entry->mac[3], entry->mac[4], entry->mac[5]);
 		json_object_set_new(object, "mac", json_string(text));
 	}
 	return object;
 }
 
-// The routes with the most packets, at most TOP_MAX; of as many, in the order of the table.
-static json_t *top(const struct route_table *table)
+// Of some entries those with the most packets, at most TOP_MAX, in best; of as many, in their order. Returns
+// how many.
+static size_t top(const struct route_table *table, size_t from, size_t to, size_t best[static TOP_MAX])
 {
-	size_t best[TOP_MAX], count = 0;
-	json_t *array = json_array();
+	size_t count = 0;
 
-	for (size_t i = 0; i < table->list.count; i++) {
+	for (size_t i = from; i < to; i++) {
 		size_t at = count;
 
-		while (at > 0 && table->entries[i + 1].packets > table->entries[best[at - 1] + 1].packets)
+		while (at > 0 && table->entries[i].packets > table->entries[best[at - 1]].packets)
 			at--;
 		if (at == TOP_MAX)
 			continue;
@@ -57,24 +63,51 @@ static json_t *top(const struct route_table *table)
 		memmove(best + at + 1, best + at, (count - at - 1) * sizeof(best[0]));
 		best[at] = i;
 	}
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, route_object(table, best[i]));
+	return count;
+}
+
+static json_t *top_prefixes(const struct route_table *table)
+{
+	size_t best[TOP_MAX], count = top(table, 1, table->prefix_count + 1, best);
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct route *prefix = &table->list.routes[table->prefixes[best[i] - 1]];
+
+		json_array_append_new(array, entry_object(table, best[i], prefix));
+	}
 	return array;
+}
+
+static void report_hosts(const struct route_table *table, json_t *object)
+{
+	size_t best[TOP_MAX];
+	size_t count = top(table, table->prefix_count + 1, route_table_entries(table), best);
+	json_t *hops = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(hops, entry_object(table, best[i], NULL));
+	json_object_set_new(object, "host_routes", json_integer((json_int_t)table->hosts.count4));
+	json_object_set_new(object, "host_routes_ipv6", json_integer((json_int_t)table->hosts.count6));
+	json_object_set_new(object, "next_hops", json_integer(table->hosts.hops));
+	json_object_set_new(object, "top_next_hops", hops);
 }
 
 void l3fwd_report(const struct vnf *vnf, json_t *object)
 {
 	const struct l3fwd *l = (const struct l3fwd *)vnf;
 	const struct route_table *table = &l->table;
+	size_t count4 = table->prefixes4 + table->hosts.count4;
 	json_t *icmp = json_object();
 
 	for (unsigned i = 0; i < L3FWD_ICMP; i++)
 		json_object_set_new(icmp, icmp_names[i], json_integer((json_int_t)l->icmp[i]));
-	json_object_set_new(object, "routes", json_integer((json_int_t)table->count4));
-	json_object_set_new(object, "routes_ipv6",
-	                    json_integer((json_int_t)(table->list.count - table->count4)));
+	json_object_set_new(object, "routes", json_integer((json_int_t)count4));
+	json_object_set_new(object, "routes_ipv6", json_integer((json_int_t)(table->list.count - count4)));
 	json_object_set_new(object, "icmp", icmp);
-	json_object_set_new(object, "top", top(table));
+	json_object_set_new(object, "top", top_prefixes(table));
+	if (table->hosts_apart)
+		report_hosts(table, object);
 }
 
 static json_t *call_routes(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
@@ -96,8 +129,11 @@ static json_t *call_routes(struct vnf *vnf, const json_t *params, uint64_t now_t
 	if (schema_decode(params, fields, &page, "params", error))
 		return NULL;
 	routes = json_array();
-	for (i = page.from; i < table->list.count && i - page.from < page.limit; i++)
-		json_array_append_new(routes, route_object(table, i));
+	for (i = page.from; i < table->list.count && i - page.from < page.limit; i++) {
+		const struct route route = route_list_at(&table->list, i);
+
+		json_array_append_new(routes, entry_object(table, route_table_entry(table, i), &route));
+	}
 	return json_pack("{s:o, s:o}", "routes", routes, "next",
 	                 i < table->list.count ? json_integer((json_int_t)i) : json_null());
 }
@@ -125,17 +161,11 @@ static json_t *call_lookup(struct vnf *vnf, const json_t *params, uint64_t now_t
 	const struct route_table *table = &((struct l3fwd *)vnf)->table;
 	struct route to = {0};
 	uint64_t entry;
-	uint32_t host;
 
 	if (schema_decode(params, fields, &to, "params", error))
 		return NULL;
-	memcpy(&host, to.address, sizeof(host));
-	host = rte_be_to_cpu_32(host);
-	if (to.version == 4)
-		route_table_find4(table, &host, &entry, 1);
-	else
-		route_table_find6(table, &to.address, &entry, 1);
-	return json_pack("{s:o}", "route", entry ? route_object(table, entry - 1) : json_null());
+	entry = route_table_lookup(table, &to);
+	return json_pack("{s:o}", "route", entry ? entry_object(table, entry, &to) : json_null());
 }
 
 const struct vnf_method l3fwd_methods[] = {{"routes", call_routes}, {"lookup", call_lookup}, {0}};

@@ -56,6 +56,10 @@ static struct subject {
                      "\"port\": 28770, \"backends\": [{\"name\": \"b\", \"mac\": \"02:00:00:00:00:0b\"}]}], "
                      "\"other\": \"drop\", \"table_size\": 101, \"connections\": 3}",
          .fresh = true},
+        {.kind = "l3fwd",
+         .settings = "{\"fib\": \"cuckoo\", \"routes\": [{\"prefix\": \"198.19.0.1\"}, {\"prefix\": "
+                     "\"198.18.0.1\", \"port\": 0}, {\"prefix\": \"2001:db8:1::2\"}, {\"prefix\": "
+                     "\"198.18.0.0/15\"}, {\"prefix\": \"2001:db8::/32\", \"port\": 1}]}"},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
 

@@ -33,8 +33,9 @@ struct route {
 };
 
 struct route_list {
-	struct route *routes;
+	struct route *routes; // NULL of a synthetic list
 	size_t count, room;
+	struct route *hops; // via_count of them, without prefixes; or NULL
 
 	// Set by the caller before anything is read.
 	unsigned port_count;           // of the task
@@ -50,6 +51,14 @@ int route_list_json(struct route_list *list, const json_t *array, char *error);
 
 // The same from a file, which is JSON if its first byte that is not blank is { or [. Sets source.
 int route_list_file(struct route_list *list, const char *path, char *error);
+
+// Make an empty list one of so many host routes by a formula, which take no memory: 10.0.0.0 + i, by hop i
+// modulo via_count (docs/design/fib-offload.md). It is sorted.
+enum { ROUTE_SYNTHETIC_MAX = 1 << 24 };
+void route_list_synthetic(struct route_list *list, size_t count);
+
+// Any list's route.
+struct route route_list_at(const struct route_list *list, size_t i);
 
 // Order by version, address, length: what covers a prefix comes before it. A prefix that is there twice is an
 // error that names both places.

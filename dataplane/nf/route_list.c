@@ -26,10 +26,34 @@ struct route *route_list_next(struct route_list *list)
 	return &list->routes[list->count++];
 }
 
+void route_list_synthetic(struct route_list *list, size_t count)
+{
+	list->count = count;
+}
+
+static struct route synthetic(const struct route_list *list, size_t i)
+{
+	struct route route = {.port = ROUTE_UNSET, .via = UINT32_MAX};
+	uint32_t address = htonl((10u << 24) + (uint32_t)i);
+
+	if (list->via_count)
+		route = list->hops[i % list->via_count];
+	memcpy(route.address, &address, sizeof(address));
+	route.version = 4;
+	route.length = 32;
+	return route;
+}
+
+struct route route_list_at(const struct route_list *list, size_t i)
+{
+	return list->routes ? list->routes[i] : synthetic(list, i);
+}
+
 void route_list_free(struct route_list *list)
 {
 	free(list->routes);
-	list->routes = NULL;
+	free(list->hops);
+	list->routes = list->hops = NULL;
 	list->count = list->room = 0;
 }
 

@@ -26,13 +26,20 @@ enum {
 	NAME_MAX_BYTES = 20,   // of a table: that of its memory pool has "MP_" and must fit in 26
 };
 
-// Routes of one version: count and size of its tables.
+// Prefixes of one version: count and size of its tables.
 struct shape {
-	const struct route *routes; // sorted, without /0
+	const struct route *routes; // of the list
+	const uint32_t *prefixes;   // of them: sorted, without /0
 	size_t count;
+	size_t first;         // entry of the first one
 	uint32_t groups;      // second tables, of 256 entries
 	unsigned entry_shift; // an entry has 1 << shift bytes
 };
+
+static const struct route *prefix_of(const struct shape *shape, size_t i)
+{
+	return &shape->routes[shape->prefixes[i]];
+}
 
 // --- How large it is -------------------------------------------------------------------------------------
 
@@ -46,8 +53,8 @@ static uint32_t groups4(const struct shape *shape)
 	uint32_t groups = 0, last = UINT32_MAX;
 
 	for (size_t i = 0; i < shape->count; i++)
-		if (shape->routes[i].length > FIRST_BITS && first_bits(&shape->routes[i]) != last) {
-			last = first_bits(&shape->routes[i]);
+		if (prefix_of(shape, i)->length > FIRST_BITS && first_bits(prefix_of(shape, i)) != last) {
+			last = first_bits(prefix_of(shape, i));
 			groups++;
 		}
 	return groups + GROUPS_SPARE;
@@ -59,8 +66,8 @@ static uint32_t groups6(const struct shape *shape)
 	uint32_t groups = 0;
 
 	for (size_t i = 0; i < shape->count; i++)
-		if (shape->routes[i].length > FIRST_BITS)
-			groups += (shape->routes[i].length - FIRST_BITS + 7u) / 8;
+		if (prefix_of(shape, i)->length > FIRST_BITS)
+			groups += (prefix_of(shape, i)->length - FIRST_BITS + 7u) / 8;
 	return groups + GROUPS6_SPARE;
 }
 
@@ -74,27 +81,23 @@ static unsigned entry_shift(size_t largest, unsigned least)
 	return shift;
 }
 
-static struct shape shape_of(const struct route_list *list, size_t from, size_t to)
+// Of the prefixes from one to another, all of one version.
+static struct shape shape_of(const struct route_table *table, size_t from, size_t to)
 {
-	struct shape shape = {.routes = list->routes + from, .count = to - from};
-	bool v6 = shape.count && shape.routes->version == 6;
+	struct shape shape = {.routes = table->list.routes,
+	                      .prefixes = table->prefixes + from,
+	                      .count = to - from,
+	                      .first = from + 1};
+	bool v6 = shape.count && prefix_of(&shape, 0)->version == 6;
 
-	if (shape.count && shape.routes->length == 0) {
-		shape.routes++;
+	if (shape.count && prefix_of(&shape, 0)->length == 0) {
+		shape.prefixes++;
 		shape.count--;
+		shape.first++;
 	}
 	shape.groups = v6 ? groups6(&shape) : groups4(&shape);
 	shape.entry_shift = entry_shift(RTE_MAX(to, (size_t)shape.groups), v6 ? RTE_FIB6_TRIE_2B : 0);
 	return shape;
-}
-
-static size_t count_version4(const struct route_list *list)
-{
-	size_t n = 0;
-
-	while (n < list->count && list->routes[n].version == 4)
-		n++;
-	return n;
 }
 
 static size_t shape_bytes(const struct shape *shape, size_t node_bytes, uint32_t groups, size_t of_group)
@@ -107,13 +110,10 @@ static size_t shape_bytes(const struct shape *shape, size_t node_bytes, uint32_t
 	       8 * rte_align64pow2(nodes + 1);
 }
 
-size_t route_table_bytes(const struct route_list *list)
+static size_t table_bytes(const struct shape *shape4, const struct shape *shape6)
 {
-	size_t count4 = count_version4(list);
-	struct shape shape4 = shape_of(list, 0, count4), shape6 = shape_of(list, count4, list->count);
-
-	return shape_bytes(&shape4, NODE_BYTES, shape4.groups + 64, 0) +
-	       shape_bytes(&shape6, NODE6_BYTES, shape6.groups + 1, sizeof(uint32_t));
+	return shape_bytes(shape4, NODE_BYTES, shape4->groups + 64, 0) +
+	       shape_bytes(shape6, NODE6_BYTES, shape6->groups + 1, sizeof(uint32_t));
 }
 
 // --- DPDK's tables ---------------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ static int build4(struct route_table *table, const struct shape *shape)
 	table->first4 = (uintptr_t)rte_fib_get_dp(table->fib4) + FIRST_OFFSET;
 	table->first4_shift = shape->entry_shift;
 	for (size_t i = 0; i < shape->count && status == 0; i++)
-		status = rte_fib_add(table->fib4, address4(&shape->routes[i]), shape->routes[i].length,
-		                     (uint64_t)(shape->routes + i - table->list.routes) + 1);
+		status = rte_fib_add(table->fib4, address4(prefix_of(shape, i)), prefix_of(shape, i)->length,
+		                     shape->first + i);
 	return status;
 }
 
@@ -188,77 +188,111 @@ static int build6(struct route_table *table, const struct shape *shape)
 	if (!table->fib6)
 		return -rte_errno;
 	for (size_t i = 0; i < shape->count && status == 0; i++)
-		status = rte_fib6_add(table->fib6, shape->routes[i].address, shape->routes[i].length,
-		                      (uint64_t)(shape->routes + i - table->list.routes) + 1);
+		status = rte_fib6_add(table->fib6, prefix_of(shape, i)->address, prefix_of(shape, i)->length,
+		                      shape->first + i);
 	return status;
 }
 
 // --- Entries ---------------------------------------------------------------------------------------------
 
-static struct route_entry entry_of(const struct route *route)
+static struct route_entry entry_of(const struct route route)
 {
-	struct route_entry entry = {.out = route->drop                  ? ROUTE_OUT_DROP
-	                                   : route->port == ROUTE_UNSET ? ROUTE_OUT_OTHER
-	                                                                : route->port,
-	                            .has_mac = route->has_mac};
+	struct route_entry entry = {.out = route.drop                  ? ROUTE_OUT_DROP
+	                                   : route.port == ROUTE_UNSET ? ROUTE_OUT_OTHER
+	                                                                : route.port,
+	                            .has_mac = route.has_mac};
 
-	memcpy(entry.mac, route->mac, sizeof(entry.mac));
+	memcpy(entry.mac, route.mac, sizeof(entry.mac));
 	return entry;
 }
 
 static int entries_make(struct route_table *table)
 {
-	size_t bytes = (table->list.count + 1) * sizeof(*table->entries);
+	size_t bytes = route_table_entries(table) * sizeof(*table->entries);
 	size_t align = bytes < HUGE_PAGE ? 64 : HUGE_PAGE;
+	struct route_entry *entry;
 
 	bytes = RTE_ALIGN_CEIL(bytes, align);
-	table->entries = aligned_alloc(align, bytes);
-	if (!table->entries)
+	table->entries = entry = aligned_alloc(align, bytes);
+	if (!entry)
 		return -ENOMEM;
 	if (align == HUGE_PAGE)
-		madvise(table->entries, bytes, MADV_HUGEPAGE); // one TLB entry for 131072 routes; or not
-	table->entries[0] = (struct route_entry){.out = ROUTE_OUT_NONE};
-	for (size_t i = 0; i < table->list.count; i++)
-		table->entries[i + 1] = entry_of(&table->list.routes[i]);
+		madvise(entry, bytes, MADV_HUGEPAGE); // one TLB entry for 131072 routes; or not
+	*entry++ = (struct route_entry){.out = ROUTE_OUT_NONE};
+	for (size_t i = 0; i < table->prefix_count; i++)
+		*entry++ = entry_of(route_list_at(&table->list, table->prefixes[i]));
+	for (unsigned i = 0; i < table->hosts.hops; i++)
+		*entry++ = entry_of(route_list_at(&table->list, table->hosts.first[i]));
 	return 0;
 }
 
-static uint64_t default_of(const struct route_list *list, size_t from, size_t to)
+static uint64_t default_of(const struct route_table *table, size_t from, size_t to)
 {
-	return from < to && list->routes[from].length == 0 ? from + 1 : 0;
+	return from < to && table->list.routes[table->prefixes[from]].length == 0 ? from + 1 : 0;
+}
+
+static bool is_prefix(const struct route_table *table, const struct route *route)
+{
+	return !(table->hosts_apart && route_is_host(route));
+}
+
+static int prefixes_make(struct route_table *table)
+{
+	const struct route_list *list = &table->list;
+
+	for (size_t i = 0; list->routes && i < list->count; i++)
+		table->prefix_count += is_prefix(table, &list->routes[i]);
+	table->prefixes = malloc((table->prefix_count + 1) * sizeof(*table->prefixes));
+	if (!table->prefixes)
+		return -ENOMEM;
+	for (size_t i = 0, n = 0; n < table->prefix_count; i++)
+		if (is_prefix(table, &list->routes[i])) {
+			table->prefixes[n++] = (uint32_t)i;
+			table->prefixes4 += list->routes[i].version == 4;
+		}
+	table->default4 = default_of(table, 0, table->prefixes4);
+	table->default6 = default_of(table, table->prefixes4, table->prefix_count);
+	return 0;
 }
 
 // --- All of it -------------------------------------------------------------------------------------------
 
-static int build(struct route_table *table)
+static int build_prefixes(struct route_table *table)
 {
-	const struct route_list *list = &table->list;
-	struct shape shape4 = shape_of(list, 0, table->count4);
-	struct shape shape6 = shape_of(list, table->count4, list->count);
-	size_t bytes = route_table_bytes(list);
-	int status = entries_make(table);
+	struct shape shape4 = shape_of(table, 0, table->prefixes4);
+	struct shape shape6 = shape_of(table, table->prefixes4, table->prefix_count);
+	size_t bytes = table_bytes(&shape4, &shape6);
+	int status = bytes ? route_memory_open(&table->memory, bytes + SLACK_BYTES) : 0;
 
-	if (status == 0 && bytes)
-		status = route_memory_open(&table->memory, bytes + SLACK_BYTES);
 	if (status == 0)
 		status = build4(table, &shape4);
 	return status == 0 ? build6(table, &shape6) : status;
 }
 
-int route_table_open(struct route_table *table, struct route_list *list, const char *who)
+static int build(struct route_table *table)
+{
+	int status = prefixes_make(table);
+
+	if (status == 0 && table->hosts_apart)
+		status = route_hosts_open(&table->hosts, &table->list);
+	if (status == 0)
+		status = entries_make(table);
+	return status == 0 ? build_prefixes(table) : status;
+}
+
+int route_table_open(struct route_table *table, struct route_list *list, bool hosts_apart, const char *who)
 {
 	int status;
 
-	*table = (struct route_table){.list = *list, .count4 = count_version4(list)};
+	*table = (struct route_table){.list = *list, .hosts_apart = hosts_apart};
 	*list = (struct route_list){0};
-	table->default4 = default_of(&table->list, 0, table->count4);
-	table->default6 = default_of(&table->list, table->count4, table->list.count);
 	status = build(table);
 	if (status == 0)
 		choose_lookup(table);
 	else
-		LOG_ERROR("task %s: no room for %zu routes: %s; they take %zu MB", who, table->list.count,
-		          strerror(-status), (route_table_bytes(&table->list) >> 20) + 1);
+		LOG_ERROR("task %s: no room for %zu routes: %s; the tables of %zu prefixes take %zu MB", who,
+		          table->list.count, strerror(-status), table->prefix_count,
+		          table->memory.bytes >> 20);
 	return status;
 }
 
@@ -267,6 +301,8 @@ void route_table_close(struct route_table *table)
 	rte_fib_free(table->fib4);
 	rte_fib6_free(table->fib6);
 	route_memory_close(&table->memory);
+	route_hosts_close(&table->hosts);
+	free(table->prefixes);
 	free(table->entries);
 	route_list_free(&table->list);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Longest-prefix match of many addresses at once: DPDK's rte_fib (DIR24_8) and rte_fib6 (trie), and behind
 // them an entry for each route with its next hop and its count, so that a packet touches two cache lines.
+// On request host routes are apart (route_hosts.h), and only what they do not match is looked up in those.
 //
 // The tables lie in memory of their own (route_memory.h), the rest on the heap: memory.size_mb is not
 // touched, and there is no bound but the machine's memory. Lookups on one worker; everything else on the
@@ -14,6 +15,8 @@
 //     400 n6 and 60 for each route on the heap
 //
 // Ten routes: 17 MB. A million of IPv4: about 540 MB. While a document is applied, old and new are there.
+// The list takes 36 bytes a route, an entry 16. Host routes that are apart do not count above and have no
+// entries: 8.6 bytes each, of IPv6 24.
 #pragma once
 
 #include <rte_branch_prediction.h>
@@ -21,6 +24,7 @@
 #include <rte_fib6.h>
 
 #include "route_file.h"
+#include "route_hosts.h"
 #include "route_memory.h"
 
 enum {
@@ -38,11 +42,15 @@ struct route_entry {
 } __attribute__((aligned(16)));
 
 struct route_table {
-	struct route_entry *entries; // [0]: no route; [i + 1]: list.routes[i]
-	struct route_list list;      // sorted
-	size_t count4;               // of them IPv4
-	struct route_memory memory;  // of the two below
-	struct rte_fib *fib4;        // or NULL: all is default4
+	struct route_entry
+	        *entries;       // [0]: no route; [i + 1]: prefixes[i]; then hosts' next hops, from number 1
+	struct route_list list; // sorted
+	uint32_t *prefixes;     // of the list, in its order: the routes that are not in hosts
+	size_t prefix_count, prefixes4; // all; of them IPv4, which come first
+	struct route_hosts hosts;       // empty unless hosts_apart
+	bool hosts_apart;
+	struct route_memory memory; // of the two below
+	struct rte_fib *fib4;       // or NULL: all is default4
 	struct rte_fib6 *fib6;
 	uint64_t default4, default6; // entry of /0, or 0
 	uintptr_t first4;            // where DIR24_8 has the entry of 0.0.0.0, to prefetch from
@@ -51,23 +59,35 @@ struct route_table {
 
 // Build a table of a sorted list, which it takes over, errors or not. Returns 0, or -errno after logging one
 // line; close all the same. who names the task.
-int route_table_open(struct route_table *table, struct route_list *list, const char *who);
+int route_table_open(struct route_table *table, struct route_list *list, bool hosts_apart, const char *who);
 void route_table_close(struct route_table *table);
 
-// DPDK's memory that the table of a sorted list takes.
-size_t route_table_bytes(const struct route_list *list);
+// How many entries there are.
+static inline size_t route_table_entries(const struct route_table *table)
+{
+	return 1 + table->prefix_count + table->hosts.hops;
+}
+
+// The entry that counts for a route of the list: its own, or that of its next hop.
+uint64_t route_table_entry(const struct route_table *table, size_t i);
+
+// The entry of the route that to's address and version match; *to becomes its prefix. 0: none.
+uint64_t route_table_lookup(const struct route_table *table, struct route *to);
 
 // Say early that an address will be looked up. What is prefetched is a guess at DPDK's layout: with another
 // one lookups are as right, and slower.
 static inline void route_table_prefetch4(const struct route_table *table, uint32_t address)
 {
-	__builtin_prefetch(
-	        (const void *)(table->first4 + ((uintptr_t)(address >> 8) << table->first4_shift)));
+	if (table->hosts.v4)
+		cuckoo_prefetch(table->hosts.v4, address);
+	else
+		__builtin_prefetch(
+		        (const void *)(table->first4 + ((uintptr_t)(address >> 8) << table->first4_shift)));
 }
 
-// The entries of n addresses (1 .. 64).
-static inline void route_table_find4(const struct route_table *table, uint32_t *addresses, uint64_t *entries,
-                                     unsigned n)
+// As the two below, of prefixes alone.
+static inline void route_prefixes_find4(const struct route_table *table, uint32_t *addresses,
+                                        uint64_t *entries, unsigned n)
 {
 	if (likely(table->fib4 != NULL))
 		rte_fib_lookup_bulk(table->fib4, addresses, entries, (int)n);
@@ -76,12 +96,37 @@ static inline void route_table_find4(const struct route_table *table, uint32_t *
 			entries[i] = table->default4;
 }
 
-static inline void route_table_find6(const struct route_table *table, uint8_t (*addresses)[16],
-                                     uint64_t *entries, unsigned n)
+static inline void route_prefixes_find6(const struct route_table *table, uint8_t (*addresses)[16],
+                                        uint64_t *entries, unsigned n)
 {
 	if (likely(table->fib6 != NULL))
 		rte_fib6_lookup_bulk(table->fib6, addresses, entries, (int)n);
 	else
 		for (unsigned i = 0; i < n; i++)
 			entries[i] = table->default6;
+}
+
+// As the two below, of hosts and prefixes.
+void route_both_find4(const struct route_table *table, const uint32_t *addresses, uint64_t *entries,
+                      unsigned n);
+void route_both_find6(const struct route_table *table, uint8_t (*addresses)[16], uint64_t *entries,
+                      unsigned n);
+
+// The entries of n addresses (1 .. 64).
+static inline void route_table_find4(const struct route_table *table, uint32_t *addresses, uint64_t *entries,
+                                     unsigned n)
+{
+	if (table->hosts.v4)
+		route_both_find4(table, addresses, entries, n);
+	else
+		route_prefixes_find4(table, addresses, entries, n);
+}
+
+static inline void route_table_find6(const struct route_table *table, uint8_t (*addresses)[16],
+                                     uint64_t *entries, unsigned n)
+{
+	if (table->hosts.v6)
+		route_both_find6(table, addresses, entries, n);
+	else
+		route_prefixes_find6(table, addresses, entries, n);
 }

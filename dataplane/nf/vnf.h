@@ -10,6 +10,10 @@
 // clock. All else runs on the control thread while that worker is parked.
 //
 // rx_packets == tx_packets + drops, always.
+//
+// Sides (ports that are received from) are fast, polled each time, or slow: one of them a poll, in turn, and
+// few frames of it. Those that carry but control are slow (vnf_side_slow()): 63 of them would cost each poll
+// a thousand cycles, and one of them full of work the others their jitter.
 #pragma once
 
 #include <rte_ether.h>
@@ -23,7 +27,10 @@ enum {
 	VNF_DROP = 0x80,    // a verdict: VNF_DROP | index of drops[]; below: index of ports[]
 	VNF_DROPS_MAX = 32, // reasons of a kind
 	VNF_MACS_BYTES = 2 * RTE_ETHER_ADDR_LEN,
+	VNF_SLOW_BURST = 4, // frames of a slow side
 };
+
+_Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)VNF_DROP, "a verdict holds a port");
 
 // A frame without FCS, in memory that may be written. length bytes of it lie at data; if it is longer than
 // that (total), the rest is elsewhere, and whatever reads beyond must do without.
@@ -50,6 +57,9 @@ struct vnf_ops {
 	// -EINVAL with a sentence in error. NULL: the kind has no settings.
 	int (*check)(const struct config_task *config, char *error);
 
+	// Of two tasks of this kind in one document, which passed check(). Returns as check(). May be NULL.
+	int (*agree)(const struct config_task *a, const struct config_task *b, char *error);
+
 	// Settings into the struct: they passed check(), but files may have changed. Returns 0, or -errno
 	// after logging one line; then close() is called all the same. May be NULL.
 	int (*open)(struct vnf *vnf, const struct config_task *config);
@@ -70,6 +80,7 @@ struct vnf_ops {
 	void (*clear)(struct vnf *vnf);                        // counters to zero; may be NULL
 	void (*report)(const struct vnf *vnf, json_t *object); // adds keys to the object KIND; may be NULL
 	const struct vnf_method *methods;                      // NULL name at the end; may be NULL
+	bool methods_beside; // workers run meanwhile: methods keep out of their way by themselves
 };
 
 struct vnf {
@@ -79,6 +90,9 @@ struct vnf {
 	uint8_t side_count;                   // of ports[] that are received from: 1 for an echo
 	uint8_t out[CONFIG_TASK_PORTS_MAX];   // the other port of each; itself for an echo
 	bool in_place[CONFIG_TASK_PORTS_MAX]; // frames from this port are handled where they lie
+	uint8_t fast[CONFIG_TASK_PORTS_MAX], slow[CONFIG_TASK_PORTS_MAX]; // sides
+	uint8_t fast_count, slow_count;
+	uint8_t slow_next; // of slow[], whose turn it is
 	uint64_t tick_due_tsc, tick_tsc;
 	uint64_t drops[VNF_DROPS_MAX];
 	uint8_t macs[CONFIG_TASK_PORTS_MAX][VNF_MACS_BYTES]; // destination, source of what leaves ports[i]
@@ -89,6 +103,9 @@ static inline void vnf_write_macs(const struct vnf *vnf, unsigned out, uint8_t *
 {
 	memcpy(data, vnf->macs[out], VNF_MACS_BYTES);
 }
+
+// A fast side, as all are at first, becomes a slow one. For open().
+void vnf_side_slow(struct vnf *vnf, unsigned side);
 
 // Make a function of a kind that need not be in the table of kinds. As create() of struct task_ops.
 int vnf_create_of(const struct task_ops *ops, const struct config_task *config, struct port *const *ports,
@@ -106,7 +123,7 @@ void vnf_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, u
                  uint8_t *verdicts);
 
 // Call a kind's method. Returns as struct vnf_method; NULL and an error that lists the valid ones if it has
-// none of this name. The worker is parked.
+// none of this name. The worker is parked, unless ops->methods_beside.
 json_t *vnf_call(struct task *task, const char *method, const json_t *params, uint64_t now_tsc, char *error);
 
 // Initialisers of a kind's struct task_ops.

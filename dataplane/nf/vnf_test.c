@@ -42,14 +42,31 @@ static const struct vnf_ops obedient = {
 
 static const struct task_ops ops = {VNF_TASK_OPS("obedient", &obedient), .ports_min = 1, .ports_max = PORTS};
 
-static struct task *create(struct fixture *f, unsigned ports)
+static int two_are_slow(struct vnf *vnf, const struct config_task *config)
+{
+	vnf_side_slow(vnf, 0);
+	vnf_side_slow(vnf, 2);
+	return 0;
+}
+
+static const struct vnf_ops calm = {
+        .size = sizeof(struct vnf), .drops = drops, .process = obey, .open = two_are_slow};
+
+static const struct task_ops calm_ops = {VNF_TASK_OPS("calm", &calm), .ports_min = 1, .ports_max = PORTS};
+
+static struct task *create_of(struct fixture *f, const struct task_ops *of, unsigned ports)
 {
 	struct config_task config = {.name = "vnf", .kind = "obedient", .port_count = ports};
 	struct port *list[] = {&f->ports[0].port, &f->ports[1].port, &f->ports[2].port};
 	struct task *task;
 
-	assert_int_equal(vnf_create_of(&ops, &config, list, &task), 0);
+	assert_int_equal(vnf_create_of(of, &config, list, &task), 0);
 	return task;
+}
+
+static struct task *create(struct fixture *f, unsigned ports)
+{
+	return create_of(f, &ops, ports);
 }
 
 // n frames of 60 bytes on port 0, the first byte of each as text says, the second its number.
@@ -103,6 +120,28 @@ static void frames_leave_by_their_verdicts_in_order(void **state)
 	assert_int_equal(task->counters.tx_packets, 6);
 	task->ops->clear(task);
 	assert_int_equal(reported(task, "drops.even"), 0);
+	task->ops->destroy(task);
+}
+
+// Ports 0 and 2 are slow: one of them a poll, four frames of it.
+static void slow_sides_take_turns(void **state)
+{
+	static const unsigned taken[][3] = {{4, 9, 0}, {4, 9, 4}, {8, 9, 4}, {8, 9, 8}, {9, 9, 8}, {9, 9, 9}};
+	struct fixture *f = *state;
+	struct task *task = create_of(f, &calm_ops, PORTS);
+
+	for (unsigned port = 0; port < PORTS; port++)
+		for (unsigned i = 0; i < 9; i++)
+			assert_int_equal(fixture_inject(f, port, 1, 60), 1); // verdict 0
+	for (unsigned i = 0; i < RTE_DIM(taken); i++) {
+		task->ops->poll(task, 0);
+		for (unsigned port = 0; port < PORTS; port++)
+			assert_int_equal(rte_ring_count(f->ports[port].to_dut), 9 - taken[i][port]);
+	}
+	assert_int_equal(task->ops->poll(task, 0), 0);
+	assert_int_equal(ring_port_drain(&f->ports[0]), 27);
+	assert_int_equal(task->counters.rx_packets, 27);
+	assert_int_equal(task->counters.tx_packets, 27);
 	task->ops->destroy(task);
 }
 
@@ -200,6 +239,7 @@ int main(void)
 	        TEST(frames_leave_by_their_verdicts_in_order),
 	        cmocka_unit_test_setup_teardown(what_a_full_port_does_not_take_is_counted,
 	                                        fixture_setup_small, fixture_teardown),
+	        TEST(slow_sides_take_turns),
 	        TEST(a_tick_comes_once_a_millisecond),
 	        TEST(probes_are_stamped_when_asked),
 	        TEST(methods_are_called_by_name),

@@ -13,10 +13,11 @@ enum {
 	CONFIG_NAME_MAX = 32,
 	CONFIG_PATH_MAX = 108, // sockaddr_un
 	CONFIG_DEVICE_MAX = 256,
-	CONFIG_PORTS_MAX = 32,
-	CONFIG_TASKS_MAX = 64,
+	CONFIG_PORTS_MAX = 128,
+	CONFIG_TASKS_MAX = 128,
 	CONFIG_WORKERS_MAX = 32,
-	CONFIG_TASK_PORTS_MAX = 32,
+	CONFIG_TASK_PORTS_MAX = 72, // 63 VNFs and their wires (ic16); a verdict (vnf.h) has room for 127
+	CONFIG_BRIDGE_PORTS_MAX = 32,
 	CONFIG_BURST_MAX = 64,
 	CONFIG_ERROR_MAX = 256,
 	CONFIG_STREAMS = 8,
@@ -56,7 +57,7 @@ struct config_bridge {
 	uint32_t table_size;
 	char table[CONFIG_NAME_MAX]; // shared by bridges that name the same; or empty
 	unsigned port_count;         // of ports[]: those of the task with VLANs, else 0
-	struct config_bridge_port ports[CONFIG_TASK_PORTS_MAX];
+	struct config_bridge_port ports[CONFIG_BRIDGE_PORTS_MAX];
 };
 
 struct config_task {

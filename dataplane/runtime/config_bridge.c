@@ -82,7 +82,7 @@ static int decode_ports(const json_t *value, void *out, const char *where, char 
 {
 	struct config_bridge *bridge = out;
 
-	if (!json_is_array(value) || json_array_size(value) > CONFIG_TASK_PORTS_MAX)
+	if (!json_is_array(value) || json_array_size(value) > CONFIG_BRIDGE_PORTS_MAX)
 		return REFUSE("%s: expected an array of objects, one for each of \"ports\"", where);
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		char which[80];

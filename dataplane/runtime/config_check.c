@@ -106,6 +106,18 @@ static int check_settings(const struct config_task *task, const struct task_ops 
 	return -EINVAL;
 }
 
+// With the tasks of its kind before it.
+static int check_agreement(const struct config *config, const struct config_task *task,
+                           const struct task_ops *ops, char *error)
+{
+	if (!ops->vnf || !ops->vnf->agree)
+		return 0;
+	for (const struct config_task *other = config->tasks; other < task; other++)
+		if (strcmp(other->kind, task->kind) == 0 && ops->vnf->agree(other, task, error))
+			return -EINVAL;
+	return 0;
+}
+
 static int check_task_port(const struct config *config, const struct config_task *task, const char *name,
                            const struct task_ops *ops, struct port_users *users, char *error)
 {
@@ -151,7 +163,7 @@ static int check_task(const struct config *config, const struct config_task *tas
 	for (unsigned i = 0; i < task->port_count; i++)
 		if (check_task_port(config, task, task->ports[i], ops, users, error))
 			return -EINVAL;
-	return check_settings(task, ops, error);
+	return check_settings(task, ops, error) ? -EINVAL : check_agreement(config, task, ops, error);
 }
 
 static int check_workers(const struct config *config, char *error)

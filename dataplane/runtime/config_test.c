@@ -142,7 +142,7 @@ static const struct {
          "there is no port \"e1\" in ports"},
         {"too many ports", "'ports': ['n0'], 'stream'", "'ports': ['n0', 'v0'], 'stream'",
          "task gen: kind generator takes 1 to 1 ports, not 2"},
-        {"no ports", "'ports': ['v0', 'e0']", "'ports': []", "expected an array of 1 to 32 names"},
+        {"no ports", "'ports': ['v0', 'e0']", "'ports': []", "expected an array of 1 to 72 names"},
         {"three ports", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e0', 'n0']",
          "task vnf: kind l2fwd takes 1 to 2 ports, not 3"},
         {"two receivers", "'ports': ['v0', 'e0']", "'ports': ['n0', 'e0']",
@@ -223,8 +223,8 @@ static void parts_of_another_type_are_refused(void **state)
 		const char *key, *words;
 	} parts[] = {
 	        {"memory", "memory: expected an object"},
-	        {"ports", "ports: expected an array of at most 32 objects"},
-	        {"tasks", "tasks: expected an array of at most 64 objects"},
+	        {"ports", "ports: expected an array of at most 128 objects"},
+	        {"tasks", "tasks: expected an array of at most 128 objects"},
 	        {"workers", "workers: expected an array of at most 32 objects"},
 	};
 

@@ -216,6 +216,8 @@ static json_t *call_vnf(struct planed *planed, const struct task_ops *kind, cons
 		         task_name ? task_name : "", kind->kind);
 		return NULL;
 	}
+	if (kind->vnf->methods_beside)
+		return vnf_call(task, name, params, rte_rdtsc(), error);
 	planed_park(planed);
 	result = vnf_call(task, name, params, rte_rdtsc(), error);
 	planed_run(planed);

@@ -18,8 +18,8 @@
 
 enum { BURST_DEFAULT = 32 };
 
-_Static_assert(CONFIG_TASK_PORTS_MAX <= (int)MAC_TABLE_PORTS, "an entry holds a port");
-_Static_assert(CONFIG_TASK_PORTS_MAX <= 32, "a set of ports is a word");
+_Static_assert(CONFIG_BRIDGE_PORTS_MAX <= (int)MAC_TABLE_PORTS, "an entry holds a port");
+_Static_assert(CONFIG_BRIDGE_PORTS_MAX <= 32, "a set of ports is a word");
 
 static const struct task_ops bridge_in_place_ops, bridge_in_place_vlan_ops, bridge_vlan_ops;
 
@@ -189,7 +189,7 @@ json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc)
 
 // What the kinds of bridge have in common: all but how they are polled.
 #define BRIDGE_OPS                                                                                           \
-	.kind = "bridge", .ports_min = 2, .ports_max = CONFIG_TASK_PORTS_MAX, .receives = true,              \
+	.kind = "bridge", .ports_min = 2, .ports_max = CONFIG_BRIDGE_PORTS_MAX, .receives = true,              \
 	.sends = true, .create = bridge_create, .destroy = bridge_destroy, .clear = bridge_clear,            \
 	.report = bridge_report, .bursts = true
 

@@ -44,7 +44,7 @@ struct bridge {
 	uint64_t flood_copies; // that flooded frames were to become
 	uint64_t no_mbuf;      // copies, of these or of forwarded frames: without an mbuf
 	uint64_t no_headroom;  // without room for a tag before the frame
-	struct bridge_port ports[CONFIG_TASK_PORTS_MAX];
+	struct bridge_port ports[CONFIG_BRIDGE_PORTS_MAX];
 	struct bridge_vlan vlans[BRIDGE_VLANS]; // without VLANs: only [0], every port
 };
 

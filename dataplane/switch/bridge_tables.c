@@ -13,7 +13,7 @@ struct shared {
 	unsigned users;
 	struct config_bridge config;
 	unsigned port_count;
-	struct port *ports[CONFIG_TASK_PORTS_MAX]; // an entry names a port by its place here
+	struct port *ports[CONFIG_BRIDGE_PORTS_MAX]; // an entry names a port by its place here
 };
 
 static struct shared *all;

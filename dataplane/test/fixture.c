@@ -191,12 +191,12 @@ unsigned fixture_inject(struct fixture *f, unsigned port, unsigned n, uint16_t l
 
 struct task *fixture_task(struct fixture *f, const struct config_task *config)
 {
-	struct port *ports[FIXTURE_PORTS];
+	struct port *ports[CONFIG_TASK_PORTS_MAX];
 	const struct task_ops *ops = task_ops_find(config->kind);
 	struct task *task;
 
-	for (unsigned i = 0; i < FIXTURE_PORTS; i++)
-		ports[i] = &f->ports[i].port;
+	for (unsigned i = 0; i < CONFIG_TASK_PORTS_MAX; i++)
+		ports[i] = &f->ports[i % FIXTURE_PORTS].port;
 	return ops && ops->create(config, ports, &task) == 0 ? task : NULL;
 }
 

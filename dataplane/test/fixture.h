@@ -68,7 +68,8 @@ struct rte_mbuf *fixture_packet(struct fixture *f, const void *data, uint16_t le
 // Inject n frames of length bytes, zero but for their index in the first byte; returns how many.
 unsigned fixture_inject(struct fixture *f, unsigned port, unsigned n, uint16_t length);
 
-// Create a task of config->kind on the first config->port_count of the fixture's ports. NULL when refused.
+// Create a task of config->kind on the first config->port_count of the fixture's ports; of more than there
+// are, each is several of the task's. NULL when refused.
 struct task *fixture_task(struct fixture *f, const struct config_task *config);
 
 // The stats object of a task as the control socket would send it; the caller's reference.

@@ -26,22 +26,42 @@ static json_t *document_of(const json_t *object, json_int_t ports)
 		json_array_append_new(all, json_pack("{s:o, s:s, s:s}", "name", name, "kind", "ethdev",
 		                                     "device", "net_null0"));
 	}
+	json_object_del(task, "calls");
 	json_object_set_new(task, "name", json_string("nf"));
 	json_object_set_new(task, "ports", names);
 	return json_pack("{s:i, s:s, s:o, s:[o], s:[{s:s, s:i, s:[s]}]}", "version", CONFIG_VERSION, "name",
 	                 "nf", "ports", all, "tasks", task, "workers", "name", "w", "cpu", 0, "tasks", "nf");
 }
 
+// Methods that make it ready: [[name, params], ...].
+static int call_all(struct task *task, const json_t *calls, char error[static CONFIG_ERROR_MAX])
+{
+	for (size_t i = 0; i < json_array_size(calls); i++) {
+		const json_t *call = json_array_get(calls, i);
+		const char *name = json_string_value(json_array_get(call, 0));
+		json_t *answer = vnf_call(task, name ? name : "", json_array_get(call, 1), 0, error);
+
+		if (!answer)
+			return -1;
+		json_decref(answer);
+	}
+	return 0;
+}
+
 struct vnf *nf_task(struct fixture *f, const json_t *object, char error[static CONFIG_ERROR_MAX])
 {
 	const json_t *ports = json_object_get(object, "ports");
 	json_int_t count = ports ? json_integer_value(ports) : 2;
-	json_t *document = document_of(object, count < 1 || count > FIXTURE_PORTS ? 2 : count);
+	json_t *document = document_of(object, count < 1 || count > CONFIG_TASK_PORTS_MAX ? 2 : count);
 	struct config *config = config_decode(document, error);
 	struct task *task = config ? fixture_task(f, &config->tasks[0]) : NULL;
 
 	if (config && !task)
 		snprintf(error, CONFIG_ERROR_MAX, "the task cannot be made; see above");
+	if (task && call_all(task, json_object_get(object, "calls"), error) != 0) {
+		task->ops->destroy(task);
+		task = NULL;
+	}
 	free(config);
 	json_decref(document);
 	return (struct vnf *)task;

@@ -22,8 +22,9 @@ enum { NF_RECORD_MAX = 1 << 20 };
 // Start EAL with size_mb of memory and open the ports. NULL after saying what failed.
 struct fixture *nf_fixture(const char *name, unsigned size_mb);
 
-// Make the function of a task object: {"kind", "ports": 1 .. 4 (a number; 2), "settings", "burst",
-// "peer_macs"}. The sentence that planed would answer is in error; NULL then.
+// Make the function of a task object: {"kind", "ports": 1 .. 72 (a number; 2), "settings", "burst",
+// "peer_macs", "calls": [[method, params], ...]}. Its ports are p0, p1, ...; more than FIXTURE_PORTS are the
+// same rings again. The sentence that planed would answer is in error; NULL then.
 struct vnf *nf_task(struct fixture *f, const json_t *object, char error[static CONFIG_ERROR_MAX]);
 
 // Read the next record; returns 1, 0 at the end of the file, or -1 for a broken one. data has NF_RECORD_MAX

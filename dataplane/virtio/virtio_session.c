@@ -14,7 +14,7 @@
 
 #include "log.h"
 
-enum { OPEN_TRIES = 20, OPEN_PAUSE_MS = 50, RETRY_MS = 100, PORTS_MAX = 64 };
+enum { OPEN_TRIES = 20, OPEN_PAUSE_MS = 50, RETRY_MS = 100 };
 
 // lock: the list, busy, ending, and the memory table. A port that is busy is the thread's alone.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -215,7 +215,7 @@ static void look_after(struct virtio_port *port, uint64_t number)
 // With the lock. Sleep until a socket has something to say, or it is time to try again, or we are called.
 static void sleep_until_due(void)
 {
-	struct pollfd fds[1 + PORTS_MAX] = {{.fd = wake_fd, .events = POLLIN}};
+	struct pollfd fds[1 + CONFIG_PORTS_MAX] = {{.fd = wake_fd, .events = POLLIN}};
 	eventfd_t ignored;
 	nfds_t count = 1;
 	int timeout_ms = -1;
@@ -223,7 +223,7 @@ static void sleep_until_due(void)
 	for (const struct virtio_port *port = ports; port; port = port->next)
 		if (port->frontend.fd < 0)
 			timeout_ms = RETRY_MS;
-		else if (count < 1 + PORTS_MAX)
+		else if (count < 1 + CONFIG_PORTS_MAX)
 			fds[count++] = (struct pollfd){.fd = port->frontend.fd, .events = POLLIN | POLLRDHUP};
 	pthread_mutex_unlock(&lock);
 	poll(fds, count, timeout_ms);

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands and their options. What they do is in the module of the same name, which a command imports when it runs:
-help, completion and the man page need none of them, and a user waits for those.
-"""
+"""The commands and their options. A command imports the module that does it when it runs: a user waits for the others."""
 
 from __future__ import annotations
 
@@ -14,6 +12,7 @@ import typer
 from planebench import __version__
 from planebench.cli import complete
 from planebench.cli.complete import listed, one_of
+from planebench.cli.fib import fib_app
 from planebench.cli.options import (
     HugepagesOption,
     JsonOption,
@@ -42,6 +41,7 @@ plan_app = typer.Typer(help="What a plan would measure.")
 app.add_typer(plan_app, name="plan")
 switch_app = typer.Typer(help="A switch by itself.")
 app.add_typer(switch_app, name="switch")
+app.add_typer(fib_app, name="fib")
 
 
 def _version(wanted: bool) -> None:

@@ -46,6 +46,8 @@ _KINDS = (
         "routes IPv4 and IPv6 by longest prefix: TTL, checksum, next hop's MAC",
         (
             Option("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes, 1 of IPv6"),
+            Option("fib", "fib", "text", "host routes by prefix match, or by cuckoo", "lpm", ("lpm", "cuckoo")),
+            Option("synthetic", "synthetic", "whole", "or so many host routes, from 10.0.0.0 on"),
             Option("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
             Option("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -197,9 +198,34 @@ class Maker:
         )
 
 
-def routes_of(results: list[Any]) -> dict[str, int]:
-    """Packets of each route, from the answers of l3fwd.routes."""
-    return {r["prefix"]: r["packets"] for a in results if isinstance(a, Answer) for r in a.value.get("routes", [])}
+def routes_of(results: list[Any]) -> list[dict[str, Any]]:
+    """The answers of l3fwd.routes."""
+    return [route for a in results if isinstance(a, Answer) for route in a.value.get("routes", [])]
+
+
+def is_host(route: Route) -> bool:
+    return route.network.prefixlen == route.network.max_prefixlen
+
+
+def compare_counts(router: Router, listed: list[dict[str, Any]], seen: dict[str, Any], apart: bool) -> None:
+    """Of every route; of those to hosts, if they are apart, of every next hop."""
+    hits = {str(r.network): router.hits[r.network] for r in router.routes if not (apart and is_host(r))}
+    assert {r["prefix"]: r["packets"] for r in listed if "packets" in r} == hits
+    assert [route["packets"] for route in seen["top"]] == sorted(hits.values(), reverse=True)[:32]
+    if not apart:
+        assert "top_next_hops" not in seen
+        return
+    hosts = [route for route in router.routes if is_host(route)]
+    versions = [sum(route.network.version == version for route in hosts) for version in (4, 6)]
+    assert [seen["host_routes"], seen["host_routes_ipv6"]] == versions
+    by_hop: Counter[Any] = Counter()
+    for route in hosts:
+        by_hop[route.port, route.mac, route.drop] += router.hits[route.network]
+    assert seen["next_hops"] == len(by_hop)
+    assert [hop["packets"] for hop in seen["top_next_hops"]] == sorted(by_hop.values(), reverse=True)[:32]
+    for hop in seen["top_next_hops"]:
+        assert hop["packets"] == by_hop[hop.get("port"), mac(hop["mac"]) if "mac" in hop else None, "drop" in hop]
+    assert {r["prefix"] for r in listed if "next_hop" in r} == {str(route.network) for route in hosts}
 
 
 def compare(router: Router, records: list[Any], results: list[Any], report: dict[str, Any]) -> None:
@@ -222,19 +248,15 @@ def compare(router: Router, records: list[Any], results: list[Any], report: dict
     assert set(names) - set(router.drops) <= rare, "the frames do not reach all there is"
     assert report["tx_packets"] > FRAMES / 6
     assert {k: v for k, v in report["l3fwd"]["icmp"].items() if v} == dict(router.icmp)
-    hits = {str(route.network): router.hits[route.network] for route in router.routes}
-    assert routes_of(results) == hits
-    top = [(route["packets"]) for route in report["l3fwd"]["top"]]
-    assert top == sorted(hits.values(), reverse=True)[:32]
 
 
-@pytest.mark.parametrize("seed", range(TABLES))
-def test_random_frames_and_tables(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("fib", "seed"), [*(("lpm", i) for i in range(TABLES)), *(("cuckoo", i) for i in range(6))])
+def test_random_frames_and_tables(tmp_path: Path, fib: str, seed: int) -> None:
     ports = 2 + seed % 3
     maker = Maker(seed, ports)
     hops = [{"port": 0, "mac": "02:00:00:00:bb:00"}, {"port": 1}, {"mac": "02:00:00:00:bb:02"}] if seed % 2 else []
     routes = maker.routes(len(hops))
-    settings: dict[str, Any] = {"own_mac_only": seed % 4 == 3, "mtu": 100 if seed % 3 else 65535}
+    settings: dict[str, Any] = {"fib": fib, "own_mac_only": seed % 4 == 3, "mtu": 100 if seed % 3 else 65535}
     if seed % 2:
         settings |= {"routes_file": str(write_text(tmp_path / "routes.txt", routes, maker.rng)), "next_hops": hops}
     else:
@@ -256,6 +278,7 @@ def test_random_frames_and_tables(tmp_path: Path, seed: int) -> None:
     }
     results, report = nf_run(task, records, tmp_path)
     compare(router, records, results, report)
+    compare_counts(router, routes_of(results), report["l3fwd"], fib == "cuckoo")
     for address, answer in zip(addresses, results[-200:], strict=True):
         route = router.longest(ipaddress.ip_address(address))
         assert isinstance(answer, Answer)

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lookups of readers, a burst at a time: the host routes of all, then for those that have none the longest
+// prefix of each, and so on: cache misses of a round overlap. A dead hop is a miss: it must not hide a
+// shorter prefix that lives.
+#include "fib_state.h"
+
+// Hop of a value from a table; CUCKOO_NONE is index 0, which leads nowhere.
+static inline const struct fib_hop *hop_of(const struct fib *fib, uint16_t value)
+{
+	return atomic_load_explicit(&fib->slots[value], memory_order_acquire);
+}
+
+static inline struct cuckoo *table_of(const struct fib *fib, unsigned family)
+{
+	return atomic_load_explicit(&fib->found_in[family], memory_order_acquire);
+}
+
+static inline void find_nothing(const struct fib *fib, unsigned n, const struct fib_hop **hops)
+{
+	for (unsigned i = 0; i < n; i++)
+		hops[i] = &fib->none;
+}
+
+static inline void all_pending(uint8_t *pending, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		pending[i] = (uint8_t)i;
+}
+
+// The hop of a value is dead: so is the route, unless it has moved to another hop since the value was read.
+static const struct fib_hop *again4(const struct fib *fib, const struct cuckoo *table, uint64_t key,
+                                    uint16_t value)
+{
+	const struct fib_hop *hop = &fib->none;
+	uint16_t now;
+
+	for (; hop == &fib->none; hop = hop_of(fib, now), value = now) {
+		cuckoo_find(table, &key, 1, &now);
+		if (now == value || now == CUCKOO_NONE)
+			break;
+	}
+	return hop;
+}
+
+static const struct fib_hop *again6(const struct fib *fib, const struct cuckoo *table,
+                                    const struct cuckoo_wide_key *key, uint16_t value)
+{
+	const struct fib_hop *hop = &fib->none;
+	uint16_t now;
+
+	for (; hop == &fib->none; hop = hop_of(fib, now), value = now) {
+		cuckoo_wide_find(table, key, 1, &now);
+		if (now == value || now == CUCKOO_NONE)
+			break;
+	}
+	return hop;
+}
+
+// Hops of the queries whose numbers are in pending; those that have none stay there. Returns how many.
+static unsigned find_round4(const struct fib *fib, const struct cuckoo *table, const uint64_t *keys,
+                            uint8_t *pending, unsigned n, const struct fib_hop **hops)
+{
+	uint16_t values[CUCKOO_BULK_MAX];
+	unsigned left = 0;
+
+	cuckoo_find(table, keys, n, values);
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_hop *hop = hop_of(fib, values[i]);
+
+		if (unlikely(hop == &fib->none && values[i] != CUCKOO_NONE))
+			hop = again4(fib, table, keys[i], values[i]);
+		hops[pending[i]] = hop;
+		pending[left] = pending[i];
+		left += hop == &fib->none;
+	}
+	return left;
+}
+
+static unsigned find_round6(const struct fib *fib, const struct cuckoo *table,
+                            const struct cuckoo_wide_key *keys, uint8_t *pending, unsigned n,
+                            const struct fib_hop **hops)
+{
+	uint16_t values[CUCKOO_BULK_MAX];
+	unsigned left = 0;
+
+	cuckoo_wide_find(table, keys, n, values);
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_hop *hop = hop_of(fib, values[i]);
+
+		if (unlikely(hop == &fib->none && values[i] != CUCKOO_NONE))
+			hop = again6(fib, table, &keys[i], values[i]);
+		hops[pending[i]] = hop;
+		pending[left] = pending[i];
+		left += hop == &fib->none;
+	}
+	return left;
+}
+
+// Keys of the next round: the longest length of each that is left to ask for. Returns how many there are.
+static unsigned next_keys4(const struct fib_query4 *queries, uint64_t *lengths, uint8_t *pending, unsigned n,
+                           uint64_t *keys)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned q = pending[i], length;
+
+		if (lengths[q] == 0)
+			continue;
+		length = 63 - (unsigned)__builtin_clzll(lengths[q]);
+		lengths[q] &= ~(UINT64_C(1) << length);
+		keys[left] = fib_key4(queries[q].vnf, queries[q].address, length);
+		pending[left++] = (uint8_t)q;
+	}
+	return left;
+}
+
+void fib_find4(const struct fib *fib, const struct fib_query4 *queries, unsigned n,
+               const struct fib_hop **hops)
+{
+	struct cuckoo *table = table_of(fib, FIB_V4);
+	uint64_t keys[CUCKOO_BULK_MAX], lengths[CUCKOO_BULK_MAX];
+	uint8_t pending[CUCKOO_BULK_MAX];
+	unsigned left;
+
+	if (table == NULL) {
+		find_nothing(fib, n, hops);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		keys[i] = fib_host_key4(queries[i].vnf, queries[i].address);
+	all_pending(pending, n);
+	left = find_round4(fib, table, keys, pending, n, hops);
+	for (unsigned i = 0; i < left; i++)
+		lengths[pending[i]] = atomic_load_explicit(
+		        &fib->lengths[queries[pending[i]].vnf % FIB_VNFS_MAX].four, memory_order_acquire);
+	while ((left = next_keys4(queries, lengths, pending, left, keys)) > 0)
+		left = find_round4(fib, table, keys, pending, left, hops);
+}
+
+static unsigned next_keys6(const struct cuckoo_wide_key *hosts, uint64_t (*lengths)[2], uint8_t *pending,
+                           unsigned n, struct cuckoo_wide_key *keys)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned q = pending[i], word = lengths[q][1] != 0, length;
+
+		if ((lengths[q][0] | lengths[q][1]) == 0)
+			continue;
+		length = 63 - (unsigned)__builtin_clzll(lengths[q][word]);
+		lengths[q][word] &= ~(UINT64_C(1) << length);
+		keys[left] = fib_key6(&hosts[q], word * 64 + length);
+		pending[left++] = (uint8_t)q;
+	}
+	return left;
+}
+
+void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned n,
+               const struct fib_hop **hops)
+{
+	struct cuckoo *table = table_of(fib, FIB_V6);
+	struct cuckoo_wide_key hosts[CUCKOO_BULK_MAX], keys[CUCKOO_BULK_MAX];
+	uint64_t lengths[CUCKOO_BULK_MAX][2];
+	uint8_t pending[CUCKOO_BULK_MAX];
+	unsigned left;
+
+	if (table == NULL) {
+		find_nothing(fib, n, hops);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		hosts[i] = fib_host_key6(queries[i].vnf, queries[i].address);
+	all_pending(pending, n);
+	left = find_round6(fib, table, hosts, pending, n, hops);
+	for (unsigned i = 0; i < left; i++)
+		for (unsigned word = 0; word < 2; word++)
+			lengths[pending[i]][word] = atomic_load_explicit(
+			        &fib->lengths[queries[pending[i]].vnf % FIB_VNFS_MAX].six[word],
+			        memory_order_acquire);
+	while ((left = next_keys6(hosts, lengths, pending, left, keys)) > 0)
+		left = find_round6(fib, table, keys, pending, left, hops);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// docs/fib-messages.md is the authority on what is read and written here.
+#include "fib_session.h"
+
+#include <errno.h>
+#include <rte_byteorder.h>
+#include <string.h>
+
+#include "fib_apply.h"
+
+enum { ETHER_BYTES = 14, ANSWER_BYTES = 60 };
+
+// The least significant bits of the difference: sequence numbers wrap around, 0 is one of them.
+static int32_t ahead(const struct fib_session *session, uint32_t sequence)
+{
+	return (int32_t)(sequence - session->expected);
+}
+
+static struct fib_answer *answer_to(struct fib_session *session, uint32_t sequence)
+{
+	return &session->answers[sequence % FIB_WINDOW];
+}
+
+// The message is answered for good. After an error none of those that may be under way behind it is applied:
+// their numbers, up to the end of the window, are passed over.
+static struct fib_answer conclude(struct fib_session *session, struct fib_answer answer)
+{
+	const struct fib_answer refused = {.code = FIB_SEQUENCE};
+	uint32_t sequence = session->expected;
+
+	*answer_to(session, sequence) = answer;
+	session->expected = answer.code == FIB_OK ? sequence + 1 : sequence + FIB_WINDOW;
+	for (uint32_t passed = sequence + 1; passed != session->expected; passed++)
+		*answer_to(session, passed) = refused;
+	return answer;
+}
+
+// --- Messages
+// ------------------------------------------------------------------------------------------------
+
+static void hello_begin(struct fib_session *session, uint32_t number, uint64_t now_tsc)
+{
+	fib_begin(session->fib, session->vnf, number);
+	session->number = number;
+	session->expected = 1;
+	session->state = FIB_SESSION_UP;
+	session->heard_tsc = now_tsc;
+	for (unsigned i = 0; i < FIB_WINDOW; i++)
+		session->answers[i] = (struct fib_answer){.code = FIB_SEQUENCE};
+	if (!session->has_stale)
+		session->stale_tsc = now_tsc;
+	session->has_stale = true;
+	conclude(session, (struct fib_answer){.code = FIB_OK});
+}
+
+// With the number of the present session it is a repetition. It needs the lock: FIB_BUSY without.
+static struct fib_answer hello(struct fib_session *session, const struct fib_message *message,
+                               uint64_t now_tsc)
+{
+	uint32_t number = rte_be_to_cpu_32(message->session);
+
+	if (number == FIB_OPERATOR || rte_be_to_cpu_32(message->sequence) != 1 || message->count ||
+	    message->reserved)
+		return (struct fib_answer){.code = FIB_MALFORMED};
+	if (session->state == FIB_SESSION_NONE || number != session->number) {
+		if (!fib_trylock(session->fib))
+			return (struct fib_answer){.code = FIB_BUSY};
+		hello_begin(session, number, now_tsc);
+		fib_unlock(session->fib);
+	}
+	return (struct fib_answer){.code = FIB_OK};
+}
+
+static void flush(struct fib_session *session, enum fib_whose whose)
+{
+	fib_flush(session->fib, session->vnf, whose);
+	session->has_stale = false;
+	session->flushed++;
+}
+
+// What the message says is done, record by record. The lock is held.
+static struct fib_answer apply(struct fib_session *session, const struct fib_message *message,
+                               unsigned length)
+{
+	const uint8_t *records = (const uint8_t *)(message + 1);
+	bool has_records = message->type == FIB_ROUTES || message->type == FIB_NEXT_HOPS;
+
+	length -= (unsigned)sizeof(*message);
+	if (has_records)
+		return message->type == FIB_ROUTES ? fib_apply_routes(session, message, records, length)
+		                                   : fib_apply_hops(session, message, records, length);
+	if (message->count || message->reserved)
+		return (struct fib_answer){.code = FIB_MALFORMED};
+	switch (message->type) {
+	case FIB_FLUSH:
+		flush(session, FIB_FLUSH_SESSIONS);
+		return (struct fib_answer){.code = FIB_OK};
+	case FIB_END_OF_RIB:
+		flush(session, FIB_FLUSH_STALE);
+		return (struct fib_answer){.code = FIB_OK};
+	case FIB_KEEPALIVE:
+		return (struct fib_answer){.code = FIB_OK};
+	default:
+		return (struct fib_answer){.code = FIB_MALFORMED};
+	}
+}
+
+static struct fib_answer expected_message(struct fib_session *session, const struct fib_message *message,
+                                          unsigned length)
+{
+	struct fib_answer answer;
+
+	if (!fib_trylock(session->fib))
+		return (struct fib_answer){.code = FIB_BUSY};
+	answer = apply(session, message, length);
+	fib_unlock(session->fib);
+	session->records += answer.applied;
+	return conclude(session, answer);
+}
+
+static struct fib_answer message_handle(struct fib_session *session, const struct fib_message *message,
+                                        unsigned length, uint64_t now_tsc)
+{
+	uint32_t sequence = rte_be_to_cpu_32(message->sequence);
+	int32_t distance;
+
+	if (message->version != FIB_MESSAGE_VERSION)
+		return (struct fib_answer){.code = FIB_VERSION};
+	if (message->type == FIB_HELLO)
+		return hello(session, message, now_tsc);
+	if (session->state == FIB_SESSION_NONE || rte_be_to_cpu_32(message->session) != session->number)
+		return (struct fib_answer){.code = FIB_NO_SESSION};
+	session->heard_tsc = now_tsc;
+	session->state = FIB_SESSION_UP; // it was silent, not gone
+	distance = ahead(session, sequence);
+	if (distance == 0)
+		return expected_message(session, message, length);
+	if (distance < 0 && distance >= -FIB_WINDOW)
+		return *answer_to(session, sequence);
+	return (struct fib_answer){.code = FIB_SEQUENCE};
+}
+
+// --- Frames
+// --------------------------------------------------------------------------------------------------
+
+// The answer, over the message. Where that was sent to a group the answer comes from an address of ours.
+static void answer_write(const struct fib_session *session, uint8_t *frame, struct fib_answer answer)
+{
+	static const uint8_t ours[6] = {0x02, 0xf1, 0xb0, 0, 0, 0};
+	struct fib_message *message = (struct fib_message *)(frame + ETHER_BYTES);
+	struct fib_ack *ack = (struct fib_ack *)(message + 1);
+	bool is_ours =
+	        session->state != FIB_SESSION_NONE && message->session == rte_cpu_to_be_32(session->number);
+	struct fib_vnf_stats stats;
+	uint8_t to[6];
+
+	fib_vnf_read(session->fib, session->vnf, &stats);
+	memcpy(to, frame + 6, sizeof(to));
+	memcpy(frame + 6, frame[0] & 1 ? ours : frame, sizeof(ours));
+	memcpy(frame, to, sizeof(to));
+	message->version = FIB_MESSAGE_VERSION;
+	message->type |= FIB_ACK;
+	message->count = message->reserved = 0;
+	*ack = (struct fib_ack){
+	        .code = answer.code,
+	        .applied = rte_cpu_to_be_16(answer.applied),
+	        .next_sequence = rte_cpu_to_be_32(is_ours ? session->expected : 1),
+	        .window = rte_cpu_to_be_16(FIB_WINDOW),
+	        .routes = rte_cpu_to_be_64(stats.routes4 + stats.routes6),
+	        .quota = rte_cpu_to_be_64(stats.quota_routes),
+	};
+}
+
+unsigned fib_session_handle(struct fib_session *session, uint8_t *frame, unsigned length, uint64_t now_tsc)
+{
+	const struct fib_message *message = (const struct fib_message *)(frame + ETHER_BYTES);
+	struct fib_answer answer;
+
+	if (length < ETHER_BYTES + sizeof(*message) || frame[12] != FIB_ETHER_TYPE >> 8 ||
+	    frame[13] != (FIB_ETHER_TYPE & 0xff) || message->magic != rte_cpu_to_be_16(FIB_MAGIC) ||
+	    message->type & FIB_ACK) {
+		session->malformed++;
+		return 0;
+	}
+	session->messages++;
+	answer = message_handle(session, message, length - ETHER_BYTES, now_tsc);
+	session->codes[answer.code]++;
+	answer_write(session, frame, answer);
+	return ANSWER_BYTES;
+}
+
+// --- Time
+// ----------------------------------------------------------------------------------------------------
+
+static void fall_silent(struct fib_session *session, uint64_t now_tsc)
+{
+	session->state = FIB_SESSION_STALE;
+	session->lost_peers++;
+	session->stale_tsc = now_tsc;
+	session->has_stale = true;
+}
+
+// Routes that nobody has spoken for since this process began: of a snapshot.
+static void look_for_stale(struct fib_session *session, uint64_t now_tsc)
+{
+	struct fib_vnf_stats stats;
+
+	if (!fib_vnf_read(session->fib, session->vnf, &stats) || stats.stale == 0)
+		return;
+	session->stale_tsc = now_tsc;
+	session->has_stale = true;
+}
+
+// The grace period is over: of a session that is up what is older goes; of any other all.
+static void expire(struct fib_session *session)
+{
+	if (!fib_trylock(session->fib))
+		return; // the next tick is soon enough
+	flush(session, session->state == FIB_SESSION_UP ? FIB_FLUSH_STALE : FIB_FLUSH_SESSIONS);
+	fib_unlock(session->fib);
+	if (session->state == FIB_SESSION_STALE)
+		session->state = FIB_SESSION_NONE;
+}
+
+static bool is_past(uint64_t since_tsc, uint64_t cycles, uint64_t now_tsc)
+{
+	return (int64_t)(now_tsc - since_tsc) > (int64_t)cycles;
+}
+
+void fib_session_tick(struct fib_session *session, bool link_up, uint64_t now_tsc)
+{
+	if (session->state == FIB_SESSION_UP &&
+	    (!link_up || is_past(session->heard_tsc, session->hold_tsc, now_tsc)))
+		fall_silent(session, now_tsc);
+	if (session->state == FIB_SESSION_NONE && !session->has_stale)
+		look_for_stale(session, now_tsc);
+	if (session->has_stale && is_past(session->stale_tsc, session->grace_tsc, now_tsc))
+		expire(session);
+}

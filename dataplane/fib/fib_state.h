@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the files of the FIB (fib*.c) know of each other. Nobody else includes it.
+#pragma once
+
+#include <rte_byteorder.h>
+#include <rte_rcu_qsbr.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "fib.h"
+#include "fib_pool.h"
+
+enum {
+	FIB_READERS_MAX = 128,
+	FIB_RECORDS = 2 * (FIB_NEXT_HOPS_MAX + 1), // of hops, and of what they were a moment ago
+	FIB_LENGTHS = 129,                         // 0 .. 128 bits
+};
+
+enum { FIB_V4, FIB_V6, FIB_FAMILIES };
+enum { GROUP_OPERATOR, GROUP_SESSION, GROUP_STALE, FIB_GROUPS };
+
+// Hops of a VNF that live and die together, and what leads to them. Counts: the writer's; read by any thread.
+struct fib_group {
+	_Atomic uint64_t routes[FIB_FAMILIES];
+	_Atomic uint32_t hops;
+	uint16_t first, last; // of the list of hops; 0: none
+	uint64_t lengths[FIB_FAMILIES][FIB_LENGTHS];
+};
+
+struct fib_vnf {
+	_Atomic uint64_t quota_routes;
+	_Atomic uint32_t quota_hops, session;
+	uint64_t generation;  // of sessions: numbers may come again
+	uint64_t entries;     // in the tables, dead ones too
+	uint32_t indices;     // of hops, dead ones too
+	uint16_t *numbers[2]; // GROUP_OPERATOR, GROUP_SESSION: a hop's number -> index; a hint
+	struct fib_group groups[FIB_GROUPS];
+};
+
+// The writer's side of a hop; its index is the value in the tables.
+struct fib_entry {
+	uint64_t generation;
+	uint64_t routes[FIB_FAMILIES]; // entries of the tables that lead here
+	uint32_t session, record;
+	uint16_t vnf, number, next, previous; // of the group; next also of the emptied
+	bool used, dead;
+};
+
+// Lengths of prefixes that there are, a bit each: what readers go through. IPv4: 0 .. 31; IPv6: 0 .. 127.
+struct fib_lengths {
+	_Atomic uint64_t four, six[2];
+};
+
+struct fib {
+	// Of readers. A table is NULL for them while it is loaded.
+	struct cuckoo *_Atomic found_in[FIB_FAMILIES];
+	const struct fib_hop *_Atomic slots[FIB_NEXT_HOPS_MAX + 1]; // by index; none of them NULL
+	struct fib_lengths lengths[FIB_VNFS_MAX];
+	struct fib_hop none;
+	struct rte_rcu_qsbr *readers;
+	// The writer's.
+	atomic_bool locked;
+	atomic_bool reader_used[FIB_READERS_MAX];
+	struct cuckoo *tables[FIB_FAMILIES];
+	struct fib_hop *records;
+	struct fib_pool indices_free, records_free;
+	struct fib_vnf *_Atomic vnfs[FIB_VNFS_MAX];
+	_Atomic uint64_t dead[FIB_FAMILIES]; // entries that the sweep has to take out
+	uint64_t cursors[FIB_FAMILIES];      // of the sweep
+	uint16_t emptied; // indices that no entry leads to any more, while a table is visited
+	struct fib_entry entries[FIB_NEXT_HOPS_MAX + 1];
+};
+
+// --- Counts: one writer, so no atomic addition
+// ---------------------------------------------------------------
+
+static inline void fib_add(_Atomic uint64_t *count, int64_t change)
+{
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + (uint64_t)change,
+	                      memory_order_relaxed);
+}
+
+static inline uint64_t fib_get(const _Atomic uint64_t *count)
+{
+	return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static inline struct fib_vnf *fib_vnf_of(const struct fib *fib, uint16_t vnf)
+{
+	return vnf < FIB_VNFS_MAX ? atomic_load_explicit(&fib->vnfs[vnf], memory_order_acquire) : NULL;
+}
+
+static inline unsigned fib_group_of(const struct fib_vnf *vnf, const struct fib_entry *entry)
+{
+	if (entry->session == FIB_OPERATOR)
+		return GROUP_OPERATOR;
+	return entry->generation == vnf->generation ? GROUP_SESSION : GROUP_STALE;
+}
+
+// --- Keys
+// ----------------------------------------------------------------------------------------------------
+
+static inline uint16_t fib_owner(uint16_t vnf, bool is_prefix)
+{
+	return (uint16_t)(vnf << 1 | is_prefix);
+}
+
+// The prefix of so many bits, and the bit 1 behind it; length < 32.
+static inline uint64_t fib_key4(uint16_t vnf, uint32_t address, unsigned length)
+{
+	uint32_t end = UINT32_C(1) << (31 - length);
+
+	return (uint64_t)fib_owner(vnf, true) << 32 | (address & ~(end - 1)) | end;
+}
+
+static inline uint64_t fib_host_key4(uint16_t vnf, uint32_t address)
+{
+	return (uint64_t)fib_owner(vnf, false) << 32 | address;
+}
+
+static inline struct cuckoo_wide_key fib_host_key6(uint16_t vnf, const uint8_t *address)
+{
+	struct cuckoo_wide_key key = {.owner = fib_owner(vnf, false)};
+
+	memcpy(&key.high, address, sizeof(key.high));
+	memcpy(&key.low, address + sizeof(key.high), sizeof(key.low));
+	key.high = rte_be_to_cpu_64(key.high);
+	key.low = rte_be_to_cpu_64(key.low);
+	return key;
+}
+
+// Of a host's key that of the prefix of so many bits that it is in; length < 128.
+static inline struct cuckoo_wide_key fib_key6(const struct cuckoo_wide_key *host, unsigned length)
+{
+	uint64_t end = UINT64_C(1) << (63 - length % 64);
+	struct cuckoo_wide_key key = {.owner = host->owner | 1, .high = host->high};
+
+	if (length < 64)
+		key.high = (host->high & ~(end - 1)) | end;
+	else
+		key.low = (host->low & ~(end - 1)) | end;
+	return key;
+}
+
+// A key of either family, for the writer.
+struct fib_key {
+	unsigned family; // FIB_V4, FIB_V6
+	uint64_t four;
+	struct cuckoo_wide_key six;
+};
+
+bool fib_prefix_is_sound(const struct fib_prefix *prefix);
+struct fib_key fib_key_of(uint16_t vnf, const struct fib_prefix *prefix); // sound
+
+// What a key in a table says. Returns its VNF, or 0: no route has such a key.
+uint16_t fib_key4_read(uint64_t key, struct fib_prefix *prefix);
+uint16_t fib_key6_read(const struct cuckoo_wide_key *key, struct fib_prefix *prefix);
+
+// --- Hops
+// ----------------------------------------------------------------------------------------------------
+
+// Index of a hop of a session, or 0.
+uint16_t fib_hop_find(const struct fib *fib, const struct fib_vnf *vnf, uint16_t vnf_number, uint32_t session,
+                      uint16_t number);
+// No lookup finds what is behind it. Its index is free when no entry leads to it any more.
+void fib_hop_kill(struct fib *fib, struct fib_vnf *vnf, uint16_t index);
+void fib_hop_free(struct fib *fib, struct fib_vnf *vnf, uint16_t index);
+void fib_hop_link(struct fib *fib, struct fib_group *group, uint16_t index);
+
+// --- Routes
+// --------------------------------------------------------------------------------------------------
+
+// A route of the group more or less (change 1 or -1), and what readers know of lengths.
+void fib_count(struct fib *fib, uint16_t vnf, struct fib_group *group, const struct fib_prefix *prefix,
+               int change);
+void fib_lengths_renew(struct fib *fib, uint16_t vnf); // from the counts of all groups

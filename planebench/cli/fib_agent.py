@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``fib agent`` and ``fib show``: a kernel's routes for a forwarder."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json as json_module
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from planebench.fib.agent import Agent, AgentSettings, interface_index
+from planebench.fib.agent_kernel import Kernel, table_number
+from planebench.fib.agent_mirror import BLACKHOLE, Mirror, Prefix
+from planebench.fib.transport import PacketTransport
+from planebench.model.errors import UsageError
+from planebench.report.wording import printable
+
+_WIRE_MAX = 7
+_SENTENCES = {
+    "session": "session {number} with the forwarder",
+    "end_of_rib": "the forwarder has {routes} routes and {next_hops} next hops{remarks}",
+    "lost": "the session is lost: {reason}; trying again",
+    "refused": "the forwarder refuses {reason}",
+    "overrun": "more routes changed at once than the kernel had room to tell; reading all of them again",
+    "ended": "ended; {routes} routes {what}",
+}
+
+
+def run(interface: str, wires: Sequence[str], table: str, *, settle_s: float, withdraw: bool, json: bool) -> None:
+    """Mirror until SIGTERM or Ctrl-C. UsageError or TransportError for what is not there or not allowed."""
+    settings = AgentSettings(_wires(interface, wires), _table(table), settle_s, withdraw)
+    transport = PacketTransport(interface)
+    kernel = Kernel(settings.wires, settings.table)
+    agent = Agent(settings, kernel, transport, _tell_json if json else _tell_words)
+    with _until_signal(agent.stop), contextlib.closing(kernel), transport:
+        agent.run()
+
+
+def show(interface: str, table: str, *, json: bool) -> None:
+    """Print the routes and next hops that there are now."""
+    wires = {interface_index(interface): 0}
+    mirror = Mirror(wires)
+    with contextlib.closing(Kernel(wires, _table(table))) as kernel:
+        mirror.load(kernel.routes())
+        mirror.load_neighbours(kernel.neighbours())
+    mirror.changes()
+    rows = [{"prefix": prefix, **hop} for prefix, hop in _rows(mirror)]
+    if json:
+        print(json_module.dumps({"interface": interface, "table": table, "routes": rows}, indent=2))
+        return
+    shown = Table("prefix", "does", "MAC", box=None, pad_edge=False)
+    for row in rows:
+        shown.add_row(row["prefix"], row["does"], row.get("mac", ""))
+    Console().print(shown)
+
+
+def _rows(mirror: Mirror) -> Iterator[tuple[str, dict[str, str]]]:
+    for prefix, number in sorted(mirror.told().items(), key=lambda route: (len(route[0].address), *route[0])):
+        mac = mirror.told_hops()[number].mac
+        does = "forward" if mac else "blackhole" if number == BLACKHOLE else "local"
+        yield _text(prefix), {"does": does} | ({"mac": mac.hex(":")} if mac else {})
+
+
+def _text(prefix: Prefix) -> str:
+    return f"{ipaddress.ip_address(prefix.address)}/{prefix.length}"
+
+
+def _wires(interface: str, texts: Sequence[str]) -> dict[int, int]:
+    """``0``: of the interface itself; ``vnf1=1``: of another one."""
+    wires = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        if not (number.isdecimal() and int(number) <= _WIRE_MAX and (name or not equals)):
+            raise UsageError(f'wire "{text}" is not valid; give a number from 0 to {_WIRE_MAX}, or INTERFACE=NUMBER')
+        wires[interface_index(name or interface)] = int(number)
+    return wires
+
+
+def _table(name: str) -> int:
+    try:
+        number = table_number(name)
+    except ValueError:
+        number = 0
+    if not 0 < number < 1 << 32:
+        raise UsageError(f'table "{name}" is not valid; give main, default or a number of `ip route show table all`')
+    return number
+
+
+@contextlib.contextmanager
+def _until_signal(stop: Callable[[], None]) -> Iterator[None]:
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = [signal.signal(number, lambda *_: stop()) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _tell_json(event: str, facts: dict[str, Any]) -> None:
+    print(json_module.dumps({"event": event} | facts), flush=True)
+
+
+def _tell_words(event: str, facts: dict[str, Any]) -> None:
+    remarks = f", {facts['multipath']} with several ways of which one is used" if facts.get("multipath") else ""
+    remarks += "".join(f"; {count} refused: {why}" for why, count in facts.get("refused", {}).items())
+    what = "withdrawn" if facts.get("withdrawn") else "stay for the forwarder's grace period"
+    words = _SENTENCES[event].format(**facts, remarks=remarks, what=what)
+    print(f"planebench: {printable(words)}", file=sys.stderr, flush=True)

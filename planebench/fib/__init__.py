@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""For authors of VNFs whose forwarding is offloaded: messages, a client, and an agent that mirrors kernel routes."""

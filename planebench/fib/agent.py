@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The agent: runs in a VNF and keeps the forwarder's FIB as this kernel's, for as long as it lives (docs/fib-agent.md).
+
+One thread, one loop: netlink says what changes, the mirror what follows from it, the client tells the forwarder.
+"""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planebench.fib.client import FibClient
+from planebench.fib.errors import FibSessionLost, FibTimeout, FibUpdateError
+from planebench.fib.messages import HopRecord, Op
+from planebench.fib.transport import PacketTransport
+
+from planebench.fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench.fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror
+from planebench.model.errors import PlanebenchError, UsageError
+
+IDLE_S, UNANSWERED_S = 0.25, 0.02
+"""How often the client gets its turn: to send a sign of life, or again what got lost."""
+END_S = 2.0
+"""How long the last words may take."""
+REFRESH_S = 10.0
+"""How often neighbours that packets go to are looked after: the kernel itself sees none of those packets."""
+
+Tell = Callable[[str, dict[str, Any]], None]
+"""Where events go: a name, and what there is to know."""
+
+
+class InterfaceGoneError(PlanebenchError):
+    """The VNF's interface was removed while the agent ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """``wires``: of interfaces by their index, which of the VNF's wires packets leave by, as the forwarder's
+    configuration counts them. ``settle_s``: how long after the first dump routes of an earlier session are kept, for a
+    routing daemon that has just started. ``withdraw``: at the end routes are taken back; else they stay for the
+    forwarder's grace period."""
+
+    wires: Mapping[int, int]
+    table: int = 254
+    settle_s: float = 0.0
+    withdraw: bool = False
+
+
+def interface_index(name: str) -> int:
+    """UsageError names those that there are."""
+    try:
+        return socket.if_nametoindex(name)
+    except OSError:
+        there = ", ".join(found for _, found in socket.if_nameindex())
+        raise UsageError(f'there is no interface "{name}" in this network namespace; it has {there}') from None
+
+
+class Agent:
+    """Owns neither kernel nor transport; :meth:`run` until :meth:`stop`, which a signal handler may call."""
+
+    def __init__(self, settings: AgentSettings, kernel: Kernel, transport: PacketTransport, tell: Tell) -> None:
+        self._settings, self._kernel, self._transport, self._tell = settings, kernel, transport, tell
+        self._mirror = Mirror(settings.wires)
+        self._client = self._new_client()
+        self._up = False
+        self._refused: Counter[str] = Counter()
+        self._stale: set[Leg] = set()
+        self._asked: set[Leg] = set()
+        self._woken, self._wake = socket.socketpair()
+        self._unsure = True
+        self._stopped = False
+        self._refresh_at = 0.0
+        self._settled_at: float | None = None
+
+    def stop(self) -> None:
+        """End soon."""
+        self._stopped = True
+        self._wake.send(b"\0")
+
+    def run(self) -> None:
+        """Mirror until stopped. Raises OSError, and InterfaceGoneError."""
+        while not self._stopped:
+            self.turn()
+        self._patiently(self._end)
+        self._tell("ended", {"withdrawn": self._settings.withdraw and self._up} | self._facts())
+
+    def turn(self) -> None:
+        """Say what there is to say, and wait for more."""
+        if self._unsure:
+            self._dump()
+        self._resolve()
+        self._patiently(self._speak)
+        self._wait()
+        self._listen()
+
+    # The kernel
+
+    def _dump(self) -> None:
+        self._unsure = False
+        self._mirror.load(self._kernel.routes())
+        neighbours = self._kernel.neighbours()
+        self._mirror.load_neighbours(neighbours)
+        self._stale = set(neighbours)
+
+    def _listen(self) -> None:
+        try:
+            for event in self._kernel.events():
+                self._heard(event)
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise
+            self._unsure = True
+            self._tell("overrun", {})
+
+    def _heard(self, event: object) -> None:
+        match event:
+            case RouteEvent(prefix, path, True, replace, append):
+                self._unsure |= not self._mirror.add(prefix, path, replace=replace, append=append)
+            case RouteEvent(prefix, path):
+                self._mirror.remove(prefix, path)
+            case NeighbourEvent(neighbour, mac, fresh):
+                self._mirror.neighbour(neighbour, mac)
+                (self._stale.discard if fresh or not mac else self._stale.add)(neighbour)
+            case Unsure():
+                self._unsure = True
+            case InterfaceGone(interface):
+                raise InterfaceGoneError(f"interface {interface} is gone; start the agent again when it is back")
+
+    def _resolve(self) -> None:
+        """Have the kernel look for the gateways that it does not know, and now and then for those it last saw long ago."""
+        gateways = self._mirror.gateways()
+        again = time.monotonic() >= self._refresh_at
+        if again:
+            self._refresh_at = time.monotonic() + REFRESH_S
+        for gateway, resolved in gateways.items():
+            if (again and (not resolved or gateway in self._stale)) or not (resolved or gateway in self._asked):
+                self._kernel.resolve(gateway)
+        self._asked = set(gateways)
+
+    # The forwarder
+
+    def _new_client(self) -> FibClient:
+        return FibClient(self._transport, refused=self._count_refused)
+
+    def _patiently(self, speak: Callable[[], None]) -> None:
+        """Whatever is lost is said again, all of it."""
+        try:
+            speak()
+        except FibSessionLost as error:
+            self._lost(error)
+        except FibTimeout as error:
+            self._client = self._new_client()
+            self._lost(error)
+
+    def _lost(self, error: PlanebenchError) -> None:
+        self._up = False
+        self._settled_at = None
+        self._tell("lost", {"reason": str(error)})
+
+    def _speak(self) -> None:
+        self._client.poll()
+        if not self._up:
+            if self._client.unanswered:
+                return
+            self._up = True
+            self._mirror.forget()
+            self._settled_at = time.monotonic() + self._settings.settle_s
+            self._tell("session", {"number": self._client.session})
+        self._say(self._mirror.changes())
+        if self._settled_at is not None and time.monotonic() >= self._settled_at:
+            self._settled_at = None
+            self._client.end_of_rib()
+            self._client.drain()
+            self._tell("end_of_rib", self._facts())
+
+    def _say(self, changes: Changes) -> None:
+        for hop in changes.hops:
+            self._say_hop(hop)
+        for prefix, number in changes.routes:
+            self._client.replace(prefix, number)
+        for prefix in changes.routes_gone:
+            self._client.delete(prefix)
+        for number in changes.hops_gone:
+            self._client.hop_delete(number)
+        self._client.poll()
+
+    def _say_hop(self, hop: Hop) -> None:
+        if hop.mac:
+            self._client.hop(hop.number, destination=hop.mac, wire=hop.wire)
+        elif hop.number == BLACKHOLE:
+            self._client.hop_blackhole(hop.number)
+        else:
+            self._client.hop_local(hop.number)
+
+    def _count_refused(self, error: FibUpdateError) -> None:
+        """Once told, then counted. What leads to a next hop that is refused is left to the VNF."""
+        self._refused[error.code.name] += 1
+        if self._refused[error.code.name] == 1:
+            self._tell("refused", {"reason": str(error)})
+        if isinstance(error.record, HopRecord) and error.record.op is Op.REPLACE and error.record.number != LOCAL:
+            self._mirror.refuse(error.record.number)
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "routes": self._mirror.routes,
+            "next_hops": self._mirror.hops,
+            "multipath": self._mirror.multipath,
+            "refused": dict(self._refused),
+        }
+
+    def _wait(self) -> None:
+        """For an event, or until something is due."""
+        due_s = UNANSWERED_S if self._client.unanswered else IDLE_S
+        if self._settled_at is not None:
+            due_s = min(due_s, max(0.0, self._settled_at - time.monotonic()))
+        select.select([self._kernel, self._transport, self._woken], [], [], due_s)
+
+    def _end(self) -> None:
+        if self._up and self._settings.withdraw:
+            self._client.flush()
+        if self._up:
+            self._client.drain(END_S)

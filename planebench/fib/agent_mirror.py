@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a forwarder must know so that it forwards as this kernel would: from kernel routes and neighbours to FIB routes
+and next hops, and what has changed since it was told last. Pure: no sockets, no clock.
+
+A gateway has a next hop of its own, whatever leads there: when its MAC address changes, one message moves all its
+routes. Without a MAC its hop is LOCAL: packets go to the VNF, whose kernel resolves it and forwards meanwhile.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from planebench.fib.messages import HOP_NUMBERS, Prefix
+
+LOCAL, BLACKHOLE = 0, 1
+"""Numbers of the two next hops that every session has; gateways and neighbours have the numbers behind them."""
+_FIRST = 2
+
+
+class RouteKind(enum.Enum):
+    """What the kernel does with packets: by ``legs``; itself (its own addresses, what it refuses); nothing."""
+
+    UNICAST, LOCAL, BLACKHOLE = range(3)
+
+
+class Leg(NamedTuple):
+    """One way out, and so a neighbour. ``gateway``: 4 or 16 bytes; empty for a network that is on the link."""
+
+    interface: int
+    gateway: bytes
+
+
+class Path(NamedTuple):
+    """A kernel route without its prefix. The least ``rank`` is used (0: the table of local addresses), then the least
+    metric; of as many, the first."""
+
+    rank: int
+    metric: int
+    kind: RouteKind
+    legs: tuple[Leg, ...] = ()
+
+    @property
+    def has_gateways(self) -> bool:
+        """By which IPv6 tells whether routes are legs of one."""
+        return bool(self.legs) and all(leg.gateway for leg in self.legs)
+
+
+class Hop(NamedTuple):
+    """``mac`` empty: LOCAL, or BLACKHOLE by its number. Else packets leave by ``wire``."""
+
+    number: int
+    mac: bytes = b""
+    wire: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """To be told in this order: a hop is there before routes lead to it, and goes when none does."""
+
+    hops: tuple[Hop, ...] = ()
+    routes: tuple[tuple[Prefix, int], ...] = ()
+    routes_gone: tuple[Prefix, ...] = ()
+    hops_gone: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.hops or self.routes or self.routes_gone or self.hops_gone)
+
+
+def _host(address: bytes) -> Prefix:
+    return Prefix(address, len(address) * 8)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def shared(path: Path) -> tuple[Path, ...]:
+    """A tuple of one path, the same object for equal paths: a million routes lead to few places."""
+    return (path,)
+
+
+@dataclass
+class Mirror:
+    """``wires``: of the VNF's interfaces to the forwarder, index to the number of its wire. What leaves by another
+    interface is left to the VNF."""
+
+    wires: Mapping[int, int]
+    _paths: dict[Prefix, tuple[Path, ...]] = field(default_factory=dict)
+    _neighbours: dict[Leg, bytes] = field(default_factory=dict)
+    _hosts: dict[Prefix, Leg] = field(default_factory=dict)
+    """Neighbours on connected networks, which have routes of their own."""
+    _numbers: dict[Leg, int] = field(default_factory=dict)
+    _refused: set[Leg] = field(default_factory=set)
+    """Neighbours that the forwarder grants no next hop: LOCAL."""
+    _users: Counter[int] = field(default_factory=Counter)
+    _free: list[int] = field(default_factory=lambda: list(range(HOP_NUMBERS - 1, _FIRST - 1, -1)))
+    _told: dict[Prefix, int] = field(default_factory=dict)
+    _told_hops: dict[int, Hop] = field(default_factory=dict)
+    _dirty: set[Prefix] = field(default_factory=set)
+
+    @property
+    def routes(self) -> int:
+        """That the forwarder was told."""
+        return len(self._told)
+
+    @property
+    def hops(self) -> int:
+        """That the forwarder was told."""
+        return len(self._told_hops)
+
+    @property
+    def multipath(self) -> int:
+        """Prefixes whose route has several legs, of which one is used."""
+        return sum(len(paths[0].legs) > 1 for paths in self._paths.values() if paths)
+
+    def told(self) -> Mapping[Prefix, int]:
+        """Every route as the forwarder was told, to the number of its next hop."""
+        return self._told
+
+    def told_hops(self) -> Mapping[int, Hop]:
+        """Every next hop as the forwarder was told, by number."""
+        return self._told_hops
+
+    # What the kernel says
+
+    def load(self, routes: Iterable[tuple[Prefix, Path]]) -> None:
+        """All routes there are, in the order of a dump: what was known before and is not among them is gone."""
+        before = self._paths
+        self._paths = {}
+        for prefix, path in routes:
+            have = self._paths.get(prefix)
+            self._paths[prefix] = (*have, path) if have else shared(path)
+        self._dirty |= {prefix for prefix in before.keys() | self._paths.keys() if self._differs(prefix, before)}
+
+    def add(self, prefix: Prefix, path: Path, *, replace: bool, append: bool) -> bool:
+        """A route is new or has changed. False: it may have taken another's place that was not named; dump again.
+
+        IPv6 says all legs each time, and has routes of as many kinds beside each other in an order of its own; IPv4
+        says how a route goes with others.
+        """
+        have = self._paths.get(prefix, ())
+        same = [one for one in have if (one.rank, one.metric) == (path.rank, path.metric)]
+        others = tuple(one for one in have if one not in same)
+        sure = True
+        if len(prefix.address) == 16:
+            sure = all(one.has_gateways and path.has_gateways for one in same)
+            same = []
+        elif replace:
+            same = same[1:]
+        elif path in same:
+            same.remove(path)
+        self._paths[prefix] = (*others, *same, path) if append else (path, *same, *others)
+        self._dirty.add(prefix)
+        return sure
+
+    def remove(self, prefix: Prefix, path: Path) -> None:
+        """A route is gone, or one leg of it (IPv6)."""
+        have = list(self._paths.get(prefix, ()))
+        for number, one in enumerate(have):
+            if (one.rank, one.metric, one.kind) != (path.rank, path.metric, path.kind):
+                continue
+            if set(one.legs) <= set(path.legs):
+                del have[number]
+                break
+            if set(path.legs) < set(one.legs):
+                have[number] = one._replace(legs=tuple(leg for leg in one.legs if leg not in path.legs))
+                break
+        if have:
+            self._paths[prefix] = tuple(have)
+        else:
+            self._paths.pop(prefix, None)
+        self._dirty.add(prefix)
+
+    def load_neighbours(self, neighbours: Mapping[Leg, bytes]) -> None:
+        """All that are resolved on our interfaces, with their MAC addresses."""
+        self._dirty |= {_host(neighbour.gateway) for neighbour in self._neighbours.keys() ^ neighbours.keys()}
+        self._neighbours = dict(neighbours)
+
+    def neighbour(self, neighbour: Leg, mac: bytes) -> None:
+        """A neighbour on one of our interfaces is resolved, or no longer (``mac`` empty)."""
+        if mac:
+            self._neighbours[neighbour] = mac
+        else:
+            self._neighbours.pop(neighbour, None)
+        self._dirty.add(_host(neighbour.gateway))
+
+    # What follows from it
+
+    def changes(self) -> Changes:
+        """What the forwarder must be told now. It counts as told."""
+        self._find_hosts()
+        routes: list[tuple[Prefix, int]] = []
+        gone: list[Prefix] = []
+        for prefix in self._dirty:
+            old, new = self._told.get(prefix), self._wanted(prefix)
+            if old == new:
+                continue
+            if new is None:
+                gone.append(prefix)
+                del self._told[prefix]
+            else:
+                routes.append((prefix, new))
+                self._told[prefix] = new
+                self._users[new] += 1
+            if old is not None:
+                self._users[old] -= 1
+        self._dirty.clear()
+        hops_gone = self._release()
+        return Changes(self._hop_changes(), tuple(routes), tuple(gone), hops_gone)
+
+    def forget(self) -> None:
+        """A new session: the forwarder knows nothing of what it was told before."""
+        self._told.clear()
+        self._told_hops.clear()
+        self._users.clear()
+        self._refused.clear()
+        self._dirty = self._paths.keys() | self._hosts.keys()
+
+    def refuse(self, number: int) -> None:
+        """The forwarder does not take a next hop (its quota is used up): what leads there is left to the VNF."""
+        neighbour = next((neighbour for neighbour, n in self._numbers.items() if n == number), None)
+        if neighbour is None:
+            return
+        del self._numbers[neighbour]
+        self._refused.add(neighbour)
+        self._free.append(number)
+        self._told_hops.pop(number, None)
+        self._dirty |= {prefix for prefix, n in self._told.items() if n == number}
+
+    def gateways(self) -> dict[Leg, bool]:
+        """The neighbours that routes lead to, and whether each is resolved."""
+        return {neighbour: neighbour in self._neighbours for neighbour in self._numbers}
+
+    def _find_hosts(self) -> None:
+        """Routes of neighbours on connected networks: of those that are resolved, and not behind a longer prefix."""
+        hosts = {
+            _host(neighbour.gateway): neighbour
+            for neighbour in self._neighbours
+            if _host(neighbour.gateway) not in self._paths
+            and self._longest(neighbour.gateway) == Leg(neighbour.interface, b"")
+        }
+        self._dirty |= {host for host in hosts.keys() | self._hosts.keys() if hosts.get(host) != self._hosts.get(host)}
+        self._hosts = hosts
+
+    def _longest(self, address: bytes) -> Leg | None:
+        """Where the longest prefix that matches leads to."""
+        bits, value = len(address) * 8, int.from_bytes(address)
+        for length in range(bits, -1, -1):
+            masked = value >> (bits - length) << (bits - length)
+            paths = self._paths.get(Prefix(masked.to_bytes(len(address)), length))
+            if paths:
+                return self._leg(self._best(paths))
+        return None
+
+    @staticmethod
+    def _best(paths: tuple[Path, ...]) -> Path:
+        return min(paths, key=lambda path: (path.rank, path.metric))
+
+    def _leg(self, path: Path) -> Leg | None:
+        """The first leg that leaves by one of our interfaces."""
+        if path.kind is not RouteKind.UNICAST:
+            return None
+        return next((leg for leg in path.legs if leg.interface in self.wires), None)
+
+    def _wanted(self, prefix: Prefix) -> int | None:
+        paths = self._paths.get(prefix)
+        if not paths:
+            return self._number(self._hosts[prefix]) if prefix in self._hosts else None
+        path = self._best(paths)
+        if path.kind is RouteKind.BLACKHOLE:
+            return BLACKHOLE
+        leg = self._leg(path)
+        if leg is None:
+            return LOCAL
+        if not leg.gateway:  # a network on the link; of one address, the neighbour itself
+            leg = Leg(leg.interface, prefix.address)
+            if prefix != _host(prefix.address) or leg not in self._neighbours:
+                return LOCAL
+        return self._number(leg)
+
+    def _number(self, neighbour: Leg) -> int:
+        """The next hop of a neighbour; LOCAL where all numbers are taken, or the forwarder grants none."""
+        if neighbour not in self._numbers:
+            if not self._free or neighbour in self._refused:
+                return LOCAL
+            self._numbers[neighbour] = self._free.pop()
+        return self._numbers[neighbour]
+
+    def _release(self) -> tuple[int, ...]:
+        """Numbers that no route leads to are free again. Returns those that the forwarder knows."""
+        unused = {neighbour: n for neighbour, n in self._numbers.items() if self._users[n] == 0}
+        for neighbour, number in unused.items():
+            del self._numbers[neighbour]
+            self._free.append(number)
+        return tuple(n for n in unused.values() if self._told_hops.pop(n, None) is not None)
+
+    def _hop_changes(self) -> tuple[Hop, ...]:
+        now = {LOCAL: Hop(LOCAL), BLACKHOLE: Hop(BLACKHOLE)}
+        for neighbour, number in self._numbers.items():
+            mac = self._neighbours.get(neighbour)
+            now[number] = Hop(number, mac, self.wires[neighbour.interface]) if mac else Hop(number)
+        changed = tuple(hop for hop in now.values() if self._told_hops.get(hop.number) != hop)
+        self._told_hops = now
+        return changed
+
+    def _differs(self, prefix: Prefix, before: Mapping[Prefix, tuple[Path, ...]]) -> bool:
+        return self._paths.get(prefix) != before.get(prefix)

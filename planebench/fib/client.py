@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a VNF says to the forwarder that holds its routes: sessions, windows, go-back-N (docs/fib-messages.md).
+
+    with FibClient(PacketTransport("eth0")) as fib:
+        fib.hop(1, destination="02:00:00:00:01:01", wire=0)
+        fib.add("198.51.100.0/24", 1)
+        fib.end_of_rib()
+        fib.drain()
+        while True:
+            fib.poll(1.0)  # what keeps the session alive
+
+Updates are collected into messages and sent by poll(), drain(), and whenever a message is full. What the forwarder
+refuses is an exception of the next call that looks at answers. One thread.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from planebench.fib.errors import FibError, FibSessionLost, FibTimeout, FibUpdateError
+from planebench.fib.messages import (
+    HOP_NUMBERS,
+    OVERHEAD_BYTES,
+    WINDOW,
+    Ack,
+    Code,
+    HopKind,
+    HopRecord,
+    MessageError,
+    MessageType,
+    Op,
+    PrefixLike,
+    RouteRecord,
+    VersionError,
+    decode_ack,
+    decode_record,
+    encode_frame,
+    mac_of,
+    prefix_of,
+    record_bytes,
+)
+from planebench.fib.transport import Transport
+from planebench.model.errors import UsageError
+
+_SEQUENCES = 1 << 32
+_RETRY_S_MAX = 1.0
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A message that has not been answered. ``open``: more may be added."""
+
+    type: MessageType
+    family: int = 0
+    records: list[bytes] = field(default_factory=list)
+    open: bool = True
+
+
+class FibClient:
+    """One session with the forwarder. ``refused``: called with each FibUpdateError in place of raising it.
+
+    Updates block while the window is full, FibTimeout if nothing is answered for ``timeout_s``.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        session: int | None = None,
+        frame_bytes: int = 1514,
+        retry_s: float = 0.02,
+        keepalive_s: float = 1.0,
+        timeout_s: float = 10.0,
+        refused: Callable[[FibUpdateError], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.routes = 0
+        """That the forwarder has of this VNF, as of the last answer."""
+        self.quota = 0
+        self.retransmitted = 0
+        self._transport = transport
+        self._frame_bytes = frame_bytes
+        self._retry_s = retry_s
+        self._keepalive_s = keepalive_s
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._refused = refused
+        self._errors: deque[FibError] = deque()
+        self._begin(session or _new_session())
+
+    # Updates
+
+    def hop(
+        self,
+        number: int,
+        *,
+        destination: str | bytes,
+        wire: int = 0,
+        source: str | bytes = bytes(6),
+    ) -> None:
+        """A next hop: packets leave by that wire of the VNF to that MAC. Said again it changes, its routes with it."""
+        record = HopRecord(Op.REPLACE, number, HopKind.FORWARD, wire, mac_of(destination), mac_of(source))
+        self._hop(record)
+
+    def hop_local(self, number: int) -> None:
+        """A next hop that is the VNF itself."""
+        self._hop(HopRecord(Op.REPLACE, number, HopKind.LOCAL))
+
+    def hop_blackhole(self, number: int) -> None:
+        """A next hop where packets are dropped."""
+        self._hop(HopRecord(Op.REPLACE, number, HopKind.BLACKHOLE))
+
+    def hop_delete(self, number: int) -> None:
+        """No route leads there any more."""
+        self._hop(HopRecord(Op.DELETE, number))
+
+    def add(self, prefix: PrefixLike, hop: int) -> None:
+        """A route that this session has not announced yet."""
+        self._route(Op.ADD, prefix, hop)
+
+    def replace(self, prefix: PrefixLike, hop: int) -> None:
+        """A route, whether there is one or not."""
+        self._route(Op.REPLACE, prefix, hop)
+
+    def delete(self, prefix: PrefixLike) -> None:
+        """A route is gone."""
+        self._route(Op.DELETE, prefix, 0)
+
+    def flush(self) -> None:
+        """All routes and next hops of this VNF are gone."""
+        self._append(MessageType.FLUSH)
+
+    def end_of_rib(self) -> None:
+        """All is announced: what older sessions left is gone."""
+        self._append(MessageType.END_OF_RIB)
+
+    # Sending, and answers
+
+    @property
+    def session(self) -> int:
+        """Its number."""
+        return self._session
+
+    @property
+    def unanswered(self) -> int:
+        """Messages."""
+        return len(self._queue)
+
+    def poll(self, timeout_s: float = 0.0) -> None:
+        """Send what is collected, wait for an answer, read those there are, send again what got lost."""
+        self._send(everything=True)
+        self._tick()
+        frame = self._transport.receive(self._patience(timeout_s))
+        while frame is not None:
+            self._received(frame)
+            frame = self._transport.receive(0)
+        self._tick()
+        if self._errors:
+            raise self._errors.popleft()
+
+    def drain(self, timeout_s: float | None = None) -> None:
+        """Wait until everything is answered. FibTimeout: nothing was for so long; poll() goes on sending."""
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
+        start = self._clock()
+        while self._queue or self._errors:
+            self._check_patience(start, timeout_s)
+            self.poll(timeout_s)
+
+    def __enter__(self) -> Self:
+        self.drain()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is said any more. The forwarder keeps the routes for the grace period."""
+        self._transport.close()
+
+    # Collecting
+
+    def _route(self, op: Op, prefix: PrefixLike, hop: int) -> None:
+        record = RouteRecord(op, prefix_of(prefix), hop)
+        _check_number(hop)
+        self._append(MessageType.ROUTES, 4 if len(record.prefix.address) == 4 else 6, record.encode())
+
+    def _hop(self, record: HopRecord) -> None:
+        _check_number(record.number)
+        if not 0 <= record.wire <= 255:
+            raise UsageError(f"wire {record.wire} of next hop {record.number} is not 0 .. 255")
+        self._append(MessageType.NEXT_HOPS, 0, record.encode())
+
+    def _append(self, kind: MessageType, family: int = 0, record: bytes | None = None) -> None:
+        last = self._queue[-1] if self._queue else None
+        if record is None or not (last and last.open and (last.type, last.family) == (kind, family)):
+            self._wait_for_room()
+            last = _Pending(kind, family, open=record is not None)
+            self._queue.append(last)
+        if record is not None:
+            last.records.append(record)
+            size = record_bytes(kind, family)
+            if OVERHEAD_BYTES + (len(last.records) + 1) * size > self._frame_bytes:
+                last.open = False
+                self._send(everything=False)
+
+    def _wait_for_room(self) -> None:
+        start = self._clock()
+        refused: list[FibError] = []  # of the updates before this one: told by the next poll() of the caller
+        while len(self._queue) >= WINDOW:
+            self._check_patience(start, self._timeout_s)
+            try:
+                self.poll(self._retry_s)
+            except FibUpdateError as error:
+                refused.append(error)
+        self._errors.extendleft(reversed(refused))
+
+    def _check_patience(self, start: float, timeout_s: float) -> None:
+        """``start``: of waiting; answers before it do not count."""
+        if self._clock() - max(start, self._last_heard) > timeout_s:
+            raise FibTimeout(
+                f"the forwarder left {len(self._queue)} messages unanswered for {timeout_s:g} s: is the interface "
+                "connected to a port of a VNF of fib_offload, and up?"
+            )
+
+    # The window
+
+    def _begin(self, session: int) -> None:
+        self._session = session
+        self._queue: deque[_Pending] = deque()
+        self._base = 1  # sequence number of the first in the queue; those behind it count on
+        self._sent = 0  # of the queue, in this round
+        self._known = 0  # of the queue, in any round: the forwarder may have them
+        self._window = 1  # until it has said how many it takes
+        self._went_back = False
+        self._wait_s = self._retry_s
+        self._last_sent = self._last_heard = self._not_before = self._clock()
+        self._append(MessageType.HELLO)
+
+    def _send(self, *, everything: bool) -> None:
+        """What the window has room for; a message that may grow only if everything is to go."""
+        if self._clock() < self._not_before:
+            return
+        while self._sent < min(len(self._queue), self._window):
+            pending = self._queue[self._sent]
+            if pending.open and not everything:
+                return
+            pending.open = False
+            sequence = (self._base + self._sent) % _SEQUENCES
+            frame = encode_frame(
+                pending.type, self._session, sequence, pending.family, pending.records, self._transport.mac
+            )
+            self._transport.send(frame)
+            self._last_sent = self._clock()
+            self.retransmitted += self._sent < self._known
+            self._sent += 1
+            self._known = max(self._known, self._sent)
+
+    def _patience(self, timeout_s: float) -> float:
+        if self._queue:
+            return min(timeout_s, self._wait_s)
+        return min(timeout_s, self._keepalive_s)
+
+    def _tick(self) -> None:
+        """Send all again that is unanswered for too long; a sign of life where there is nothing to send."""
+        now = self._clock()
+        if not self._queue and now - self._last_sent >= self._keepalive_s:
+            self._append(MessageType.KEEPALIVE)
+            self._send(everything=True)
+        elif self._queue and now - max(self._last_sent, self._last_heard) >= self._wait_s:
+            self._wait_s = min(2 * self._wait_s, _RETRY_S_MAX)
+            self._go_back()
+
+    def _go_back(self) -> None:
+        self._sent = 0
+        self._send(everything=True)
+
+    # Answers
+
+    def _received(self, frame: bytes) -> None:
+        try:
+            ack = decode_ack(frame)
+        except VersionError as error:
+            self._errors.append(FibError(f"the forwarder answers with {error}: use the client of its release"))
+            return
+        except MessageError:
+            return  # of another protocol, or damaged: as if it had got lost
+        if ack.session != self._session:
+            return
+        place = (ack.sequence - self._base) % _SEQUENCES
+        if place >= self._known or ack.type is not self._queue[place].type:
+            return  # answered before
+        if ack.code is Code.NO_SESSION:
+            self._lost("the forwarder has started anew, or has flushed what a VNF said that was silent for too long")
+        elif place:
+            self._out_of_turn()
+        else:
+            self._answered(ack)
+
+    def _out_of_turn(self) -> None:
+        """The first message or its answer got lost: go back at once, but once until there is progress."""
+        if not self._went_back:
+            self._went_back = True
+            self._go_back()
+
+    def _answered(self, ack: Ack) -> None:
+        """The first message is."""
+        self.routes, self.quota = ack.routes, ack.quota
+        self._last_heard = self._clock()
+        self._wait_s = self._retry_s
+        self._window = max(1, min(ack.window, WINDOW))
+        self._went_back = False
+        if ack.code is Code.OK:
+            self._done(ack)
+        elif ack.code is Code.SEQUENCE:
+            self._lost("the forwarder expects other sequence numbers of it: someone else may use its number")
+        else:
+            self._stopped(ack)
+
+    def _done(self, ack: Ack) -> None:
+        hello = self._queue.popleft().type is MessageType.HELLO
+        self._base = (self._base + 1) % _SEQUENCES
+        self._sent = max(self._sent - 1, 0)
+        self._known -= 1
+        if hello and ack.next_sequence != self._base:
+            self._lost("its number was in use")
+        else:
+            self._send(everything=False)
+
+    def _stopped(self, ack: Ack) -> None:
+        """At a record: those before it are applied, and all behind it goes again under new numbers."""
+        pending = self._queue[0]
+        del pending.records[: ack.applied]
+        if ack.code is not Code.BUSY:
+            self._refuse(pending, ack)
+        has_records = pending.type in (MessageType.ROUTES, MessageType.NEXT_HOPS)
+        if not pending.records and (has_records or ack.code is not Code.BUSY):
+            self._queue.popleft()
+        if self._base != ack.next_sequence:
+            self._base = ack.next_sequence
+            self._known = 0
+        self._sent = 0
+        if ack.code is Code.BUSY:  # a little later
+            self._not_before = self._last_heard + self._retry_s
+        self._send(everything=False)
+
+    def _refuse(self, pending: _Pending, ack: Ack) -> None:
+        record = None
+        if pending.records:
+            record = decode_record(pending.type, pending.records.pop(0))
+        error = FibUpdateError(str(record or pending.type.name), record, ack)
+        if self._refused:
+            self._refused(error)
+        else:
+            self._errors.append(error)
+
+    def _lost(self, why: str) -> None:
+        old = self._session
+        self._begin(_new_session())
+        self._errors.append(
+            FibSessionLost(
+                f"session {old:#x} is lost: {why}. Session {self._session:#x} has begun: announce everything again"
+            )
+        )
+
+
+def _new_session() -> int:
+    """Not 0, and hardly one that was used before."""
+    return secrets.randbelow(_SEQUENCES - 1) + 1
+
+
+def _check_number(number: int) -> None:
+    if not 0 <= number < HOP_NUMBERS:
+        raise UsageError(f"next hop {number} is not 0 .. {HOP_NUMBERS - 1}")

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""FIB update messages, version 1: bytes and back. docs/fib-messages.md is the authority; dataplane/fib/fib_message.h
+is the same in C, and tests/fib/vectors.json holds both to it.
+"""
+
+from __future__ import annotations
+
+import enum
+import ipaddress
+import struct
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from planebench.model.errors import PlanebenchError, UsageError
+
+ETHER_TYPE = 0x88B5
+FORWARDER_MAC = bytes.fromhex("02f1b0000000")
+"""Where messages go; any other address will do."""
+MAGIC = 0xF1B0
+VERSION = 1
+WINDOW = 64
+"""Messages that may be unanswered."""
+HOP_NUMBERS = 4096
+FRAME_BYTES_MIN = 60
+
+_ETHERNET = struct.Struct("!6s6sH")
+_HEADER = struct.Struct("!HBBIIHH")
+_ACK = struct.Struct("!BxHIH4xQQ")
+_ROUTE = struct.Struct("!BBH")
+_HOP = struct.Struct("!BBHB3x6s6s")
+OVERHEAD_BYTES = _ETHERNET.size + _HEADER.size
+_NO_MAC = bytes(6)
+
+
+class MessageType(enum.IntEnum):
+    """The byte behind the version; with the highest bit it is the answer."""
+
+    HELLO = 1
+    ROUTES = 2
+    NEXT_HOPS = 3
+    FLUSH = 4
+    END_OF_RIB = 5
+    KEEPALIVE = 6
+
+
+_IS_ACK = 0x80
+
+
+class Op(enum.IntEnum):
+    """What a record does."""
+
+    ADD = 1
+    REPLACE = 2
+    DELETE = 3
+
+
+class HopKind(enum.IntEnum):
+    """FORWARD: out by a wire to a MAC address. LOCAL: to the VNF. BLACKHOLE: dropped."""
+
+    FORWARD = 1
+    LOCAL = 2
+    BLACKHOLE = 3
+
+
+class Code(enum.IntEnum):
+    """What became of a message, or of its first record that failed."""
+
+    OK = 0
+    BUSY = 1
+    SEQUENCE = 2
+    MALFORMED = 3
+    NO_SESSION = 4
+    QUOTA = 5
+    FULL = 6
+    NO_NEXT_HOP = 7
+    EXISTS = 8
+    ABSENT = 9
+    BUSY_HOP = 10
+    VERSION = 11
+
+
+class MessageError(PlanebenchError):
+    """Bytes that are not a FIB update message, or not an answer to one."""
+
+
+class VersionError(MessageError):
+    """One, of another version."""
+
+
+class Prefix(NamedTuple):
+    """``address`` in network order, 4 or 16 bytes; zeros behind ``length`` bits."""
+
+    address: bytes
+    length: int
+
+    def __str__(self) -> str:
+        return f"{ipaddress.ip_address(self.address)}/{self.length}"
+
+
+PrefixLike = str | ipaddress.IPv4Network | ipaddress.IPv6Network | tuple[bytes, int]
+
+
+def prefix_of(value: PrefixLike) -> Prefix:
+    """A prefix however it is written; UsageError if it is none, or has bits behind its length."""
+    if isinstance(value, Prefix):
+        return value  # whoever has many makes them so
+    try:
+        if isinstance(value, (tuple, str)):
+            value = ipaddress.ip_network(value)
+    except ValueError as error:
+        raise UsageError(f"'{value}' is not a prefix: {error}") from None
+    return Prefix(value.network_address.packed, value.prefixlen)
+
+
+def mac_of(value: str | bytes) -> bytes:
+    """Six bytes of ``02:00:00:00:00:01``, or of themselves."""
+    try:
+        mac = value if isinstance(value, bytes) else bytes(int(part, 16) for part in value.split(":"))
+    except ValueError:
+        mac = b""
+    if len(mac) != len(_NO_MAC):
+        raise UsageError(f"'{value!r}' is not a MAC address: write six bytes as 02:00:00:00:00:01")
+    return mac
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRecord:
+    """One route. ``hop`` means nothing for DELETE."""
+
+    op: Op
+    prefix: Prefix
+    hop: int = 0
+
+    def __str__(self) -> str:
+        where = "" if self.op is Op.DELETE else f" by next hop {self.hop}"
+        return f"{self.op.name} of route {self.prefix}{where}"
+
+    def encode(self) -> bytes:
+        """8 or 20 bytes."""
+        return _ROUTE.pack(self.op, self.prefix.length, self.hop) + self.prefix.address
+
+
+@dataclass(frozen=True, slots=True)
+class HopRecord:
+    """One next hop. ``source`` all zero: the VNF's own MAC address."""
+
+    op: Op
+    number: int
+    kind: HopKind = HopKind.FORWARD
+    wire: int = 0
+    destination: bytes = _NO_MAC
+    source: bytes = _NO_MAC
+
+    def __str__(self) -> str:
+        if self.op is Op.DELETE:
+            return f"DELETE of next hop {self.number}"
+        where = f" by wire {self.wire} to {self.destination.hex(':')}" if self.kind is HopKind.FORWARD else ""
+        return f"next hop {self.number}, {self.kind.name}{where}"
+
+    def encode(self) -> bytes:
+        """20 bytes."""
+        return _HOP.pack(self.op, self.kind, self.number, self.wire, self.destination, self.source)
+
+
+Record = RouteRecord | HopRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """From the VNF. ``family`` is 4 or 6 for ROUTES, 0 for any other."""
+
+    type: MessageType
+    session: int
+    sequence: int
+    family: int = 0
+    records: tuple[Record, ...] = field(default=())
+
+    def encode(self, source: bytes, destination: bytes = FORWARDER_MAC) -> bytes:
+        """The frame, padded to the least length, without FCS."""
+        records = [record.encode() for record in self.records]
+        return encode_frame(self.type, self.session, self.sequence, self.family, records, source, destination)
+
+
+def encode_frame(
+    kind: MessageType,
+    session: int,
+    sequence: int,
+    family: int,
+    records: list[bytes],
+    source: bytes,
+    destination: bytes = FORWARDER_MAC,
+) -> bytes:
+    """A frame of records that are bytes already."""
+    header = _HEADER.pack(MAGIC, VERSION, kind, session, sequence, len(records), family)
+    frame = b"".join((_ETHERNET.pack(destination, source, ETHER_TYPE), header, *records))
+    return frame.ljust(FRAME_BYTES_MIN, b"\0")
+
+
+def record_bytes(kind: MessageType, family: int) -> int:
+    """Of one record of a message."""
+    if kind is MessageType.NEXT_HOPS:
+        return _HOP.size
+    return _ROUTE.size + (4 if family == 4 else 16)
+
+
+def decode_record(kind: MessageType, data: bytes) -> Record:
+    """Of one record's bytes; MessageError if an op or kind is unknown."""
+    try:
+        if kind is MessageType.NEXT_HOPS:
+            op, hop_kind, number, wire, destination, source = _HOP.unpack(data)
+            if op == Op.DELETE:  # the rest means nothing
+                return HopRecord(Op.DELETE, number)
+            return HopRecord(Op(op), number, HopKind(hop_kind), wire, destination, source)
+        op, length, hop = _ROUTE.unpack_from(data)
+        return RouteRecord(Op(op), Prefix(data[_ROUTE.size :], length), hop)
+    except ValueError as error:
+        raise MessageError(f"a record of {kind.name}: {error}") from None
+
+
+def _decode_header(frame: bytes) -> tuple[int, int, int, int, int]:
+    """Type, session, sequence, count and family."""
+    if len(frame) < OVERHEAD_BYTES:
+        raise MessageError(f"a frame of {len(frame)} bytes is too short for a FIB update message")
+    _to, _from, ether_type = _ETHERNET.unpack_from(frame)
+    magic, version, kind, session, sequence, count, family = _HEADER.unpack_from(frame, _ETHERNET.size)
+    if (ether_type, magic) != (ETHER_TYPE, MAGIC):
+        raise MessageError(f"EtherType {ether_type:#06x} and magic {magic:#06x} are not a FIB update message's")
+    if version != VERSION:
+        raise VersionError(f"FIB update messages of version {version}; this is version {VERSION}")
+    return kind, session, sequence, count, family
+
+
+def decode_message(frame: bytes) -> Message:
+    """Of a VNF's frame; MessageError if it is none."""
+    kind, session, sequence, count, family = _decode_header(frame)
+    try:
+        message_type = MessageType(kind)
+    except ValueError:
+        raise MessageError(f"type {kind:#04x} is not a message of a VNF") from None
+    size = record_bytes(message_type, family) if count else 0
+    if count and message_type not in (MessageType.ROUTES, MessageType.NEXT_HOPS):
+        raise MessageError(f"{message_type.name} has no records, this one has {count}")
+    if len(frame) < OVERHEAD_BYTES + count * size:
+        raise MessageError(f"{count} records do not fit into {len(frame)} bytes")
+    starts = range(OVERHEAD_BYTES, OVERHEAD_BYTES + count * size, size or 1)
+    records = tuple(decode_record(message_type, frame[start : start + size]) for start in starts)
+    return Message(message_type, session, sequence, family, records)
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """From the forwarder. ``applied``: records of the message, from its first on. ``routes``, ``quota``: the VNF's."""
+
+    type: MessageType
+    session: int
+    sequence: int
+    code: Code
+    applied: int
+    next_sequence: int
+    window: int
+    routes: int
+    quota: int
+
+    def encode(self, source: bytes, destination: bytes) -> bytes:
+        """The frame: what a forwarder says; for tests of clients."""
+        header = _HEADER.pack(MAGIC, VERSION, self.type | _IS_ACK, self.session, self.sequence, 0, 0)
+        ack = _ACK.pack(self.code, self.applied, self.next_sequence, self.window, self.routes, self.quota)
+        return _ETHERNET.pack(destination, source, ETHER_TYPE) + header + ack
+
+
+def decode_ack(frame: bytes) -> Ack:
+    """Of a forwarder's frame; MessageError if it is none."""
+    kind, session, sequence, _count, _family = _decode_header(frame)
+    if not kind & _IS_ACK or len(frame) < OVERHEAD_BYTES + _ACK.size:
+        raise MessageError(f"type {kind:#04x} in {len(frame)} bytes is not an answer")
+    code, applied, next_sequence, window, routes, quota = _ACK.unpack_from(frame, OVERHEAD_BYTES)
+    try:
+        return Ack(
+            MessageType(kind & ~_IS_ACK), session, sequence, Code(code), applied, next_sequence, window, routes, quota
+        )
+    except ValueError as error:
+        raise MessageError(f"an answer: {error}") from None

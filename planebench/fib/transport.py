@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames to the forwarder and back: a packet socket on the VNF's interface, or whatever sends and receives."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+from types import TracebackType
+from typing import Protocol, Self
+
+from planebench.fib.messages import ETHER_TYPE
+from planebench.model.errors import PlanebenchError
+
+_FRAME_BYTES_MAX = 2048
+
+
+class TransportError(PlanebenchError):
+    """No frames from or to the forwarder: no such interface, no right to it, or it is down."""
+
+
+class Transport(Protocol):
+    """Frames may get lost. ``mac``: the VNF's address, six bytes."""
+
+    mac: bytes
+
+    def send(self, frame: bytes) -> None:
+        """Send it, or lose it."""
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        """The next frame of the forwarder; None if there is none in time."""
+
+    def close(self) -> None:
+        """Nothing is sent or received any more."""
+
+
+class PacketTransport:
+    """An AF_PACKET socket (packet(7)) on an interface; needs CAP_NET_RAW. ``fileno()`` is for select()."""
+
+    def __init__(self, interface: str) -> None:
+        self.interface = interface
+        try:
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHER_TYPE))
+        except PermissionError:
+            raise TransportError(
+                "a packet socket needs CAP_NET_RAW: run as root, or give the program that capability"
+            ) from None
+        try:
+            self._socket.bind((interface, ETHER_TYPE))
+        except OSError as error:
+            self._socket.close()
+            raise TransportError(
+                f"interface '{interface}': {error.strerror}; 'ip link' lists those there are"
+            ) from None
+        self.mac: bytes = self._socket.getsockname()[4]
+
+    def fileno(self) -> int:
+        """Of the socket."""
+        return self._socket.fileno()
+
+    def send(self, frame: bytes) -> None:
+        """Send it. A full queue loses it: it will be sent again. An interface that is down is the same."""
+        with contextlib.suppress(OSError):
+            self._socket.send(frame)
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        """The next frame, or None."""
+        self._socket.settimeout(max(timeout_s, 0))
+        try:
+            return self._socket.recv(_FRAME_BYTES_MAX)
+        except (TimeoutError, BlockingIOError, InterruptedError):
+            return None
+        except OSError as error:
+            if error.errno == errno.ENETDOWN:  # told once; frames come again when it is up again
+                return None
+            raise TransportError(f"interface '{self.interface}': {error.strerror}") from None
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

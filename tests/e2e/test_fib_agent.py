@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A routing daemon in a VNF whose forwarding is offloaded: BGP through the punt path, its routes in the switch, and
+every datagram counted while routes move, agents die, the daemon restarts and the switch comes anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fib_example import Example, missing
+from planed_rig import until
+
+from planebench.host.process import Supervisor
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.root, pytest.mark.slow]
+
+PEER, OTHER_ROUTER, HOST = "wire0 02:00:00:00:01:01", "wire0 02:00:00:00:01:03", "wire1 02:00:00:00:09:02"
+FIRST, SECOND, THIRD = "192.0.2.1", "198.51.100.1", "2001:db8:1::1"
+COUNT = 120
+
+
+@pytest.fixture
+def example() -> Iterator[Example]:
+    if reason := missing():
+        pytest.skip(reason)
+    with Supervisor(Path("/tmp")) as supervisor:
+        made = Example(supervisor)
+        yield made
+        made.close()
+
+
+def forwarded_by_the_switch(example: Example, *addresses: str) -> None:
+    """Every datagram there and back, by the switch alone: none is seen at the interfaces of the VNF."""
+    example.sniffers["vnf0"].seen(), example.sniffers["vnf1"].seen()
+    before = [example.vnf(number)["forwarded"] for number in (1, 2)]
+    for address in addresses:
+        assert example.exchange(address, COUNT) == (COUNT, COUNT)
+    total = COUNT * len(addresses)
+    until(lambda: example.vnf(1)["forwarded"] >= before[0] + total, "the switch has counted")
+    assert [example.vnf(number)["forwarded"] for number in (1, 2)] == [count + total for count in before]
+    assert (example.sniffers["vnf0"].seen(), example.sniffers["vnf1"].seen()) == ({}, {})
+
+
+def routes_are_there(example: Example) -> None:
+    example.until_hop(2, FIRST, PEER)
+    example.until_hop(2, SECOND, PEER)
+    example.until_hop(2, THIRD, PEER)
+
+
+def test_bgp_routes_are_forwarded_by_the_switch(example: Example) -> None:
+    peer, daemon = example.start_bird("peer"), example.start_bird("vnf", "-R")
+    example.start_agents()
+    example.until_established()
+    routes_are_there(example)
+    for address in (FIRST, THIRD):  # the VNF gets to know the host, and so the switch
+        assert example.exchange(address, 1) == (1, 1)
+    example.until_hop(1, "10.0.9.2", HOST)
+    example.until_hop(1, "2001:db8:9::2", HOST)
+    forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
+    assert example.hop(1, "10.0.0.2") == "local"
+
+    a_route_changes(example)
+    agents_die(example)
+    the_daemon_restarts(example, daemon)
+    the_switch_restarts(example)
+
+    for agent in example.agents:
+        agent.terminate()
+    assert [agent.returncode for agent in example.agents] == [0, 0]
+    assert all('"event": "ended"' in agent.log_tail() for agent in example.agents)
+    assert peer.alive()
+
+
+def a_route_changes(example: Example) -> None:
+    """A withdrawn prefix has no route, one that moves has another next hop."""
+    example.birdc("peer", "disable", "second")
+    example.until_hop(2, SECOND, "none")
+    before = example.vnf(2)["no_route"]
+    example.send_only(SECOND, COUNT)
+    until(lambda: example.vnf(2)["no_route"] == before + COUNT, "all of them have no route")
+    example.birdc("peer", "enable", "second")
+    example.birdc("peer", "enable", "moved")
+    example.until_hop(2, SECOND, PEER)
+    example.until_hop(2, FIRST, OTHER_ROUTER)
+    example.sniffers["peer"].seen()
+    forwarded_by_the_switch(example, FIRST)
+    there = {to: n for to, n in example.sniffers["peer"].seen().items() if to.startswith("02:00:00:00:01")}
+    assert there == {OTHER_ROUTER.split()[1]: COUNT}
+    example.birdc("peer", "disable", "moved")
+    example.until_hop(2, FIRST, PEER)
+
+
+def agents_die(example: Example) -> None:
+    """Routes stay for the grace period, and are not counted twice when the next agents have announced theirs."""
+    example.kill(*example.agents)
+    until(lambda: {example.vnf(n)["session"]["state"] for n in (1, 2)} == {"stale"}, "the VNF is silent for too long")
+    routes = [example.vnf(number)["routes4"] for number in (1, 2)]
+    forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
+    example.start_agents()
+    until(lambda: {example.vnf(n)["session"]["state"] for n in (1, 2)} == {"up"}, "there are new sessions")
+    until(lambda: [example.vnf(n)["stale"] for n in (1, 2)] == [0, 0], "the new sessions have announced all")
+    assert [example.vnf(number)["routes4"] for number in (1, 2)] == routes
+    forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
+
+
+def the_daemon_restarts(example: Example, daemon: object) -> None:
+    """The kernel keeps its routes, and so does the switch."""
+    example.kill(daemon)  # type: ignore[arg-type]
+    forwarded_by_the_switch(example, FIRST, THIRD)
+    example.start_bird("vnf", "-R")
+    example.until_established()
+    routes_are_there(example)
+    forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
+
+
+def the_switch_restarts(example: Example) -> None:
+    """It knows nothing any more: the agents say everything again."""
+    example.kill(example.switch)
+    example.start_switch()
+    routes_are_there(example)
+    example.until_hop(1, "10.0.9.2", HOST)
+    example.until_hop(1, "2001:db8:9::2", HOST)
+    forwarded_by_the_switch(example, FIRST, SECOND, THIRD)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the kernel says of its routes, in a namespace of its own: dumps, events, and that both come to the same."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fib_example import inside
+from planebench.fib.messages import Prefix
+from planed_rig import until
+
+from planebench.fib import agent_kernel
+from planebench.fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench.fib.agent_mirror import Leg, Mirror, RouteKind
+from planebench.fib.agent_mirror import Path as Way
+from planebench.host import procfs
+from planebench.host.process import Supervisor
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: network namespaces"),
+]
+
+BATCHES = 25
+
+SETUP = """
+link set lo up
+link add vnf0 type veth peer name far0
+link add vnf1 type veth peer name far1
+link set vnf0 up
+link set vnf1 up
+link set far0 up
+link set far1 up
+address add 10.0.0.2/24 dev vnf0
+address add 10.1.0.2/24 dev vnf1
+address add 2001:db8::2/64 dev vnf0 nodad
+"""
+
+
+def packed(text: str) -> bytes:
+    return ipaddress.ip_address(text).packed
+
+
+def prefix(text: str) -> Prefix:
+    network = ipaddress.ip_network(text)
+    return Prefix(network.network_address.packed, network.prefixlen)
+
+
+class Namespace:
+    """With two interfaces; the kernel's sockets are in it."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        holder = supervisor.spawn(
+            "netns", ["sleep", "infinity"], cpus=frozenset(os.sched_getaffinity(0)), new_netns=True, high_priority=False
+        )
+        until(lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", "the namespace is there")
+        self.pid = holder.pid
+        self.ip(SETUP)
+        with inside(self.pid):
+            import socket
+
+            self.vnf0, self.vnf1 = (socket.if_nametoindex(name) for name in ("vnf0", "vnf1"))
+
+    def ip(self, commands: str) -> None:
+        """A batch of ip(8)."""
+        done = subprocess.run(
+            ["nsenter", f"--net=/proc/{self.pid}/ns/net", "ip", "-force", "-batch", "-"],
+            input=commands,
+            text=True,
+            capture_output=True,
+            timeout=60,
+        )
+        self.said = done.stderr
+
+    def kernel(self, table: int = agent_kernel.MAIN_TABLE) -> Kernel:
+        with inside(self.pid):
+            return Kernel((self.vnf0,), table)
+
+
+@pytest.fixture(scope="module")
+def supervisor() -> Iterator[Supervisor]:
+    with Supervisor(Path("/tmp")) as it:
+        yield it
+
+
+@pytest.fixture
+def namespace(supervisor: Supervisor) -> Namespace:
+    return Namespace(supervisor)
+
+
+def unicast(*legs: tuple[int, str], metric: int = 0) -> Way:
+    return Way(1, metric, RouteKind.UNICAST, tuple(Leg(i, packed(to) if to else b"") for i, to in legs))
+
+
+def test_a_dump(namespace: Namespace) -> None:
+    namespace.ip(
+        """
+        route add 192.0.2.0/24 via 10.0.0.1
+        route add 192.0.2.0/24 via 10.0.0.3 metric 50
+        route add 198.51.100.0/24 nexthop via 10.0.0.1 nexthop via 10.1.0.1
+        route add 203.0.113.0/24 via inet6 fe80::5 dev vnf0
+        route add blackhole 100.64.0.0/10
+        route add unreachable 100.0.0.0/16
+        route add 9.9.9.9 via 10.0.0.1 table 77
+        route add 2001:db8:1::/48 via fe80::1 dev vnf0
+        route add default via 10.1.0.1
+        """
+    )
+    assert namespace.said == ""
+    kernel = namespace.kernel()
+    found = list(kernel.routes())
+    routes = dict(found)
+    assert len(found) == len(routes) + 1, "one prefix is there twice, by metric"
+    zero, one = namespace.vnf0, namespace.vnf1
+    local = Way(0, 0, RouteKind.LOCAL)
+    assert [way for to, way in found if to == prefix("192.0.2.0/24")] == [
+        unicast((zero, "10.0.0.1")),
+        unicast((zero, "10.0.0.3"), metric=50),
+    ]
+    assert routes[prefix("198.51.100.0/24")] == unicast((zero, "10.0.0.1"), (one, "10.1.0.1"))
+    assert routes[prefix("203.0.113.0/24")] == unicast((zero, "fe80::5"))
+    assert routes[prefix("100.64.0.0/10")] == Way(1, 0, RouteKind.BLACKHOLE)
+    assert routes[prefix("100.0.0.0/16")].kind is RouteKind.LOCAL
+    assert routes[prefix("10.0.0.0/24")] == unicast((zero, ""))
+    assert routes[prefix("0.0.0.0/0")] == unicast((one, "10.1.0.1"))
+    assert routes[prefix("10.0.0.2/32")] == routes[prefix("10.0.0.255/32")] == local
+    assert routes[prefix("2001:db8:1::/48")].legs == (Leg(zero, packed("fe80::1")),)
+    assert routes[prefix("2001:db8::2/128")].kind is RouteKind.LOCAL
+    assert prefix("9.9.9.9/32") not in routes
+    own = [ipaddress.ip_address(to.address) for to in routes if to.length not in (0, 24, 10, 16, 48, 64)]
+    assert not any(address.is_loopback or address.is_multicast for address in own)
+    assert all(to.length == 128 for to in routes if to.address[:2] == b"\xfe\x80"), "link-local networks stay there"
+    kernel.close()
+    other = namespace.kernel(77)
+    assert dict(other.routes())[prefix("9.9.9.9/32")] == unicast((zero, "10.0.0.1"))
+    other.close()
+
+
+def test_neighbours(namespace: Namespace) -> None:
+    """Those of the interface; one that is asked for is looked for."""
+    namespace.ip(
+        """
+        neigh add 10.0.0.1 lladdr 02:00:00:00:00:01 dev vnf0 nud permanent
+        neigh add fe80::1 lladdr 02:00:00:00:00:02 dev vnf0 nud stale
+        neigh add 10.1.0.1 lladdr 02:00:00:00:00:03 dev vnf1 nud permanent
+        """
+    )
+    kernel = namespace.kernel()
+    mac = bytes.fromhex("020000000001")
+    permanent, stale = Leg(namespace.vnf0, packed("10.0.0.1")), Leg(namespace.vnf0, packed("fe80::1"))
+    assert kernel.neighbours() == {permanent: mac, stale: mac[:5] + b"\2"}
+    namespace.ip("neigh replace 10.0.0.1 lladdr 02:00:00:00:00:07 dev vnf0 nud reachable\nneigh del fe80::1 dev vnf0")
+    events = [event for event in kernel.events() if isinstance(event, NeighbourEvent)]
+    assert NeighbourEvent(permanent, mac[:5] + b"\7", True) in events
+    assert events[-1].neighbour == stale and events[-1].mac == b""
+    absent = Leg(namespace.vnf0, packed("10.0.0.77"))
+    kernel.resolve(absent)
+    assert absent not in kernel.neighbours()
+    listed = subprocess.run(
+        ["nsenter", f"--net=/proc/{namespace.pid}/ns/net", "ip", "neigh", "show", "10.0.0.77"],
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "INCOMPLETE" in listed or "FAILED" in listed
+    kernel.close()
+
+
+def test_what_is_said_and_what_is_not(namespace: Namespace) -> None:
+    kernel = namespace.kernel()
+    namespace.ip("route add 192.0.2.0/24 via 10.0.0.1\nroute replace 192.0.2.0/24 via 10.0.0.3")
+    first, second = (event for event in kernel.events() if isinstance(event, RouteEvent))
+    assert (first.there, first.replace, second.there, second.replace) == (True, False, True, True)
+    namespace.ip("route del 192.0.2.0/24")
+    assert [event.there for event in kernel.events() if isinstance(event, RouteEvent)] == [False]
+    namespace.ip("route add 192.0.2.0/24 via 10.0.0.1\nlink set vnf0 down")
+    assert Unsure() in list(kernel.events()), "the kernel does not say that this takes the route away"
+    assert prefix("192.0.2.0/24") not in dict(kernel.routes())
+    namespace.ip("address del 10.1.0.2/24 dev vnf1")
+    assert Unsure() in list(kernel.events())
+    namespace.ip("link del vnf0")
+    assert InterfaceGone(namespace.vnf0) in list(kernel.events())
+    kernel.close()
+
+
+def test_an_overrun_is_seen(namespace: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_kernel, "_EVENTS_BYTES", 4096)
+    kernel = namespace.kernel()
+    namespace.ip("".join(f"route add 20.0.{i >> 8}.{i & 255} via 10.0.0.1\n" for i in range(500)))
+    with pytest.raises(OSError) as raised:
+        list(kernel.events())
+    assert raised.value.errno == errno.ENOBUFS
+    assert sum(to.address[0] == 20 for to, _ in kernel.routes()) == 500
+    kernel.close()
+
+
+def commands(rng: random.Random, count: int) -> Iterator[str]:
+    """What people and daemons do to routes; some of it is refused."""
+    for _ in range(count):
+        four = rng.random() < 0.5
+        to = rng.choice(
+            ("192.0.2.0/24", "192.0.2.0/25", "10.0.0.9") if four else ("2001:db8:1::/48", "2001:db8:2::/48")
+        )
+        ways = [f"via 10.0.0.{i}" for i in (1, 3)] if four else [f"via 2001:db8::{i}" for i in (1, 3)]
+        legs = " ".join(f"nexthop {way}" for way in ways)
+        way = rng.choice((*ways, legs, f"{ways[0]} metric 7", "dev vnf1"))
+        verb = rng.choice(("add", "add", "replace", "append", "prepend", "change", "del"))
+        kind = rng.choice(("", "", "", "blackhole "))
+        yield f"route {verb} {kind}{to} {'' if kind else way}\n"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_events_come_to_the_same_as_a_dump(namespace: Namespace, seed: int) -> None:
+    rng = random.Random(seed)
+    kernel = namespace.kernel()
+    mirror = Mirror({namespace.vnf0: 0})
+    mirror.load(kernel.routes())
+    mirror.changes()
+    list(kernel.events())
+    sure = 0
+    for number in range(BATCHES):
+        batch = "".join(commands(rng, rng.randint(1, 6)))
+        namespace.ip(batch)
+        doubt = False
+        for event in kernel.events():
+            if isinstance(event, RouteEvent) and event.there:
+                doubt |= not mirror.add(event.prefix, event.path, replace=event.replace, append=event.append)
+            elif isinstance(event, RouteEvent):
+                mirror.remove(event.prefix, event.path)
+        mirror.changes()
+        mirror.load(kernel.routes())
+        assert doubt or not mirror.changes(), f"after batch {number}:\n{batch}"
+        mirror.changes()
+        sure += not doubt
+    assert sure > BATCHES / 2
+    kernel.close()

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The example of docs/fib-agent.md with its own files, in namespaces that end with their holders: BIRD on both sides,
+planed between them, the agents, and datagrams that are counted one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from planed_rig import CPU, PATIENCE_S, until
+
+import planebench
+from planebench.host import procfs
+from planebench.host.process import Process, Supervisor
+from planebench.model.errors import StartError
+from planebench.planed import PlanedClient, find_planed
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "docs" / "examples" / "fib-agent"
+NAMES = ("peer", "vnf", "switch", "host")
+NEEDED = ("bird", "birdc", "ethtool", "ip", "nsenter", "sysctl")
+PORT = 9999
+MARK = b"fib-agent "
+CHUNK = 50
+"""Datagrams on their way at once: fewer than any queue of theirs has room for."""
+_CLONE_NEWNET = 0x40000000
+_ETH_P_ALL = 3
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def missing() -> str:
+    """Why the example cannot run here; nothing if it can."""
+    if os.geteuid() != 0:
+        return "needs root: network namespaces, packet sockets"
+    absent = [name for name in NEEDED if shutil.which(name) is None]
+    return f"{', '.join(absent)} not here: scripts/setup.sh" if absent else ""
+
+
+@contextlib.contextmanager
+def inside(pid: int) -> Iterator[None]:
+    """In the network namespace of that process; sockets that are made here stay there."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    try:
+        assert _libc.setns(there, _CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        yield
+    finally:
+        assert _libc.setns(home, _CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        os.close(home)
+        os.close(there)
+
+
+class Sniffer:
+    """Counts our datagrams on an interface, whichever way they go, by the address that their frames are for."""
+
+    def __init__(self, pid: int, interface: str) -> None:
+        with inside(pid):
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+            self._socket.bind((interface, _ETH_P_ALL))
+        self._socket.setblocking(False)
+
+    def seen(self) -> dict[str, int]:
+        """Since the last call."""
+        counts: dict[str, int] = {}
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                frame = self._socket.recv(2048)
+                if MARK in frame:
+                    to = frame[:6].hex(":")
+                    counts[to] = counts.get(to, 0) + 1
+        return counts
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Example:
+    """All of it, running. The supervisor ends what is left."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self.supervisor = supervisor
+        self.folder = supervisor.workdir("example")
+        self.agents: list[Process] = []
+        self._holders = {name: self._namespace(name) for name in NAMES}
+        paths = [f"/proc/{holder.pid}/ns/net" for holder in self._holders.values()]
+        done = subprocess.run([EXAMPLE / "network.sh", "configure", *paths], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        self.sniffers = {
+            name: Sniffer(self.pid(where), interface)
+            for name, where, interface in (("vnf0", "vnf", "vnf0"), ("vnf1", "vnf", "vnf1"), ("peer", "peer", "eth0"))
+        }
+        self.start_switch()
+
+    def close(self) -> None:
+        for sniffer in self.sniffers.values():
+            sniffer.close()
+
+    def pid(self, namespace: str) -> int:
+        return self._holders[namespace].pid
+
+    def _namespace(self, name: str) -> Process:
+        holder = self.supervisor.spawn(
+            f"netns-{name}", ["sleep", "infinity"], cpus=frozenset({CPU}), new_netns=True, high_priority=False
+        )
+        until(lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", f"namespace {name} is there")
+        return holder
+
+    def _start(self, name: str, namespace: str, *argv: str, env: dict[str, str] | None = None) -> Process:
+        return self.supervisor.spawn(
+            name,
+            argv,
+            cpus=frozenset(os.sched_getaffinity(0)),
+            workdir=self.folder,
+            netns_pid=self.pid(namespace),
+            env=env,
+            high_priority=False,
+        )
+
+    # The switch
+
+    def start_switch(self) -> None:
+        document = json.loads((EXAMPLE / "switch.json").read_text())
+        document["workers"][0]["cpu"] = CPU
+        config, rpc = self.folder / "switch.json", self.folder / "rpc"
+        config.write_text(json.dumps(document))
+        self.switch = self._start("switch", "switch", str(find_planed()), "--config", str(config), "--rpc", str(rpc))
+        self.client = PlanedClient(rpc, give_up=self._give_up, timeout_s=PATIENCE_S)
+
+    def _give_up(self) -> None:
+        if not self.switch.alive():
+            raise StartError(self.switch.obituary())
+
+    def vnf(self, number: int) -> dict[str, Any]:
+        """What ``stats.get`` has of a VNF."""
+        (task,) = self.client.call("stats.get")["tasks"]
+        return next(vnf for vnf in task["fib_offload"]["vnfs"] if vnf["vnf"] == number)
+
+    def hop(self, vnf: int, address: str) -> str:
+        """What the switch does with packets to an address: "wire0 02:00:00:00:01:01", "local", "none"."""
+        params = {"task": "sw0", "vnf": vnf, "address": address}
+        hop = self.client.call("fib_offload.lookup", params)["hop"]
+        return f"{hop['wire']} {hop['mac']}" if hop["kind"] == "forward" else str(hop["kind"])
+
+    def until_hop(self, vnf: int, address: str, hop: str) -> None:
+        until(lambda: self.hop(vnf, address) == hop, f"packets of VNF {vnf} to {address} go {hop}")
+
+    # BIRD and the agents
+
+    def start_bird(self, namespace: str, *options: str) -> Process:
+        control, config = str(self.folder / f"{namespace}.ctl"), str(EXAMPLE / f"{namespace}.conf")
+        return self._start(f"bird-{namespace}", namespace, "bird", "-f", *options, "-c", config, "-s", control)
+
+    def birdc(self, namespace: str, *command: str) -> str:
+        argv = ["birdc", "-s", str(self.folder / f"{namespace}.ctl"), *command]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+    def until_established(self) -> None:
+        until(lambda: "Established" in self.birdc("vnf", "show", "protocols", "peer"), "BGP is established")
+
+    def start_agents(self, *options: str) -> None:
+        """One for each port of the VNF, as root of the VNF would."""
+        env = {"PYTHONPATH": str(Path(planebench.__file__).parents[1])}
+        wires = ("--wire", "vnf0=0", "--wire", "vnf1=1")
+        self.agents = [
+            self._start(
+                f"agent-{interface}",
+                "vnf",
+                *(sys.executable, "-m", "planebench", "fib", "agent", "--interface", interface, *wires, "--json"),
+                *options,
+                env=env,
+            )
+            for interface in ("vnf0", "vnf1")
+        ]
+
+    def kill(self, *processes: Process) -> None:
+        """As a crash would."""
+        for process in processes:
+            process.pause()
+            os.killpg(process.pid, 9)
+            until(lambda it=process: not it.alive(), "a killed process is gone")  # type: ignore[misc]
+
+    # Datagrams
+
+    def exchange(self, to: str, count: int) -> tuple[int, int]:
+        """Datagrams from the host to an address of the peer, each answered. How many arrived there, and came back."""
+        family = socket.AF_INET6 if ":" in to else socket.AF_INET
+        with inside(self.pid("host")):
+            host = socket.socket(family, socket.SOCK_DGRAM)
+        with inside(self.pid("peer")):
+            peer = socket.socket(family, socket.SOCK_DGRAM)
+        with host, peer:
+            peer.bind((to, PORT))
+            host.connect((to, PORT))
+            there = back = 0
+            for first in range(0, count, CHUNK):
+                numbers = range(first, min(first + CHUNK, count))
+                sent = {MARK + str(number).encode() for number in numbers}
+                for data in sent:
+                    host.send(data)
+                arrived = _collect(peer, sent)
+                there += len(arrived)
+                for data, sender in arrived:
+                    peer.sendto(data, sender)
+                back += len(_collect(host, {data for data, _ in arrived}))
+            return there, back
+
+    def send_only(self, to: str, count: int) -> None:
+        """Datagrams to an address where nobody is."""
+        with inside(self.pid("host")):
+            host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with host:
+            for number in range(count):
+                host.sendto(MARK + str(number).encode(), (to, PORT))
+
+
+def _collect(receiver: socket.socket, expected: set[bytes]) -> list[tuple[bytes, Any]]:
+    """Until all are there; those that come twice, or that nobody expects, are there too."""
+    got: list[tuple[bytes, Any]] = []
+    end = time.monotonic() + PATIENCE_S
+    while expected - {data for data, _ in got}:
+        receiver.settimeout(max(0.001, end - time.monotonic()))
+        got.append(receiver.recvfrom(2048))
+    receiver.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            got.append(receiver.recvfrom(2048))
+    return got
