@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fib_source: the control of a VNF whose forwarding is offloaded, for measuring what updates cost. Keeps a session
-// with the forwarder by the client library (fib/client/planebench_fib.h) on its one port, and changes routes of the
-// VNF's synthetic FIB (docs/design/fib-offload.md) one after the other, at a rate or as fast as they are acknowledged.
+// fib_source: the control of a VNF whose forwarding is offloaded, for measuring what updates cost. Keeps a
+// session with the forwarder by the client library (fib/client/planebench_fib.h) on its one port, and changes
+// routes of the VNF's synthetic FIB (docs/design/fib-offload.md) one after the other, at a rate or as fast as
+// they are acknowledged.
 //
 // Every route leads to the same place by two next hops, and an update replaces the one by the other: what is
 // forwarded does not change, so a trial with updates is one without but for their cost.
@@ -58,7 +59,8 @@ static uint64_t ns_of(const struct fib_source *s, uint64_t tsc)
 	return (uint64_t)((double)tsc * s->ns_per_tick);
 }
 
-// --- The client's callbacks -----------------------------------------------------------------------------------
+// --- The client's callbacks
+// -----------------------------------------------------------------------------------
 
 static void frame_send(void *context, const uint8_t *frame, unsigned length)
 {
@@ -86,7 +88,8 @@ static void session_lost(void *context)
 	s->lost_sessions++;
 }
 
-// --- Updates ----------------------------------------------------------------------------------------------------
+// --- Updates
+// ----------------------------------------------------------------------------------------------------
 
 // Both next hops, then nothing that is left of a session before.
 static void announce(struct fib_source *s)
@@ -121,7 +124,8 @@ static unsigned due(const struct fib_source *s, uint64_t now_tsc)
 
 	if (s->flat_out)
 		return AT_ONCE;
-	return wanted > (double)s->at_rate ? (unsigned)RTE_MIN(wanted - (double)s->at_rate, (double)AT_ONCE) : 0;
+	return wanted > (double)s->at_rate ? (unsigned)RTE_MIN(wanted - (double)s->at_rate, (double)AT_ONCE)
+	                                   : 0;
 }
 
 static unsigned change(struct fib_source *s, uint64_t now_tsc)
@@ -172,7 +176,8 @@ static bool source_process(struct vnf *vnf, unsigned in, const struct vnf_frame 
 	return true;
 }
 
-// --- Settings ---------------------------------------------------------------------------------------------------
+// --- Settings
+// ---------------------------------------------------------------------------------------------------
 
 static int settings_read(const struct config_task *config, struct settings *out, char *error)
 {
@@ -215,7 +220,8 @@ static uint32_t fresh_session(void)
 static int source_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct fib_source *s = source_of(vnf);
-	struct fib_client_config client = {.frame_bytes = FRAME_MAX, .session = fresh_session(), .context = s};
+	struct fib_client_config client = {
+	        .frame_bytes = FRAME_MAX, .session = fresh_session(), .context = s};
 	char error[CONFIG_ERROR_MAX];
 
 	if (settings_read(config, &s->settings, error)) {
@@ -240,7 +246,8 @@ static void source_close(struct vnf *vnf)
 	fib_client_destroy(source_of(vnf)->client);
 }
 
-// --- What is seen of it -----------------------------------------------------------------------------------------
+// --- What is seen of it
+// -----------------------------------------------------------------------------------------
 
 static void source_clear(struct vnf *vnf)
 {
@@ -262,7 +269,8 @@ static void source_report(const struct vnf *vnf, json_t *object)
 	fib_client_read(s->client, &status);
 	json_object_set_new(object, "up", json_boolean(status.up && s->announced));
 	json_object_set_new(object, "updates_per_s", s->flat_out ? json_null() : json_real(s->rate));
-	json_object_set_new(object, "duration_ns", json_integer((json_int_t)ns_of(s, rte_rdtsc() - s->cleared_tsc)));
+	json_object_set_new(object, "duration_ns",
+	                    json_integer((json_int_t)ns_of(s, rte_rdtsc() - s->cleared_tsc)));
 	json_object_set_new(object, "sent", json_integer((json_int_t)s->sent));
 	json_object_set_new(object, "acknowledged", json_integer((json_int_t)(status.applied - s->applied)));
 	json_object_set_new(object, "refused", json_integer((json_int_t)(status.refused - s->refused)));

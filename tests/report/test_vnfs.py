@@ -36,8 +36,8 @@ def test_throughput_and_latency_are_curves_over_the_number_of_vnfs() -> None:
         figures = {figure.key: figure for figure in make_figures(run_of(chain)) if figure.kind == "vnfs"}
         (throughput,) = [figure for key, figure in figures.items() if key.endswith("-throughput")]
         drawn = throughput.chart.to_dict()
-        assert "VNFs" in str(drawn)
-        rows = [row for layer in drawn["layer"] for row in layer["data"]["values"]]
+        rows = [row for data in drawn["datasets"].values() for row in data if "y" in row]
+        assert "VNFs" in str(drawn["layer"])
         assert {row["x"] for row in rows} == {1, 8, 63}
         assert {row["switch"] for row in rows} == {"planed", "offload"}
         assert any("mean-latency" in key for key in figures)
