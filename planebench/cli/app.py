@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands and their options. A command imports the module that does it when it runs: a user waits for the others."""
+"""The commands and their options. A command imports what does it when it runs: a user waits for help, too."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def agent(
         list[str],
         typer.Option(
             metavar="N|NAME=N",
-            help="Which of the VNF's wires packets leave by, as the forwarder counts them. Again for another interface.",
+            help="Wire of the VNF that packets leave by, as the forwarder counts them. Again for another interface.",
         ),
     ] = ["0"],  # noqa: B006
     table: _Table = "main",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import json as json_module
 import signal
 import sys
@@ -16,7 +15,7 @@ from rich.table import Table
 
 from planebench.fib.agent import Agent, AgentSettings, interface_index
 from planebench.fib.agent_kernel import Kernel, table_number
-from planebench.fib.agent_mirror import BLACKHOLE, Mirror, Prefix
+from planebench.fib.agent_mirror import BLACKHOLE, Mirror
 from planebench.fib.transport import PacketTransport
 from planebench.model.errors import UsageError
 from planebench.report.wording import printable
@@ -64,11 +63,7 @@ def _rows(mirror: Mirror) -> Iterator[tuple[str, dict[str, str]]]:
     for prefix, number in sorted(mirror.told().items(), key=lambda route: (len(route[0].address), *route[0])):
         mac = mirror.told_hops()[number].mac
         does = "forward" if mac else "blackhole" if number == BLACKHOLE else "local"
-        yield _text(prefix), {"does": does} | ({"mac": mac.hex(":")} if mac else {})
-
-
-def _text(prefix: Prefix) -> str:
-    return f"{ipaddress.ip_address(prefix.address)}/{prefix.length}"
+        yield str(prefix), {"does": does} | ({"mac": mac.hex(":")} if mac else {})
 
 
 def _wires(interface: str, texts: Sequence[str]) -> dict[int, int]:

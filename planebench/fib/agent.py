@@ -15,13 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from planebench.fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench.fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror
 from planebench.fib.client import FibClient
 from planebench.fib.errors import FibSessionLost, FibTimeout, FibUpdateError
 from planebench.fib.messages import HopRecord, Op
 from planebench.fib.transport import PacketTransport
-
-from planebench.fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
-from planebench.fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror
 from planebench.model.errors import PlanebenchError, UsageError
 
 IDLE_S, UNANSWERED_S = 0.25, 0.02
@@ -94,8 +93,8 @@ class Agent:
         """Say what there is to say, and wait for more."""
         if self._unsure:
             self._dump()
-        self._resolve()
         self._patiently(self._speak)
+        self._resolve()
         self._wait()
         self._listen()
 
@@ -133,7 +132,7 @@ class Agent:
                 raise InterfaceGoneError(f"interface {interface} is gone; start the agent again when it is back")
 
     def _resolve(self) -> None:
-        """Have the kernel look for the gateways that it does not know, and now and then for those it last saw long ago."""
+        """Have the kernel look for gateways that it does not know, and now and then for those it saw long ago."""
         gateways = self._mirror.gateways()
         again = time.monotonic() >= self._refresh_at
         if again:
@@ -219,7 +218,7 @@ class Agent:
         due_s = UNANSWERED_S if self._client.unanswered else IDLE_S
         if self._settled_at is not None:
             due_s = min(due_s, max(0.0, self._settled_at - time.monotonic()))
-        select.select([self._kernel, self._transport, self._woken], [], [], due_s)
+        select.select([self._kernel.fileno(), self._transport.fileno(), self._woken.fileno()], [], [], due_s)
 
     def _end(self) -> None:
         if self._up and self._settings.withdraw:

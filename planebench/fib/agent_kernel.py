@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from planebench.fib.messages import Prefix
 from pyroute2.netlink import NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NLMSG_DONE, rtnl
 from pyroute2.netlink.rtnl.ifinfmsg import IFF_UP
 from pyroute2.netlink.rtnl.marshal import MarshalRtnl
@@ -21,6 +20,7 @@ from pyroute2.netlink.rtnl.ndmsg import NTF_USE, ndmsg
 from pyroute2.netlink.rtnl.rtmsg import RTNH_F_DEAD
 
 from planebench.fib.agent_mirror import Leg, Path, RouteKind
+from planebench.fib.messages import Prefix
 
 MAIN_TABLE, LOCAL_TABLE = 254, 255
 _TABLES = {"main": MAIN_TABLE, "default": 253, "local": LOCAL_TABLE}
