@@ -81,6 +81,7 @@ def load(call: Callable[..., dict[str, Any]], request: SwitchRequest, offload: s
             "task": TASK,
             "vnf": number,
             "routes": station.routes,
-            "next_hops": [{"wire": wire[0], "mac": request.monitor_mac}],
+            "wire": wire[0],
+            "mac": request.monitor_mac,
         }
         call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)

@@ -52,7 +52,7 @@ def test_the_fibs_are_loaded_where_the_switch_forwards_and_only_there() -> None:
     planed_stations.load(call, request_of(3), "fib")
     assert [method for method, _ in asked] == ["fib_offload.load_synthetic"] * 3
     assert [(params["vnf"], params["routes"]) for _, params in asked] == [(1, 10**6), (2, 10**6), (3, 10**6)]
-    assert asked[0][1]["next_hops"] == [{"wire": "n1", "mac": "02:00:00:00:03:01"}]
+    assert (asked[0][1]["wire"], asked[0][1]["mac"]) == ("n1", "02:00:00:00:03:01")
 
 
 def test_open_vswitch_finds_vnfs_by_mac_and_the_monitor_by_its() -> None:
