@@ -20,11 +20,31 @@
 
 enum { BURST_MAX = 8, SIZE_MB = 768, SIDES = 2 };
 
+// Default routes, so that fib_offload forwards.
+static void routes_make(struct vnf *vnf)
+{
+	static const char *const calls[][2] = {
+	        {"next_hop_set",
+	         "{\"vnf\": 1, \"hop\": 0, \"wire\": \"p0\", \"mac\": \"02:00:00:00:09:01\"}"},
+	        {"route_set", "{\"vnf\": 1, \"prefix\": \"0.0.0.0/0\", \"hop\": 0}"},
+	        {"route_set", "{\"vnf\": 1, \"prefix\": \"::/0\", \"hop\": 0}"},
+	};
+	char error[CONFIG_ERROR_MAX];
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		json_t *params = json_loads(calls[i][1], 0, NULL);
+
+		json_decref(vnf_call(&vnf->task, calls[i][0], params, 0, error));
+		json_decref(params);
+	}
+}
+
 // A function that keeps state is made anew for each input, so that an input alone shows what it shows. Counts
 // are by the port that frames came from.
 static struct subject {
 	const char *kind, *settings;
 	bool fresh;
+	void (*prepare)(struct vnf *vnf);
 	struct vnf *vnf;
 	unsigned long in, out[SIDES], sound, checked, errors[SIDES];
 } subjects[] = {
@@ -60,6 +80,16 @@ static struct subject {
          .settings = "{\"fib\": \"cuckoo\", \"routes\": [{\"prefix\": \"198.19.0.1\"}, {\"prefix\": "
                      "\"198.18.0.1\", \"port\": 0}, {\"prefix\": \"2001:db8:1::2\"}, {\"prefix\": "
                      "\"198.18.0.0/15\"}, {\"prefix\": \"2001:db8::/32\", \"port\": 1}]}"},
+        {.kind = "fib_offload",
+         .settings = "{\"wires\": [\"p0\"], \"routes4\": 100, \"routes6\": 100, \"pages\": \"4K\", \"punt\": "
+                     "{\"also\": [{\"protocol\": \"udp\", \"port\": 28771}]}, \"vnfs\": [{\"vnf\": 1, "
+                     "\"port\": \"p1\", \"mac\": \"02:00:00:00:01:00\"}]}",
+         .prepare = routes_make,
+         .fresh = true},
+        {.kind = "fib_offload", // what the VNF sends: the templates' source address is its
+         .settings = "{\"wires\": [\"p0\"], \"routes4\": 100, \"pages\": \"4K\", \"vnfs\": [{\"vnf\": 1, "
+                     "\"port\": \"p1\", \"mac\": \"02:00:00:00:00:00\", \"on_miss\": \"punt\"}]}",
+         .fresh = true},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
 
@@ -84,6 +114,8 @@ static struct vnf *make(const struct subject *subject)
 	vnf = nf_task(fixture, object, error);
 	if (!vnf)
 		fprintf(stderr, "nf_fuzz: %s: %s\n", subject->kind, error);
+	else if (subject->prepare)
+		subject->prepare(vnf);
 	json_decref(object);
 	return vnf;
 }

@@ -24,6 +24,8 @@ enum { FRAME_MAX = 200 };
 #define UDP_BACK 0x70, 0x62, 0xc0, 0, 0, 26, 0, 0
 #define TCP_BACK 0x70, 0x62, 0xc0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x12, 1, 0, 0, 0, 0, 0
 #define ERROR    3, 1, 0, 0, 0, 0, 0, 0
+#define FIB(type, sequence, count, family)                                                                   \
+	0xf1, 0xb0, 1, (type), 0, 0, 0, 7, 0, 0, 0, (sequence), 0, (count), 0, (family)
 #define EIGHTEEN 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
 
 #define TEMPLATE(...)                                                                                        \
@@ -69,5 +71,10 @@ templates[] = {
         TEMPLATE(MACS, 8, 0, IPV4(0, 56, 0, 1), ERROR, BACK(46, 17, HOST), UDP_BACK),
         TEMPLATE(MACS, 8, 0, IPV4(0, 46, 0, 1), 8, 0, 0, 0, 0xc0, 1, 0, 1, EIGHTEEN),
         TEMPLATE(MACS, 0x86, 0xdd, IPV6(26, 58), 128, 0, 0, 0, 0, 1, 0, 1, EIGHTEEN),
+        // FIB update messages (fib/fib_message.h): HELLO, a next hop, a route to it.
+        TEMPLATE(MACS, 0x88, 0xb5, FIB(1, 1, 0, 0), EIGHTEEN, EIGHTEEN),
+        TEMPLATE(MACS, 0x88, 0xb5, FIB(3, 2, 1, 0), 2, 1, 0, 1, 0, 0, 0, 0, 2, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0,
+                 0, EIGHTEEN),
+        TEMPLATE(MACS, 0x88, 0xb5, FIB(2, 3, 1, 4), 1, 24, 0, 1, 198, 19, 0, 0, EIGHTEEN, EIGHTEEN),
 };
 enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };

@@ -189,7 +189,7 @@ json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc)
 
 // What the kinds of bridge have in common: all but how they are polled.
 #define BRIDGE_OPS                                                                                           \
-	.kind = "bridge", .ports_min = 2, .ports_max = CONFIG_BRIDGE_PORTS_MAX, .receives = true,              \
+	.kind = "bridge", .ports_min = 2, .ports_max = CONFIG_BRIDGE_PORTS_MAX, .receives = true,            \
 	.sends = true, .create = bridge_create, .destroy = bridge_destroy, .clear = bridge_clear,            \
 	.report = bridge_report, .bursts = true
 

@@ -17,7 +17,7 @@ from planebench.planed import RpcError
 
 pytestmark = pytest.mark.dataplane
 
-NO_VNFS = {"generator", "monitor", "patch", "bridge"}
+NO_VNFS = {"generator", "monitor", "patch", "bridge", "fib_offload"}
 KINDS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "rate_limiter", "flow_monitor")
 
 

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""fib_offload in a real planed: VNFs announce routes through their ports, packets follow, VNFs die and come back; and
+as many ports as ic16 has VNFs.
+
+What becomes of every kind of packet is in dataplane/switch/fib_offload*_test.c.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nf.nat44_frames import udp
+from planed_rig import CPU, OTHER_CPU, Document, Planed, document, task, until, vhost, virtio
+from station import BROADCAST, Station
+
+from planebench.fib.client import FibClient
+from planebench.fib.errors import FibUpdateError
+from planebench.host.process import Supervisor
+from planebench.planed import RpcError
+
+pytestmark = pytest.mark.dataplane
+
+WIRES = ("wire0", "wire1")
+HOST, FAR, NEAR = "02:00:00:00:09:00", "02:00:00:00:09:01", "02:00:00:00:09:02"
+GRACE_S = 3
+MANY = 63
+_NAMES = itertools.count()
+
+
+def vnf_mac(number: int) -> str:
+    return f"02:00:00:00:02:{number:02x}"
+
+
+def packet(vnf: int, to: str, number: int = 0) -> bytes:
+    """To an address behind a VNF."""
+    data = udp(
+        (socket.inet_aton("192.0.2.1"), 1000), (socket.inet_aton(to), 2000), number.to_bytes(4, "big") + bytes(14)
+    )
+    return raw(vnf_mac(vnf), HOST, 0x0800, data)
+
+
+def raw(to: str, source: str, ether_type: int, data: bytes) -> bytes:
+    return bytes.fromhex((to + source).replace(":", "")) + ether_type.to_bytes(2, "big") + data.ljust(46, b"\0")
+
+
+class Guest:
+    """Who is at the other end of a port; as a transport, the VNF that says what its routes are."""
+
+    def __init__(self, path: Path, mac: str = HOST) -> None:
+        self.station = Station(path)
+        self.mac = bytes.fromhex(mac.replace(":", ""))
+        self.answers: deque[bytes] = deque()
+        self.others: list[bytes] = []
+
+    def look(self) -> list[bytes]:
+        """All frames so far that are no answers."""
+        for frame in self.station.received():
+            if frame[12:14] == b"\x88\xb5":
+                self.answers.append(frame)
+            else:
+                self.others.append(frame)
+        return self.others
+
+    def send(self, frame: bytes) -> None:
+        self.station.send(frame)
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        end = time.monotonic() + timeout_s
+        while not self.answers:
+            self.look()
+            if not self.answers and time.monotonic() >= end:
+                return None
+        return self.answers.popleft()
+
+    def close(self) -> None:
+        self.station.close()
+
+
+def settings(count: int, **more: Any) -> Document:
+    vnfs = [
+        {"vnf": n, "port": f"vnf{n}", "mac": vnf_mac(n), "grace_s": GRACE_S, "hold_s": 60, **more}
+        for n in range(1, count + 1)
+    ]
+    return {"wires": list(WIRES), "routes4": 100_000, "pages": "4K", "vnfs": vnfs}
+
+
+class Switch:
+    """A planed with one fib_offload, and its sockets."""
+
+    def __init__(self, planed: Planed, count: int, folder: Path) -> None:
+        self.planed, self.folder = planed, folder
+        self.names = [*WIRES, *(f"vnf{n}" for n in range(1, count + 1))]
+        self.ports = [vhost(name, folder / name) for name in self.names]
+        self.apply(settings(count))
+
+    def apply(self, keys: Document, **more: Any) -> None:
+        self.planed.apply(self.ports, [task("sw", "fib_offload", *self.names, settings=keys)], cpu=CPU, **more)
+
+    def attach(self, name: str, mac: str = HOST) -> Guest:
+        guest = Guest(self.folder / name, mac)
+        until(lambda: self.link(name), f"{name} is up")
+        return guest
+
+    def link(self, name: str) -> bool:
+        return bool(next(port for port in self.planed.call("ports.get")["ports"] if port["name"] == name)["link_up"])
+
+    def counted(self) -> Document:
+        return dict(self.planed.tasks()["sw"])
+
+    def vnf(self, number: int) -> Document:
+        return dict(self.counted()["fib_offload"]["vnfs"][number - 1])
+
+    def call(self, method: str, **params: Any) -> Document:
+        return self.planed.call(f"fib_offload.{method}", {"task": "sw", **params})
+
+
+@pytest.fixture
+def switch(planed: Planed, tmp_path: Path) -> Iterator[Switch]:
+    yield Switch(planed, 2, tmp_path)
+
+
+def arrives(at: Guest, by: Guest, frame: bytes) -> bytes:
+    """Send a frame by one port, and get what comes out of another."""
+    before = len(at.look())
+    by.send(frame)
+    until(lambda: len(at.look()) > before, "the frame arrives")
+    assert len(at.others) == before + 1
+    return at.others[-1]
+
+
+def addresses(frame: bytes) -> tuple[str, str]:
+    return frame[:6].hex(":"), frame[6:12].hex(":")
+
+
+def conserves(counted: Document) -> bool:
+    return bool(counted["rx_packets"] == counted["tx_packets"] + sum(counted["drops"].values()))
+
+
+def announced(guest: Guest, wire: int, hop_mac: str) -> FibClient:
+    client = FibClient(guest)
+    client.hop(1, destination=hop_mac, wire=wire)
+    client.add("10.0.0.1/32", 1)
+    client.add("10.1.0.0/16", 1)
+    client.end_of_rib()
+    client.drain()
+    return client
+
+
+def test_traffic_follows_what_vnfs_announce_and_ends_with_them(switch: Switch) -> None:
+    wires = [switch.attach(name) for name in WIRES]
+    guests = {n: switch.attach(f"vnf{n}", vnf_mac(n)) for n in (1, 2)}
+    one, two = announced(guests[1], 1, FAR), announced(guests[2], 0, NEAR)
+
+    # The same addresses, two VNFs.
+    for to in ("10.0.0.1", "10.1.2.3"):
+        assert addresses(arrives(wires[1], wires[0], packet(1, to))) == (FAR, vnf_mac(1))
+        assert addresses(arrives(wires[0], wires[0], packet(2, to))) == (NEAR, vnf_mac(2))
+
+    # A route and a next hop change.
+    one.hop(1, destination=NEAR, wire=0)
+    one.delete("10.1.0.0/16")
+    one.drain()
+    assert addresses(arrives(wires[0], wires[0], packet(1, "10.0.0.1"))) == (NEAR, vnf_mac(1))
+    assert addresses(arrives(wires[0], wires[0], packet(2, "10.1.2.3"))) == (NEAR, vnf_mac(2))
+    wires[0].send(packet(1, "10.1.2.3"))
+    until(lambda: switch.counted()["drops"]["no_route"] == 1, "the deleted route is gone")
+    with pytest.raises(FibUpdateError):
+        two.delete("10.9.9.9/32")
+        two.drain()
+
+    # One dies: it forwards on for the grace period, then no more. The other does not notice.
+    guests[1].close()
+    until(lambda: not switch.link("vnf1"), "the VNF is missed")
+    assert addresses(arrives(wires[0], wires[0], packet(1, "10.0.0.1"))) == (NEAR, vnf_mac(1))
+    until(lambda: switch.vnf(1)["routes4"] == 0, "the grace period ends")
+    wires[0].send(packet(1, "10.0.0.1"))
+    until(lambda: switch.counted()["drops"]["no_route"] == 2, "its routes are flushed")
+    assert addresses(arrives(wires[0], wires[0], packet(2, "10.0.0.1"))) == (NEAR, vnf_mac(2))
+    assert switch.vnf(1)["session"]["lost_peers"] == 1
+    assert switch.vnf(2)["session"]["state"] == "up"
+
+    # And comes back.
+    announced(switch.attach("vnf1", vnf_mac(1)), 1, FAR)
+    assert addresses(arrives(wires[1], wires[0], packet(1, "10.1.2.3"))) == (FAR, vnf_mac(1))
+    assert conserves(switch.counted())
+
+
+def test_control_reaches_the_vnf_and_its_answers_the_wire(switch: Switch) -> None:
+    wires = [switch.attach(name) for name in WIRES]
+    guest = switch.attach("vnf1", vnf_mac(1))
+    request = raw(BROADCAST, HOST, 0x0806, b"who")
+    assert arrives(guest, wires[0], request) == request
+    answer = raw(HOST, vnf_mac(1), 0x0806, b"me")
+    assert arrives(wires[0], guest, answer) == answer
+    client = FibClient(guest)
+    client.hop_local(0)
+    client.add("10.0.0.2/32", 0)
+    client.drain()
+    own = packet(1, "10.0.0.2")
+    assert arrives(guest, wires[1], own) == own
+    assert arrives(wires[1], guest, answer) == answer  # its neighbour has moved
+    assert switch.vnf(1)["punted"] == 2
+    assert conserves(switch.counted())
+
+
+def test_routes_stay_when_a_vnf_is_added(switch: Switch) -> None:
+    wires = [switch.attach(name) for name in WIRES]
+    client = announced(switch.attach("vnf1", vnf_mac(1)), 1, FAR)
+    switch.names.append("vnf3")
+    switch.ports.append(vhost("vnf3", switch.folder / "vnf3"))
+    switch.apply(settings(3))
+    assert addresses(arrives(wires[1], wires[0], packet(1, "10.0.0.1"))) == (FAR, vnf_mac(1))
+    client.add("10.0.0.7/32", 1)
+    client.drain()  # the session goes on
+    assert addresses(arrives(wires[1], wires[0], packet(1, "10.0.0.7"))) == (FAR, vnf_mac(1))
+
+
+def test_an_operator_sets_lists_saves_and_loads(switch: Switch, tmp_path: Path) -> None:
+    wires = [switch.attach(name) for name in WIRES]
+    switch.call("next_hop_set", vnf=2, hop=1, wire="wire1", mac=FAR)
+    switch.call("route_set", vnf=2, prefix="10.3.0.0/16", hop=1)
+    switch.call("load_synthetic", vnf=1, routes=50_000, next_hops=4, wire="wire1", mac=NEAR)
+    assert addresses(arrives(wires[1], wires[0], packet(1, "10.0.0.2"))) == ("02:00:00:00:09:04", vnf_mac(1))
+    assert switch.call("lookup", vnf=2, address="10.3.4.5")["hop"] == {
+        "kind": "forward", "wire": "wire1", "mac": FAR, "source": vnf_mac(2)
+    }  # fmt: skip
+    assert switch.call("lookup", vnf=2, address="10.4.0.0")["hop"] == {"kind": "none"}
+    listed: list[str] = []
+    page: Document = {"next": 0}
+    while page["next"] is not None:
+        page = switch.call("routes", vnf=1, **{"from": page["next"]})
+        listed += [route["prefix"] for route in page["routes"]]
+    assert sorted(map(socket.inet_aton, (prefix.removesuffix("/32") for prefix in listed))) == [
+        (0x0A000000 + i).to_bytes(4, "big") for i in range(50_000)
+    ]
+    path = str(tmp_path / "snapshot")
+    switch.call("save", path=path)
+    assert switch.call("flush", vnf=1) == {"flushed": 50_000}
+    assert switch.vnf(1)["routes4"] == 0
+    switch.call("load", path=path)
+    assert switch.vnf(1)["routes4"] == 50_000
+    assert addresses(arrives(wires[1], wires[0], packet(2, "10.3.4.5"))) == (FAR, vnf_mac(2))
+
+
+HOSTILE: tuple[Any, ...] = (None, -1, 0, 1.5, True, 2**63, 10**30, "", "\0", "x" * 5000, [], [[]], {}, {"a": {}})
+
+
+def test_hostile_parameters_are_answered(switch: Switch) -> None:
+    good: dict[str, Document] = {
+        "lookup": {"vnf": 1, "address": "10.0.0.1"},
+        "routes": {"vnf": 1, "from": 0, "limit": 8},
+        "next_hop_set": {"vnf": 1, "hop": 1, "kind": "forward", "wire": "wire0", "mac": FAR, "source": NEAR},
+        "route_set": {"vnf": 1, "prefix": "10.0.0.0/8", "hop": 1},
+        "route_delete": {"vnf": 1, "prefix": "10.0.0.0/8"},
+        "load_synthetic": {"vnf": 1, "routes": 10, "next_hops": 2, "wire": "wire0", "mac": FAR},
+        "flush": {"vnf": 1},
+        "save": {"path": "/nowhere/at/all"},
+        "load": {"path": "/dev/zero"},
+    }
+    for method, params in good.items():
+        for name, value in itertools.product(params, HOSTILE):
+            refused_or_answered(switch, method, {**params, name: value})
+        refused_or_answered(switch, method, params)
+        with pytest.raises(RpcError, match='unknown key "nonsense"'):
+            switch.call(method, **params, nonsense=1)
+    assert conserves(switch.counted())
+
+
+def refused_or_answered(switch: Switch, method: str, params: Document) -> None:
+    try:
+        assert isinstance(switch.call(method, **params), dict)
+    except RpcError as error:
+        assert str(error)
+
+
+def test_63_vnfs(supervisor: Supervisor, tmp_path: Path) -> None:
+    """65 ports in a process on either side; a broadcast reaches all of them, and each VNF has its own FIB."""
+    memory = {"hugepages": False, "size_mb": 384, "mbuf_count": 8191, "mbuf_data_bytes": 2176}
+    name = f"many{next(_NAMES)}"
+    switch = Switch(Planed(supervisor, name), MANY, tmp_path)
+    vnfs = Planed(supervisor, f"{name}-vnfs", document(f"{name}-vnfs", memory=memory))
+    ports = [virtio(port, tmp_path / port) for port in switch.names[1:]]
+    vnfs.apply(ports, [task(port["name"], "l2fwd", port["name"]) for port in ports], cpu=OTHER_CPU, memory=memory)
+    wire = switch.attach("wire0")
+    switch.planed.links_up()
+    wire.send(raw(BROADCAST, HOST, 0x0806, b"who"))
+    until(lambda: switch.counted()["fib_offload"]["copies"] == MANY - 1, "all copies are taken")
+    until(lambda: sum(one["rx_packets"] for one in vnfs.tasks().values()) == MANY, "all VNFs have it")
+    for n in (1, MANY // 2, MANY):
+        switch.call("load_synthetic", vnf=n, routes=100, wire="wire0", mac=f"02:00:00:00:0a:{n:02x}")
+        assert addresses(arrives(wire, wire, packet(n, "10.0.0.9")))[1] == vnf_mac(n)
+    assert [switch.vnf(n)["forwarded"] for n in (1, 2, MANY)] == [1, 0, 1]
+    # An echo's frames come back with the address of its port as source, which is not the VNF's.
+    until(lambda: switch.counted()["drops"]["spoofed"] == MANY, "all echoes are refused")
+    assert conserves(switch.counted())
