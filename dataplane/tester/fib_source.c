@@ -42,10 +42,11 @@ struct fib_source {
 	bool flat_out;
 	double rate; // updates a second
 	uint64_t rate_tsc, cleared_tsc, tick_due_tsc;
-	uint64_t at_rate; // changed since rate_tsc
-	uint64_t next;    // route that is changed next, counted on and on
-	uint64_t sent, lost_sessions;
+	uint64_t at_rate;          // changed since rate_tsc
+	uint64_t next;             // route that is changed next, counted on and on
+	uint64_t sent;             // records in all, next hops too
 	uint64_t applied, refused; // of the client, when counters were cleared
+	uint64_t lost_sessions;
 	double ns_per_tick;
 };
 
@@ -83,7 +84,10 @@ static void frame_send(void *context, const uint8_t *frame, unsigned length)
 static void session_lost(void *context)
 {
 	struct fib_source *s = context;
+	struct fib_client_status status;
 
+	fib_client_read(s->client, &status);
+	s->sent = status.applied + status.refused; // what was not answered is forgotten
 	s->announced = false;
 	s->lost_sessions++;
 }
@@ -97,9 +101,11 @@ static void announce(struct fib_source *s)
 	struct fib_client_hop hop = {.kind = FIB_HOP_FORWARD, .wire = (uint8_t)s->settings.wire};
 
 	memcpy(hop.destination, s->settings.mac, sizeof(hop.destination));
-	for (hop.number = 0; hop.number < HOPS; hop.number++)
+	for (hop.number = 0; hop.number < HOPS; hop.number++) {
 		if (fib_client_set_hop(s->client, &hop))
 			return;
+		s->sent++;
+	}
 	s->announced = fib_client_end_of_rib(s->client) == 0;
 }
 
@@ -257,7 +263,7 @@ static void source_clear(struct vnf *vnf)
 	fib_client_read(s->client, &status);
 	s->applied = status.applied;
 	s->refused = status.refused;
-	s->sent = s->lost_sessions = 0;
+	s->lost_sessions = 0;
 	s->cleared_tsc = rte_rdtsc();
 }
 
@@ -271,7 +277,8 @@ static void source_report(const struct vnf *vnf, json_t *object)
 	json_object_set_new(object, "updates_per_s", s->flat_out ? json_null() : json_real(s->rate));
 	json_object_set_new(object, "duration_ns",
 	                    json_integer((json_int_t)ns_of(s, rte_rdtsc() - s->cleared_tsc)));
-	json_object_set_new(object, "sent", json_integer((json_int_t)s->sent));
+	// What was on its way when counters were cleared is acknowledged afterwards: it counts as sent then.
+	json_object_set_new(object, "sent", json_integer((json_int_t)(s->sent - s->applied - s->refused)));
 	json_object_set_new(object, "acknowledged", json_integer((json_int_t)(status.applied - s->applied)));
 	json_object_set_new(object, "refused", json_integer((json_int_t)(status.refused - s->refused)));
 	json_object_set_new(object, "retransmitted", json_integer((json_int_t)status.retransmitted));

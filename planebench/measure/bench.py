@@ -91,9 +91,7 @@ class Bench:
     def _situation(self) -> Situation:
         group, settings = self.group, self.settings
         frames = settings.max_frame_bytes
-        return Situation(
-            group.scenario, group.wire, group.chain_length, settings.hugepages, frames, chain=group.chain
-        )
+        return Situation(group.scenario, group.wire, group.chain_length, settings.hugepages, frames, chain=group.chain)
 
     def restart(self) -> None:
         """Stop it and start it anew."""

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from planebench.measure.sent import traffic_sent
-from planebench.measure.updates import SOURCE, fib_updates
-from planebench.model.records import DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
+from planebench.measure.updates import fib_updates
+from planebench.model.records import DirectionCounts, LatencyRecord, TrafficSent
+from planebench.model.updates import FibUpdates
+from planebench.placement.tasks import SOURCE
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode

@@ -27,10 +27,11 @@ from planebench.measure.sending import next_epoch, send
 from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
 from planebench.measure.updates import updating, wait_for_session
 from planebench.measure.vnf_processes import VnfProcesses
+from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
-from planebench.model.records import Anatomy, Direction, WireName
+from planebench.model.records import Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, all_flows, build, flows
@@ -226,8 +227,8 @@ class LiveTopology:
     ) -> dict[str, Any]:
         """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
 
-        ``profile`` and ``stamps`` as in measure.sending, ``updates`` as in a traffic profile: the control of a VNF sends
-        so many meanwhile. ``watch`` is called just before and just after the sending.
+        ``profile`` and ``stamps`` as in measure.sending, ``updates`` as in a traffic profile: the control of a VNF
+        sends so many meanwhile. ``watch`` is called just before and just after the sending.
         Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
         """
         self._epoch = next_epoch(self._epoch)

@@ -10,7 +10,7 @@ from typing import Any
 
 from planebench.host.patience import patient
 from planebench.model.errors import StartError
-from planebench.model.records import FibUpdates
+from planebench.model.updates import FibUpdates
 from planebench.placement.tasks import SOURCE, control_name
 from planebench.traffic.profile import Updates
 

@@ -157,8 +157,8 @@ def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
     """How long others ran on the CPU of a thread of the kernel's: one for each port, they wait for each other.
 
     So do a switch and its VNFs, where these are processes on its core: sharing it is what is measured (ic16's
-    over-provisioning). Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is what
-    disturbs.
+    over-provisioning). Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is
+    what disturbs.
     """
     if thread.owner != "tester" and _has_vnfs(evidence):
         others = (other for other in evidence.threads if other.owner != "tester" and other is not thread)

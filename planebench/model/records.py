@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, vnf_texts
+from planebench.model.updates import FibUpdates
 
 ScenarioName = Literal["p2p", "p2v", "v2v", "loopback", "parallel"]
 WITH_VNFS: tuple[ScenarioName, ...] = ("loopback", "parallel")
@@ -113,8 +115,8 @@ class Point:
 
     @property
     def chain_label(self) -> str:
-        """``firewall,l3fwd``; ``l2fwd,l2fwd`` for a chain without a name; ``63 x l3fwd`` of VNFs side by side; empty where
-        there is none."""
+        """``firewall,l3fwd``; ``l2fwd,l2fwd`` for a chain without a name; ``63 x l3fwd`` of VNFs side by side; empty
+        where there is none."""
         text = chain_label(self.chain, self.named_length)
         return f"{self.chain_length} x {text}" if self.scenario == "parallel" else text
 
@@ -234,47 +236,6 @@ class TrafficSent:
         return self.bytes / self.packets if self.packets else None
 
 
-PartKind = Literal["tester", "switch", "vnf"]
-
-
-@dataclass(frozen=True, slots=True)
-class AnatomyPart:
-    """One part of the way of the joined probes: how long they were in it (docs/design/anatomy.md).
-
-    ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``. ``histogram`` as in LatencyRecord; the mean is
-    exact.
-    """
-
-    name: str
-    kind: PartKind
-    mean_ns: float
-    p50_ns: float
-    p99_ns: float
-    histogram: str
-
-
-@dataclass(frozen=True, slots=True)
-class Anatomy:
-    """The latency of one direction of a trial, split along the path. The parts of a probe add up to its latency.
-
-    ``not_joined``: probes that have no stamp at every task of the path, by reason. ``problem``: why the parts do not
-    stand for the whole; empty if they do.
-    """
-
-    name: str
-    joined: int
-    not_joined: dict[str, int]
-    parts: tuple[AnatomyPart, ...]
-    reported_mean_ns: float | None
-    """Mean latency of all probes of the direction, as the monitor reported it."""
-    problem: str = ""
-
-    @property
-    def sum_ns(self) -> float:
-        """Sum of the means of the parts."""
-        return sum(part.mean_ns for part in self.parts)
-
-
 @dataclass(frozen=True, slots=True)
 class ThreadEvidence:
     """What the scheduler did to one polling thread during the trial (from /proc schedstat and status)."""
@@ -350,25 +311,6 @@ class Evidence:
     stale_packets: int = 0
     shared_cpu: bool = False
     """Switch and tester had to share a CPU: the numbers do not count."""
-
-
-@dataclass(frozen=True, slots=True)
-class FibUpdates:
-    """FIB messages of a VNF's control during a trial, in routes (a message has many).
-
-    ``intended_per_s``: None where it sent as fast as it was acknowledged. ``refused``: acknowledged as not applied.
-    """
-
-    intended_per_s: float | None
-    duration_ns: int
-    sent: int
-    acknowledged: int
-    refused: int = 0
-
-    @property
-    def per_s(self) -> float:
-        """Applied updates a second."""
-        return self.acknowledged * 1e9 / self.duration_ns if self.duration_ns else 0.0
 
 
 @dataclass(frozen=True, slots=True)

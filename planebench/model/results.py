@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planebench.model.records import L1_OVERHEAD_BYTES, PartKind, Point, TrafficSent, Verdict
+from planebench.model.anatomy import PartKind
+from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verdict
 
 LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
 """Where a frame was lost: a ring to the emulated NIC or to a VNF that was full, or inside switch, VNF or tester."""

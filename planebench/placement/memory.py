@@ -53,7 +53,7 @@ def memory(
 
     ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
     queue pairs of each port, with generators and perhaps workers of their own. ``vnf_bytes``: what the network
-    functions of one queue need for themselves (planebench.vnfs.memory). ``cached_mbufs``: what is in flight beside rings.
+    functions of one queue need for themselves (planebench.vnfs.memory). ``cached_mbufs``: in flight, beside rings.
 
     ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
     buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less

@@ -68,7 +68,10 @@ def control_name(port: str) -> str:
 def _control(vnf: Vnf) -> Task:
     """All its routes lead to the monitor, out by the second of its wires."""
     return Task(
-        control_name(vnf.ports[0]), SOURCE, vnf.ports[:1], settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC}
+        control_name(vnf.ports[0]),
+        SOURCE,
+        vnf.ports[:1],
+        settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
     )
 
 
@@ -77,9 +80,7 @@ def _on_queue(task: Task, queue: int) -> Task:
     return replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue)
 
 
-def assign_tasks(
-    placement: Placement, topology: Topology, queues: int = 1, updates: str = ""
-) -> tuple[Worker, ...]:
+def assign_tasks(placement: Placement, topology: Topology, queues: int = 1, updates: str = "") -> tuple[Worker, ...]:
     """The workers of the tester: one for each CPU that has a task, tasks in the order of :func:`tester_tasks`.
 
     Generator and monitor of an end share a CPU, on all its queues; with two tester CPUs each end has its own.

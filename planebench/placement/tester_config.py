@@ -175,7 +175,8 @@ def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
 
 def _mac(port: TopologyPort, topology: Topology) -> Document:
     """A VNF side by side with others has the MAC by which the switch knows it."""
-    return {"mac": vnf.mac for vnf in topology.vnfs if topology.parallel and port.name == vnf.ports[0]}
+    macs = [vnf.mac for vnf in topology.vnfs if topology.parallel and port.name == vnf.ports[0]]
+    return {"mac": macs[0]} if macs else {}
 
 
 def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:

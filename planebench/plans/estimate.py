@@ -29,7 +29,7 @@ VNF_START_S = 0.35
 """And each VNF that is a process of its own: all start at once, on one core."""
 
 VNF_TRIAL_S = 0.012
-"""And each of them in a trial: its counters are read before and after, and stragglers waited for, when it has its turn."""
+"""And each of them in a trial: counters are read before and after, stragglers waited for, when it has its turn."""
 
 ROUTES_PER_S = 2_000_000
 """How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""

@@ -184,8 +184,8 @@ def _check_traffic(plan: Plan) -> None:
     for profile in plan.traffic:
         if profile.pcap is not None and "parallel" in plan.scenarios:
             raise UsageError(
-                f"traffic {profile.name}: frames of a capture have addresses of their own, and scenario parallel sends to "
-                "those of its VNFs; give other traffic"
+                f"traffic {profile.name}: frames of a capture have addresses of their own, and scenario parallel sends "
+                "to those of its VNFs; give other traffic"
             )
         check_sizes(profile, plan.frame_sizes_bytes)
         check_wire(plan.wire, profile, plan.frame_sizes_bytes)

@@ -78,8 +78,8 @@ class Plan:
 
     ``switches`` are adapter names and may repeat: the same switch named twice is measured twice. ``missing_switches``
     says what becomes of one that is not installed. ``chain_lengths``, of l2fwd, and ``chains``, by name with absolute
-    paths (planebench.vnfs), are for loopback only: each of both is a topology. So is each of ``vnf_counts``, for parallel
-    only; its VNFs are what the chains of one function say, l2fwd where there is none.
+    paths (planebench.vnfs), are for loopback only: each of both is a topology. So is each of ``vnf_counts``, for
+    parallel only; its VNFs are what the chains of one function say, l2fwd where there is none.
     """
 
     name: str

@@ -66,7 +66,7 @@ def over_sizes(results: Sequence[Result], load: str, look: Look) -> list[Row]:
 
 
 def throughput_over_vnfs(results: Sequence[Result]) -> list[Row]:
-    """Throughput of the switches with at least MIN_COUNTS numbers of VNFs that count; ``results`` differ in that only."""
+    """Throughput of the switches with at least MIN_COUNTS numbers of VNFs that count; ``results`` differ in these."""
     rows: dict[str, list[Row]] = {}
     for result in results:
         if counts(result) and result.throughput_pps and not is_foreign(result.verdict):

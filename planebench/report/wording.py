@@ -56,7 +56,7 @@ MEANINGS: dict[ScenarioName, str] = {
     "p2v": "First and last hop of a service chain: what virtual I/O costs.",
     "v2v": "One hop between two VNFs: bounded by memory, not by a NIC.",
     "loopback": "A whole service chain of N VNFs: every packet crosses the switch N + 1 times.",
-    "parallel": "N VNFs beside each other, each with its own MAC and a process of its own: what few cores make of many.",
+    "parallel": "N VNFs side by side, each with its own MAC and a process of its own: what few cores make of many.",
 }
 
 VERDICT_WORDS: dict[VerdictKind, str] = {

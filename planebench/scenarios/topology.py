@@ -37,8 +37,8 @@ class Vnf:
     """A network function between two ports. The same port twice is an echo: it sends every frame back.
 
     ``kind`` and ``settings`` are those of its task in planed; ``memory_bytes`` is what it needs there at most.
-    ``mac``: of VNFs side by side, by which frames find it. ``routes``: of its synthetic FIB (planebench.traffic.routes); 0
-    where it has none.
+    ``mac``: of VNFs side by side, by which frames find it. ``routes``: of its synthetic FIB (traffic.routes); 0 where
+    it has none.
     """
 
     name: str
@@ -158,8 +158,7 @@ def _parallel(count: int, chain: str) -> Topology:
         ports=tuple(map(_port, ("n0", "n1", *(f"v{k}" for k in range(count))))),
         cross_connects=(),
         vnfs=tuple(
-            Vnf(f"vnf{k}", (f"v{k}", f"v{k}"), kind, settings, memory_bytes, vnf_mac(k), routes)
-            for k in range(count)
+            Vnf(f"vnf{k}", (f"v{k}", f"v{k}"), kind, settings, memory_bytes, vnf_mac(k), routes) for k in range(count)
         ),
         ends=("n0", "n1"),
         chain=chain,

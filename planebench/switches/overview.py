@@ -103,9 +103,7 @@ def _support(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName) -> 
     return Support(True, "; ".join(remarks))
 
 
-def _refusals(
-    adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName, length: int, chain: str
-) -> Iterator[str]:
+def _refusals(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName, length: int, chain: str) -> Iterator[str]:
     for hugepages in (False, True):
         try:
             yield refusal_of(adapter, Situation(scenario, wire, length, hugepages, chain=chain))

@@ -72,7 +72,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (dpdkvhostuser)",
             burst=str(ovs.BURST),
-            buffers=f"a pool of {SHARED_MBUFS} mbufs" if request.stations else "a pool of mbufs for each port (per-port-memory)",
+            buffers=f"a pool of {SHARED_MBUFS} mbufs"
+            if request.stations
+            else "a pool of mbufs for each port (per-port-memory)",
             caches=self.caches(),
             **common.offloads(request, mergeable_wires=True),
             **rings,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """planed between the network and many VNFs: one task of kind ``fib_offload`` (docs/design/fib-offload.md).
 
-Conventional, it gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it forwards
-by the union of the VNFs' FIBs, and they hold only their control. It is the same program both times.
+Conventional, it gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it
+forwards by the union of the VNFs' FIBs, and they hold only their control. It is the same program both times.
 """
 
 from __future__ import annotations

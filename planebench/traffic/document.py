@@ -48,10 +48,10 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
 def to_vnfs(document: Document | None, profile: TrafficProfile, topology: Topology, workdir: Path) -> Document:
     """The same, or plain frames, to the VNFs of a topology side by side: their MACs in turn.
 
-    Of routers with a synthetic FIB, destinations are drawn from that (all have the same one, so any address goes with any
-    MAC), unless the profile has its own.
+    Of routers with a synthetic FIB, destinations are drawn from that (all have the same one, so any address goes with
+    any MAC), unless the profile has its own.
     """
-    made = {"seed": profile.seed} if document is None else dict(document)
+    made: Document = {"seed": profile.seed} if document is None else dict(document)
     made.pop("dst_mac_count", None)
     made["dst_macs"] = [vnf.mac for vnf in topology.vnfs]
     if topology.vnfs[0].routes and profile.dst_ips is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is particular to VNFs that are processes of their own: verdicts, what they dropped, where frames are sent, updates."""
+"""VNFs that are processes of their own: verdicts, what they dropped, where frames are sent, updates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from planebench.measure.counts import dropped, lost
 from planebench.measure.updates import fib_updates, updating, wait_for_session
 from planebench.measure.verdict import judge
 from planebench.model.errors import StartError
-from planebench.model.records import DirectionCounts, Evidence, FibUpdates, Point, SwitchCycles, ThreadEvidence, VerdictKind
+from planebench.model.records import DirectionCounts, Evidence, Point, SwitchCycles, ThreadEvidence, VerdictKind
+from planebench.model.updates import FibUpdates
 from planebench.scenarios import Flow, build
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.stats.ledger import _with_function
@@ -57,7 +58,12 @@ def test_without_vnfs_of_its_own_a_switch_that_is_idle_was_not_saturated() -> No
 
 
 def test_drops_of_a_vnf_are_told_by_its_port_and_its_name() -> None:
-    task = {"name": "vnf7", "kind": "l3fwd", "drops": {"tx_full": 3, "no_route": 2}, "drops_by_port": {"v7": {"tx_full": 3}}}
+    task = {
+        "name": "vnf7",
+        "kind": "l3fwd",
+        "drops": {"tx_full": 3, "no_route": 2},
+        "drops_by_port": {"v7": {"tx_full": 3}},
+    }
     port = {"name": "v7", "rx_missed": 0, "rx_nombuf": 0, "rx_errors": 1, "tx_errors": 0}
     assert dropped({"tasks": [task], "ports": [port]}) == {"v7:tx_full": 3, "vnf7:no_route": 2, "v7:rx_errors": 1}
     point = Point("planed", "parallel", "unidirectional", 8, 64, chain=ROUTER)
@@ -66,7 +72,11 @@ def test_drops_of_a_vnf_are_told_by_its_port_and_its_name() -> None:
 
 def test_what_was_sent_and_did_not_come_is_lost() -> None:
     sent = {"offered_packets": 10, "intended_packets": 10, **dict.fromkeys(SENT, 0)}
-    stream = {"stream": 0, "forwarded_packets": 7, **dict.fromkeys(("duplicate_packets", "reordered_packets", "corrupt_packets"), 0)}
+    stream = {
+        "stream": 0,
+        "forwarded_packets": 7,
+        **dict.fromkeys(("duplicate_packets", "reordered_packets", "corrupt_packets"), 0),
+    }
     monitor = {"streams": [stream], "bursts": 1, "full_bursts": 0}
     tasks = [{"name": "gen-n0", "generator": sent}, {"name": "mon-n1", "monitor": monitor}]
     assert lost({"tasks": tasks}, Flow("n0", "n1", 0)) == 3

@@ -24,7 +24,7 @@ def test_each_number_of_vnfs_is_a_topology_of_one_direction() -> None:
     plan = override(QUICK, scenario="parallel", vnfs="1,8,63,8")
     assert shapes(plan) == [("parallel", 1, ""), ("parallel", 8, ""), ("parallel", 63, "")]
     assert {point.direction for point in expand(plan)} == {"unidirectional"}
-    assert [point.scenario_label for point in expand(plan)][0] == "parallel-1"
+    assert expand(plan)[0].scenario_label == "parallel-1"
     assert len(group_points(expand(plan))) == 3
 
 

@@ -9,9 +9,10 @@ import pytest
 from builders import make_header, make_latency_trial, make_trial
 from hypothesis import given, settings
 
+from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.errors import StoreError
 from planebench.model.header import RunHeader
-from planebench.model.records import Anatomy, AnatomyPart, TrafficSent, Trial
+from planebench.model.records import TrafficSent, Trial
 from planebench.model.run import Finished
 from planebench.store.codec import from_json, header_from_json, to_json
 
