@@ -14,6 +14,7 @@ from planebench.host.evidence import Sample, ThreadSampler, steal_ns
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.sent import not_as_intended
+from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import (
@@ -248,6 +249,7 @@ def with_verdict(trial: Trial, ceiling_pps: float | None = None, profile: Traffi
     if account.unexplained_packets and account.counted:
         verdict = Verdict(verdict.kind, (*verdict.reasons, f"suspect: {describe(account)}"))
     amiss = tuple(text for sent in trial.sent for text in not_as_intended(profile, sent))
+    amiss += not_applied(trial.updates)
     verdict = Verdict(verdict.kind, (*verdict.reasons, *amiss))
     return dataclasses.replace(trial, verdict=verdict)
 

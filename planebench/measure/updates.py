@@ -15,6 +15,9 @@ from planebench.placement.tasks import SOURCE, control_name
 from planebench.traffic.profile import Updates
 
 SESSION_DEADLINE_S = 5.0
+TOLERANCE = 0.02
+MIN_UPDATES = 1000
+"""With fewer, those on their way at both ends of a trial are more than that."""
 
 Call = Callable[..., dict[str, Any]]
 
@@ -43,11 +46,14 @@ def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
 
 
 def fib_updates(stats: Mapping[str, Any]) -> FibUpdates | None:
-    """What the control of a VNF did since the counters were cleared; None where there is none."""
+    """What the control of a VNF did since the counters were cleared; None where there is none, or it changed
+    nothing."""
     if not any(task["kind"] == SOURCE for task in stats["tasks"]):
         return None
     found = _source(stats)
     rate = found["updates_per_s"]
+    if rate == 0 and not found["sent"]:
+        return None
     return FibUpdates(
         intended_per_s=None if rate is None else float(rate),
         duration_ns=int(found["duration_ns"]),
@@ -55,6 +61,17 @@ def fib_updates(stats: Mapping[str, Any]) -> FibUpdates | None:
         acknowledged=int(found["acknowledged"]),
         refused=int(found["refused"]),
     )
+
+
+def not_applied(updates: FibUpdates | None) -> tuple[str, ...]:
+    """A sentence where fewer updates were applied than were asked for."""
+    if updates is None:
+        return ()
+    wanted = updates.intended_per_s
+    if updates.refused:
+        return (f"suspect: the switch refused {updates.refused} of {updates.sent} FIB updates",)
+    few = wanted is not None and updates.sent >= MIN_UPDATES and updates.per_s < (1 - TOLERANCE) * wanted
+    return (f"suspect: {updates.per_s:.0f} FIB updates a second were applied, not {wanted:.0f}",) if few else ()
 
 
 def _source(stats: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planebench.measure.counts import dropped, lost
-from planebench.measure.updates import fib_updates, updating, wait_for_session
+from planebench.measure.updates import fib_updates, not_applied, updating, wait_for_session
 from planebench.measure.verdict import judge
 from planebench.model.errors import StartError
 from planebench.model.records import DirectionCounts, Evidence, Point, SwitchCycles, ThreadEvidence, VerdictKind
@@ -129,6 +129,7 @@ def test_updates_are_counted_in_routes_a_second() -> None:
     flat_out = fib_updates(source(updates_per_s=None))
     assert flat_out is not None and flat_out.intended_per_s is None
     assert fib_updates({"tasks": [{"name": "gen-n0", "kind": "generator"}]}) is None
+    assert fib_updates(source(updates_per_s=0.0, sent=0, acknowledged=0)) is None
 
 
 def test_updates_end_with_the_sending_whatever_happens() -> None:
@@ -155,3 +156,13 @@ def test_a_switch_that_does_not_answer_fib_messages_is_not_ready(monkeypatch: py
     wait_for_session(lambda _: {}, "")
     with pytest.raises(StartError, match="FIB messages of the VNF at port v0"):
         wait_for_session(lambda _: source(up=False), "v0")
+
+
+def test_updates_that_were_not_applied_are_remarked() -> None:
+    assert not_applied(None) == ()
+    assert not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63500)) == ()
+    assert not_applied(FibUpdates(None, SECOND_NS, 64000, 100)) == ()
+    (few,) = not_applied(FibUpdates(64000.0, SECOND_NS, 60000, 60000))
+    assert few == "suspect: 60000 FIB updates a second were applied, not 64000"
+    (refused,) = not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63000, 1000))
+    assert "refused 1000 of 64000" in refused
