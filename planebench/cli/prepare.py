@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from planebench.host import facts as host_facts
 from planebench.host.calibration_store import Condition, load, save, version_of
 from planebench.host.facts import HostFacts
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.calibrate import calibrate
 from planebench.measure.live import LiveSettings
-from planebench.measure.refusals import refusals
+from planebench.measure.refusals import refusals, takes_no_updates
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, StoreError
 from planebench.model.header import Calibration, Skipped
@@ -26,12 +28,15 @@ from planebench.plans import (
     Plan,
     SwitchLabel,
     expand,
+    fit_memory,
+    load_plan,
     max_frame_bytes,
+    override,
     plain_frame_sizes,
     skipped,
     switch_labels,
 )
-from planebench.switches.base import Found, NotFound, SwitchAdapter, offloads
+from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.check import check_chains
 
@@ -60,8 +65,16 @@ class Prepared:
         return all(isinstance(adapter, SelfMeasured) for adapter in self.adapters.values())
 
 
-def prepare(plan: Plan) -> Prepared:
-    """Find every switch. One that is not here is left out, or an error if it was asked for by name."""
+def planned(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, tuple[Skipped, ...]]:
+    """The plan with its options, FIBs as large as this machine can hold; and which were made smaller."""
+    return fit_memory(override(load_plan(name), **overrides), host_facts.memory_total_bytes())
+
+
+def prepare(plan: Plan, smaller: tuple[Skipped, ...] = ()) -> Prepared:
+    """Find every switch. One that is not here is left out, or an error if it was asked for by name.
+
+    ``smaller``: what :func:`planned` said.
+    """
     labels = switch_labels(plan.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     found = {label: adapter.find() for label, adapter in adapters.items()}
@@ -77,7 +90,7 @@ def prepare(plan: Plan) -> Prepared:
         check_named_chains(plan)
     left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
     points = tuple(point for point in expand(plan) if point.switch in here)
-    without_fib = {point: why for point in points if (why := _takes_no_updates(plan, point, adapters[point.switch]))}
+    without_fib = {point: why for point in points if (why := takes_no_updates(plan, point, adapters[point.switch]))}
     left_out += tuple(
         Skipped(*it) for it in dict.fromkeys((f"{p.switch} {p.scenario_label}", w) for p, w in without_fib.items())
     )
@@ -87,16 +100,8 @@ def prepare(plan: Plan) -> Prepared:
         labels=tuple(label for label in labels if label.label in here),
         adapters={label: adapters[label] for label in here},
         versions=here,
-        skipped=(*skipped(plan), *left_out),
+        skipped=(*smaller, *skipped(plan), *left_out),
     )
-
-
-def _takes_no_updates(plan: Plan, point: Point, adapter: SwitchAdapter) -> str:
-    """Why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
-    profile = plan.profile(point.traffic)
-    if profile.updates is None or (point.scenario == "parallel" and offloads(adapter)):
-        return ""
-    return f"not supported: traffic {profile.name} has FIB updates, for a switch that forwards in the place of VNFs"
 
 
 def measured_points(prepared: Prepared, hugepages: bool) -> tuple[Point, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.plans import estimate, expand, group_points, load_plan, override
+from planebench.plans import estimate, expand, fit_memory, group_points, load_plan, override
 from planebench.plans.estimate import START_S, VNF_START_S
 from planebench.plans.schema import plan_from_document
 
@@ -84,3 +84,18 @@ def test_processes_and_their_fibs_take_their_time_to_start() -> None:
     assert estimate(offloaded, expand(offloaded)) < estimate(
         override(alone, chain=[ROUTER]), expand(override(alone, chain=[ROUTER]))
     )
+
+
+def test_fibs_are_as_large_as_the_memory_holds() -> None:
+    plan = load_plan("ic16")
+    same, nothing = fit_memory(plan, 24 << 30)
+    assert (same, nothing) == (plan, ())
+    smaller, told = fit_memory(plan, 12 << 30)
+    assert {chain for chain in smaller.chains if "synthetic" in chain} == {"l3fwd:fib=cuckoo:synthetic=100000"}
+    assert {point.chain for point in expand(smaller) if "synthetic" in point.chain} == {
+        "l3fwd:fib=cuckoo:synthetic=100000"
+    }
+    assert [entry.what for entry in told] == [ROUTER]
+    assert "12288 MiB of memory" in told[0].reason
+    least, _ = fit_memory(plan, 1 << 20)
+    assert any(chain.endswith("synthetic=1000") for chain in least.chains)
