@@ -41,7 +41,8 @@ struct task *planed_find_task(const struct planed *planed, const char *name)
 static bool same_port(const struct config_port *a, const struct config_port *b)
 {
 	return a->kind == b->kind && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
-	       a->ring_size == b->ring_size && a->queues == b->queues && a->backend == b->backend;
+	       a->ring_size == b->ring_size && a->queues == b->queues && a->backend == b->backend &&
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
 }
 
 static int check_fixed(const struct config *old, const struct config *new, char *error)
@@ -65,7 +66,7 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 
 	if (port && !same_port(&port->config, config)) {
 		snprintf(error, CONFIG_ERROR_MAX,
-		         "port %s exists with another kind, backend, path, device, ring_size or queues; "
+		         "port %s exists with another kind, backend, path, device, ring_size, queues or mac; "
 		         "apply a document without it first",
 		         config->name);
 		return -EEXIST;

@@ -59,6 +59,7 @@ static const struct field port_fields[] = {
          FIELD(FIELD_UINT, struct config_port, line_rate_bps),
          .min = 1e6,
          .max = 1e12},
+        {.key = "mac", FIELD(FIELD_MAC, struct config_port, mac)},
         {0},
 };
 

@@ -38,6 +38,7 @@ struct config_port {
 	uint32_t ring_size;
 	uint32_t queues; // queue pairs
 	uint64_t line_rate_bps;
+	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
 };
 
 struct config_fault {

@@ -9,6 +9,13 @@
 #include "task.h"
 #include "vnf.h"
 
+static bool has_mac(const struct config_port *port)
+{
+	static const uint8_t none[sizeof(port->mac)];
+
+	return memcmp(port->mac, none, sizeof(none)) != 0;
+}
+
 static int check_port(const struct config_port *port, char *error)
 {
 	const char *needs = port->kind == PORT_ETHDEV ? "device" : "path";
@@ -26,6 +33,18 @@ static int check_port(const struct config_port *port, char *error)
 		         "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user or "
 		         "virtio-user",
 		         port->name, config_port_kinds[port->kind]);
+		return -EINVAL;
+	}
+	if (has_mac(port) && (port->kind == PORT_ETHDEV || port->backend == PORT_BACKEND_DPDK)) {
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "port %s: a device of DPDK has a \"mac\" of its own; leave it out, or use kind "
+		         "vhost-user or virtio-user with backend vring",
+		         port->name);
+		return -EINVAL;
+	}
+	if (port->mac[0] & 1) {
+		snprintf(error, CONFIG_ERROR_MAX, "port %s: mac is a group address; give one of a station",
+		         port->name);
 		return -EINVAL;
 	}
 	if ((port->ring_size & (port->ring_size - 1)) != 0) {

@@ -150,12 +150,21 @@ static struct rte_ether_addr next_mac(void)
 	        {0x56, 0x48, 0x4f, 0x53, (uint8_t)(0x80 | number >> 8), (uint8_t)number}};
 }
 
+// The document's, or one of our own.
+static struct rte_ether_addr own_mac(const struct config_port *config)
+{
+	struct rte_ether_addr mac;
+
+	memcpy(mac.addr_bytes, config->mac, sizeof(mac.addr_bytes));
+	return rte_is_zero_ether_addr(&mac) ? next_mac() : mac;
+}
+
 static int open_vring(struct port *port)
 {
 	const struct config_port *config = &port->config;
 
 	snprintf(port->device, sizeof(port->device), "vring");
-	port->mac = next_mac();
+	port->mac = own_mac(config);
 	return vhost_port_open(config, port->rx_pool, &port->vhost);
 }
 
@@ -164,7 +173,7 @@ static int open_virtio(struct port *port)
 	const struct config_port *config = &port->config;
 
 	snprintf(port->device, sizeof(port->device), "virtio");
-	port->mac = next_mac();
+	port->mac = own_mac(config);
 	return virtio_port_open(config->name, config->path, (uint16_t)config->ring_size,
 	                        (uint16_t)config->queues, port->rx_pool, &port->virtio);
 }

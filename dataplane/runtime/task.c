@@ -10,9 +10,9 @@
 #include "task_alloc.h"
 
 static const struct task_ops *const kinds[] = {
-        &generator_ops,     &monitor_ops,      &l2fwd_ops,        &patch_ops,
-        &bridge_ops,        &l3fwd_ops,        &firewall_ops,     &nat44_ops,
-        &load_balancer_ops, &rate_limiter_ops, &flow_monitor_ops, &fib_offload_ops,
+        &generator_ops,    &monitor_ops,     &l2fwd_ops,      &patch_ops,         &bridge_ops,
+        &l3fwd_ops,        &firewall_ops,    &nat44_ops,      &load_balancer_ops, &rate_limiter_ops,
+        &flow_monitor_ops, &fib_offload_ops, &fib_source_ops,
 };
 
 const struct task_ops *task_ops_find(const char *kind)

@@ -67,7 +67,8 @@ struct task {
 };
 
 extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops, bridge_ops, l3fwd_ops,
-        firewall_ops, nat44_ops, load_balancer_ops, rate_limiter_ops, flow_monitor_ops, fib_offload_ops;
+        firewall_ops, nat44_ops, load_balancer_ops, rate_limiter_ops, flow_monitor_ops, fib_offload_ops,
+        fib_source_ops;
 
 // What all ports of a task together did not accept.
 uint64_t task_drop_tx_full(const struct task *task);

@@ -5,7 +5,9 @@
 //
 // reordered is RFC 4737 s3.3 type-P-reordered: unique, but with a number below the next expected one.
 // Older than the window: it cannot be told whether the frame came before, and it counts as duplicate. So lost
-// = offered - unique is never flattered and never negative; at 15 Mpps the window is 8.7 ms of delay.
+// = offered - unique is never flattered and never negative. At 15 Mpps the window is 0.56 s of delay: that of
+// a frame which waits for the time slices of 63 VNFs on one core, three times. Of it only what is written now
+// is in a cache: a line holds 512 numbers.
 //
 // The memory is the caller's. One thread. Lost frames are not known here: the sender's count is needed.
 #pragma once
@@ -13,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-	SEQUENCE_WINDOW_BITS = 17,
+	SEQUENCE_WINDOW_BITS = 23,
 	SEQUENCE_WINDOW = 1 << SEQUENCE_WINDOW_BITS,
 	SEQUENCE_WORDS = SEQUENCE_WINDOW / 64,
 };

@@ -75,6 +75,7 @@ TABLES = (
 FIGURES = (
     "throughput",
     "chain",
+    "vnfs",
     "loss",
     "latency",
     "load",

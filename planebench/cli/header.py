@@ -21,7 +21,7 @@ from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.records import Point
-from planebench.placement import LinkSettings, Placement, VethPair, place, switch_request
+from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
@@ -34,8 +34,7 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
     """The header of a run that starts now."""
     plan, now = prepared.plan, datetime.now(UTC)
     findings = [] if prepared.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
-    longest = max((point.chain_length for point in prepared.points), default=0)
-    placement = place(cpus_of(facts, plan.switch_cores), longest)
+    placement = _placement(prepared.points, cpus_of(facts, plan.switch_cores))
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     warnings += [] if prepared.simulated else _not_calibrated(plan)
     warnings += _not_simulated(prepared)
@@ -47,7 +46,10 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         seed=plan.seed,
         planebench_version=__version__,
         host=facts.as_dict(),
-        settings=_settings(plan, settings, placement) | _chain_settings(plan) | _traffic_settings(plan),
+        settings=_settings(plan, settings, placement)
+        | _chain_settings(plan)
+        | _traffic_settings(plan)
+        | _parallel_settings(prepared.points, cpus_of(facts, plan.switch_cores)),
         switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
         skipped=prepared.skipped,
         warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
@@ -57,6 +59,22 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         left_out=plan.left_out,
         environment=_environment(),
     )
+
+
+def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
+    """Of the topology with most VNFs. VNFs side by side are placed by themselves: :func:`_parallel_settings`."""
+    longest = max((point.chain_length for point in points if point.scenario != "parallel"), default=0)
+    beside = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    return place(cpus, longest) if longest or not beside else place(cpus, beside, beside_switch=True)
+
+
+def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
+    """Where VNFs side by side run, which is what over-provisioning is."""
+    most = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    if not most:
+        return {}
+    used = sorted(set(place(cpus, most, beside_switch=True).vnf_cpus))
+    return {"parallel_vnfs": f"a process each, at most {most} on CPU {','.join(map(str, used))}"}
 
 
 def _environment() -> dict[str, str]:
@@ -157,7 +175,8 @@ def _telling(points: Sequence[Point]) -> Topology:
 
     Points that have both kinds, but none of them both, are shown as p2v.
     """
-    built = {(point.scenario, point.chain_length): build(point.scenario, point.chain_length) for point in points}
+    shapes = {(p.scenario, p.chain_length, p.chain if p.scenario == "parallel" else "") for p in points}
+    built = {shape: build(shape[0], shape[1], chain=shape[2]) for shape in sorted(shapes)}
     there = {port.side for topology in built.values() for port in topology.ports}
     whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
     return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
@@ -176,5 +195,7 @@ def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, setti
         queues=queues_of(adapter),
         veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
-    request = switch_request(topology, place(cpus_of(facts, prepared.plan.switch_cores), len(topology.vnfs)), links)
+    cpus = cpus_of(facts, prepared.plan.switch_cores)
+    placement = place(cpus, len(topology.vnfs), beside_switch=topology.parallel)
+    request = switch_request(topology, placement, links)
     return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))

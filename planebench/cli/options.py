@@ -99,12 +99,13 @@ PLAN_OPTIONS: dict[str, Any] = {
         list[str] | None,
         typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="An option of a switch. Again for another."),
     ],
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback.", listed(complete.scenarios)),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed(complete.scenarios)),
     "frame_size": _text("--frame-size", "N,M", "Bytes with FCS: 64 to 1518, 9000."),
     "direction": _text(
         "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed(complete.directions)
     ),
     "chain_length": _text("--chain-length", "N,M", "VNFs in a loopback chain: 1 to 5."),
+    "vnfs": _text("--vnfs", "N,M", "VNFs side by side in parallel: 1 to 63."),
     "chain": Annotated[
         list[str] | None,
         typer.Option(

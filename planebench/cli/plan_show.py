@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from planebench.cli.prepare import check_named_chains
+from planebench.cli.prepare import check_named_chains, planned
 from planebench.measure.refusals import refusals
 from planebench.model.header import Skipped
 from planebench.model.records import Point
@@ -21,8 +21,6 @@ from planebench.plans import (
     estimate,
     expand,
     fit,
-    load_plan,
-    override,
     parse_budget,
     points_of,
     skipped,
@@ -66,19 +64,19 @@ def _find(adapter: str) -> Found | NotFound:
 
 def show_plan(name: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None) -> None:
     """Print the points of a plan and the time they take. UsageError for a plan that ``run`` would not take."""
-    plan = override(load_plan(name), **overrides)
+    plan, smaller = planned(name, overrides)
     check_named_chains(plan)
     found = survey(plan)
     if time_budget is not None:
         plan = fit(plan, found.measured, parse_budget(time_budget))
     if json:
-        print(json_module.dumps(_document(plan, found), indent=1))
+        print(json_module.dumps(_document(plan, found, smaller), indent=1))
         return
-    for line in _lines(plan, found):
+    for line in _lines(plan, found, smaller):
         print(line)
 
 
-def _document(plan: Plan, found: Survey) -> dict[str, Any]:
+def _document(plan: Plan, found: Survey, smaller: tuple[Skipped, ...]) -> dict[str, Any]:
     parts = {part.name: frozenset(points_of(part)) for part in plan.parts}
     return {
         "plan": plan.name,
@@ -94,20 +92,20 @@ def _document(plan: Plan, found: Survey) -> dict[str, Any]:
             for point in found.points
         ],
         "trials": describe(plan),
-        "skipped": [dataclasses.asdict(entry) for entry in (*skipped(plan), *_absent(found))],
+        "skipped": [dataclasses.asdict(entry) for entry in (*smaller, *skipped(plan), *_absent(found))],
         "not_reproduced": [dataclasses.asdict(entry) for entry in plan.left_out],
         "estimate_s": round(estimate(plan, found.measured), 1),
     }
 
 
-def _lines(plan: Plan, found: Survey) -> Iterator[str]:
+def _lines(plan: Plan, found: Survey, smaller: tuple[Skipped, ...]) -> Iterator[str]:
     for part in plan.sections:
         if plan.parts:
             yield f"part {part.name}: {part.purpose}" if part.purpose else f"part {part.name}"
         for point in points_of(part):
             if point not in found.absent:
                 yield f"  {point.point_id}" if plan.parts else point.point_id
-    for entry in (*skipped(plan), *_absent(found)):
+    for entry in (*smaller, *skipped(plan), *_absent(found)):
         yield f"left out: {entry.what}: {entry.reason}"
     for entry in plan.left_out:
         yield f"not reproduced: {entry.what}: {entry.reason}"

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from planebench.host import facts as host_facts
 from planebench.host.calibration_store import Condition, load, save, version_of
 from planebench.host.facts import HostFacts
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.calibrate import calibrate
 from planebench.measure.live import LiveSettings
-from planebench.measure.refusals import refusals
+from planebench.measure.refusals import refusals, takes_no_updates
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, StoreError
 from planebench.model.header import Calibration, Skipped
@@ -26,7 +28,10 @@ from planebench.plans import (
     Plan,
     SwitchLabel,
     expand,
+    fit_memory,
+    load_plan,
     max_frame_bytes,
+    override,
     plain_frame_sizes,
     skipped,
     switch_labels,
@@ -60,8 +65,16 @@ class Prepared:
         return all(isinstance(adapter, SelfMeasured) for adapter in self.adapters.values())
 
 
-def prepare(plan: Plan) -> Prepared:
-    """Find every switch. One that is not here is left out, or an error if it was asked for by name."""
+def planned(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, tuple[Skipped, ...]]:
+    """The plan with its options, FIBs as large as this machine can hold; and which were made smaller."""
+    return fit_memory(override(load_plan(name), **overrides), host_facts.memory_total_bytes())
+
+
+def prepare(plan: Plan, smaller: tuple[Skipped, ...] = ()) -> Prepared:
+    """Find every switch. One that is not here is left out, or an error if it was asked for by name.
+
+    ``smaller``: what :func:`planned` said.
+    """
     labels = switch_labels(plan.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     found = {label: adapter.find() for label, adapter in adapters.items()}
@@ -76,13 +89,18 @@ def prepare(plan: Plan) -> Prepared:
     if not all(isinstance(adapters[label], SelfMeasured) for label in here):
         check_named_chains(plan)
     left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
+    points = tuple(point for point in expand(plan) if point.switch in here)
+    without_fib = {point: why for point in points if (why := takes_no_updates(plan, point, adapters[point.switch]))}
+    left_out += tuple(
+        Skipped(*it) for it in dict.fromkeys((f"{p.switch} {p.scenario_label}", w) for p, w in without_fib.items())
+    )
     return Prepared(
         plan=plan,
-        points=tuple(point for point in expand(plan) if point.switch in here),
+        points=tuple(point for point in points if point not in without_fib),
         labels=tuple(label for label in labels if label.label in here),
         adapters={label: adapters[label] for label in here},
         versions=here,
-        skipped=(*skipped(plan), *left_out),
+        skipped=(*smaller, *skipped(plan), *left_out),
     )
 
 

@@ -24,6 +24,7 @@ from planebench.cli.prepare import (
     make_calibration,
     measured_points,
     measuring,
+    planned,
     prepare,
 )
 from planebench.cli.progress import Listeners, ProgressListener, StatusListener
@@ -41,8 +42,6 @@ from planebench.plans import (
     duration_words,
     estimate,
     fit,
-    load_plan,
-    override,
     parse_budget,
     plain_frame_sizes,
 )
@@ -74,7 +73,7 @@ def run_plan(options: RunOptions) -> int:
 
     Raises UsageError and NotInstalledError before anything is started.
     """
-    prepared = prepare(override(load_plan(options.plan), **options.overrides))
+    prepared = prepare(*planned(options.plan, options.overrides))
     facts = host_facts.collect()
     settings = live_settings(prepared, facts, options.hugepages)
     measured = measured_points(prepared, settings.hugepages)

@@ -10,7 +10,7 @@ from planebench.conformance.model import Case
 from planebench.conformance.suite import ALL_CHECKS
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.records import WireName
+from planebench.model.records import WITH_VNFS, WireName
 from planebench.scenarios import SCENARIOS
 from planebench.switches.base import Situation, SwitchAdapter
 from planebench.vnfs.chain import CHAIN_LENGTH_MAX
@@ -22,7 +22,7 @@ _WIRES: tuple[WireName, ...] = get_args(WireName)
 
 def parse_cases(text: str) -> tuple[Case, ...]:
     """``p2p,loopback-3``; loopback alone is loopback-1. UsageError for what is none."""
-    plain = {name: Case(name, name) for name in SCENARIOS if name != "loopback"}
+    plain = {name: Case(name, name) for name in SCENARIOS if name not in WITH_VNFS}
     chains = [Case(f"loopback-{n}", "loopback", n) for n in range(1, CHAIN_LENGTH_MAX + 1)]
     valid = plain | {case.name: case for case in chains}
     names = ["loopback-1" if name == "loopback" else name for name in _items(text)]

@@ -12,7 +12,7 @@ from typing import Literal
 from planebench.host.procfs import read_text
 from planebench.model.records import ThreadEvidence
 
-Owner = Literal["switch", "tester"]
+Owner = Literal["switch", "tester", "vnf"]
 _STEAL_FIELD = 7
 """Of a ``cpuN`` line in /proc/stat, after the name: user nice system idle iowait irq softirq steal."""
 

@@ -328,6 +328,11 @@ def _hypervisor() -> str:
     return "unknown"
 
 
+def memory_total_bytes() -> int:
+    """Of the machine: the same at every run; 0 if the kernel does not say."""
+    return _meminfo().get("MemTotal", 0)
+
+
 def _meminfo() -> dict[str, int]:
     """Bytes by name."""
     return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", read_text("/proc/meminfo") or "")}

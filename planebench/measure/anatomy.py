@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planebench.model.records import Anatomy, AnatomyPart, PartKind
+from planebench.model.anatomy import Anatomy, AnatomyPart, PartKind
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import HIGHEST_NS, decode, encode, percentile_ns

@@ -16,7 +16,7 @@ from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus, place
 from planebench.plans import Group
 from planebench.scenarios import build
-from planebench.switches.base import Situation, SwitchAdapter
+from planebench.switches.base import Situation, SwitchAdapter, refusal_of
 from planebench.traffic.profile import TrafficProfile
 
 DEATHS_MAX = 2
@@ -61,12 +61,12 @@ class Bench:
         """Bring it up; what fails is told and remembered, and nothing raises."""
         mine = [t for t in self.past() if t.point.switch == self.label and t.point in self.group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
-        if refusal := self.adapter.refusal(self._situation()):
+        if refusal := refusal_of(self.adapter, self._situation()):
             self._give_up(f"not supported: {refusal}")
             return
         try:
             topology = build(self.group.scenario, self.group.chain_length, chain=self.group.chain)
-            placement = place(self.cpus, len(topology.vnfs))
+            placement = place(self.cpus, len(topology.vnfs), beside_switch=topology.parallel)
             self.runner = start_runner(
                 self.label,
                 self.adapter,
@@ -90,7 +90,8 @@ class Bench:
 
     def _situation(self) -> Situation:
         group, settings = self.group, self.settings
-        return Situation(group.scenario, group.wire, group.chain_length, settings.hugepages, settings.max_frame_bytes)
+        frames = settings.max_frame_bytes
+        return Situation(group.scenario, group.wire, group.chain_length, settings.hugepages, frames, chain=group.chain)
 
     def restart(self) -> None:
         """Stop it and start it anew."""

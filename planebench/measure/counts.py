@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from planebench.measure.sent import traffic_sent
+from planebench.measure.updates import fib_updates
 from planebench.model.records import DirectionCounts, LatencyRecord, TrafficSent
+from planebench.model.updates import FibUpdates
+from planebench.placement.tasks import SOURCE
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
@@ -19,7 +22,7 @@ Stats = Mapping[str, Any]
 _PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
 """What a port of the tester counts when a frame does not reach its task, or was taken and does not leave. What a
 generator's port does not take is counted as refused, not as dropped."""
-_ENDS = frozenset({"generator", "monitor"})
+_ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 
 
@@ -46,6 +49,8 @@ class TesterCounts:
     tsc_hz: int
     sent: tuple[TrafficSent, ...] = ()
     """What was really sent, where a generator had a traffic profile."""
+    updates: FibUpdates | None = None
+    """What the control of a VNF sent meanwhile; None where there is none."""
 
 
 def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
@@ -71,9 +76,10 @@ def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
         foreign_packets=sum(monitor["foreign_packets"] for monitor in monitors),
         stale_packets=sum(monitor["stale_packets"] for monitor in monitors),
         misdirected_packets=_misdirected(tasks, expected),
-        tester_drops=_tester_drops(stats),
+        tester_drops=dropped(stats),
         tsc_hz=int(stats["tsc_hz"]),
         sent=tuple(filter(None, (traffic_sent(flow.name, _generators(flow, tasks)) for flow in flows))),
+        updates=fib_updates(stats),
     )
 
 
@@ -86,6 +92,12 @@ def arrived(stats: Stats, flow: Flow) -> bool:
     """Whether frames came in on every queue of the receiving port."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return all(monitor["received_packets"] for monitor in _monitors(flow, tasks))
+
+
+def lost(stats: Stats, flow: Flow) -> int:
+    """Frames of a flow that were sent and did not come."""
+    tasks = {task["name"]: task for task in stats["tasks"]}
+    return _direction(flow, tasks).lost_packets
 
 
 def vnf_drops(stats: Stats) -> dict[str, dict[str, int]]:
@@ -178,7 +190,8 @@ def _histogram(streams: Sequence[Mapping[str, Any]], kind: str) -> str:
     return encode(counts, sum(histogram["overflow"] for histogram in histograms))
 
 
-def _tester_drops(stats: Stats) -> dict[str, int]:
+def dropped(stats: Stats) -> dict[str, int]:
+    """What ports and network functions of a planed dropped, as in :attr:`TesterCounts.tester_drops`."""
     drops = Counter(dict(_port_drops(stats)))
     for task in stats["tasks"]:
         if task["kind"] not in _ENDS:

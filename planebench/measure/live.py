@@ -8,8 +8,8 @@ measured are stopped (SIGSTOP) and take no CPU.
 from __future__ import annotations
 
 import contextlib
-import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,18 +22,22 @@ from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import read_anatomy
 from planebench.measure.conditions import read_conditions
-from planebench.measure.counts import arrived, vnf_drops
+from planebench.measure.counts import arrived, lost, vnf_drops
 from planebench.measure.sending import next_epoch, send
+from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
+from planebench.measure.updates import updating, wait_for_session
+from planebench.measure.vnf_processes import VnfProcesses
+from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
-from planebench.model.records import Anatomy, Direction, WireName
+from planebench.model.records import Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
-from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, queues_of
-from planebench.traffic.document import profile_document
-from planebench.traffic.profile import PLAIN, TrafficProfile
+from planebench.scenarios import Flow, Topology, all_flows, build, flows
+from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, offloads, queues_of
+from planebench.traffic.document import profile_document, to_vnfs
+from planebench.traffic.profile import PLAIN, TrafficProfile, Updates
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -74,6 +78,8 @@ class LiveTopology:
         self._client = client
         self._switch: RunningSwitch | None = None
         self._switch_processes: tuple[Process, ...] = ()
+        self._vnfs: VnfProcesses | None = None
+        """VNFs side by side, where the switch does not forward in their place."""
         self._veth: VethWire | None = None
         self._epoch = 0
         self._tsc_hz = 0
@@ -109,37 +115,41 @@ class LiveTopology:
             ring_size=settings.ring_size,
             hugepages=settings.hugepages,
             max_frame_bytes=settings.max_frame_bytes,
-            name=_prefix(supervisor, label),
+            name=eal_prefix(supervisor, label),
             nice=-20,
             queues=queues_of(adapter),
             memif_receive_queue=memif_queue_of(adapter),
+            updates=_control_port(topology, adapter, profiles),
         )
         with contextlib.ExitStack() as undo:
-            veth = _veth(topology, links, placement, supervisor)
+            veth = make_veth(topology, links, placement, supervisor)
             if veth is not None:
                 undo.callback(veth.close)
                 pairs = {name: VethPair(*pair) for name, pair in veth.pairs.items()}
                 links = replace(links, veths=pairs)
             netns_pid = veth.netns_pid if veth is not None else None
-            tester, client = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            tester, client = start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester, client)
             live._veth = veth
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
-            live._attach(adapter, supervisor)
+            live._attach(adapter, supervisor, settings.planed)
             undo.pop_all()
         return live
 
-    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor, planed: Path | None = None) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         known = len(supervisor.processes)
         self._tsc_hz = int(self._call("stats.get")["tsc_hz"])
         self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         try:
+            if self.topology.parallel and not offloads(adapter) and planed is not None:
+                self._vnfs = VnfProcesses.start(self.topology, self.placement, self.links, planed, supervisor)
             self._apply(self.topology)
             self._wait_until_forwarding()
+            wait_for_session(self._call, self.links.updates)
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self._logs()}") from error
         ports = partial(self._call, "ports.get")
@@ -165,15 +175,19 @@ class LiveTopology:
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """The tester, then what was started for the switch."""
-        return (self._tester, *self._switch_processes)
+        """The tester, then what was started for the switch, then VNFs that are processes of their own."""
+        return (self._tester, *self._switch_processes, *(self._vnfs.processes if self._vnfs is not None else ()))
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Every thread that polls: the tester's workers and the switch's."""
+        """Every thread that polls: the tester's workers, the switch's, and those of VNFs in processes of their own."""
         stats = self._call("stats.get")
         tester = [WatchedThread("tester", self._tester.pid, int(w["tid"]), str(w["name"])) for w in stats["workers"]]
         switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
-        return (*tester, *switch)
+        return (*tester, *switch, *(self._vnfs.threads() if self._vnfs is not None else ()))
+
+    def vnf_drops(self) -> Counter[str]:
+        """What VNFs that are processes of their own have dropped so far, as in ``Trial.tester_drops``."""
+        return Counter() if self._vnfs is None else self._vnfs.drops()
 
     @property
     def switch(self) -> RunningSwitch:
@@ -184,12 +198,12 @@ class LiveTopology:
 
     def pause(self) -> None:
         """Stop every process of this topology where it stands."""
-        for process in (*self._switch_processes, self._tester):
+        for process in reversed(self.processes):
             process.pause()
 
     def resume(self) -> None:
         """Let them run on."""
-        for process in (self._tester, *self._switch_processes):
+        for process in self.processes:
             process.resume()
 
     def set_echo(self, echo: bool) -> None:
@@ -209,31 +223,41 @@ class LiveTopology:
         *,
         profile: dict[str, Any] | None = None,
         stamps: bool = False,
+        updates: Updates | None = None,
     ) -> dict[str, Any]:
         """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
 
-        ``profile`` and ``stamps`` as in measure.sending. ``watch`` is called just before and just after the sending.
+        ``profile`` and ``stamps`` as in measure.sending, ``updates`` as in a traffic profile: the control of a VNF
+        sends so many meanwhile. ``watch`` is called just before and just after the sending.
         Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
         """
         self._epoch = next_epoch(self._epoch)
-        return send(
-            self._call,
-            self._epoch,
-            flows,
-            frame_size_bytes,
-            duration_s,
-            pps,
-            probe_rate_pps,
-            sleep=self._sleep,
-            watch=watch or (lambda: None),
-            queues=self.links.queues,
-            profile=profile,
-            stamps=stamps,
-        )
+        with updating(self._call, self.links.updates, updates):
+            return send(
+                self._call,
+                self._epoch,
+                flows,
+                frame_size_bytes,
+                duration_s,
+                pps,
+                probe_rate_pps,
+                sleep=self._sleep,
+                watch=watch or (lambda: None),
+                queues=self.links.queues,
+                profile=profile,
+                stamps=stamps,
+                turns=self._turns,
+            )
+
+    @property
+    def _turns(self) -> int:
+        """How many take turns on the busiest core: a frame may wait for all of them."""
+        return 1 if self._vnfs is None else 1 + max(Counter(self.placement.vnf_cpus).values())
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> dict[str, Any] | None:
         """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
-        return profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
+        document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
+        return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.parallel else document
 
     def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
@@ -253,10 +277,15 @@ class LiveTopology:
             raise DiedError(f"the tester died: {self._tester.obituary()}")
         if self._switch is not None:
             self._switch.check()
+        if self._vnfs is not None:
+            self._vnfs.check()
 
     def stop(self) -> None:
         """End switch, tester and wires. Never raises; safe to call twice."""
         self.resume()
+        if self._vnfs is not None:
+            self._vnfs.stop()
+            self._vnfs = None
         if self._switch is not None:
             self._switch.stop()
             self._switch = None
@@ -268,8 +297,11 @@ class LiveTopology:
 
     def document(self) -> dict[str, Any]:
         """The whole document of the tester: every port and task."""
-        workers = assign_tasks(self.placement, self.topology, self.links.queues)
-        return full_stage(self.topology, workers, self.links)
+        return self._document(self.topology)
+
+    def _document(self, topology: Topology) -> dict[str, Any]:
+        workers = assign_tasks(self.placement, topology, self.links.queues, self.links.updates)
+        return full_stage(topology, workers, self.links)
 
     def apply(self, document: dict[str, Any]) -> None:
         """Have the tester run another document, as one without the ports of VNFs. Not paused. DiedError, RpcError."""
@@ -284,9 +316,8 @@ class LiveTopology:
         self._wait_until_forwarding()
 
     def _apply(self, topology: Topology) -> None:
-        workers = assign_tasks(self.placement, topology, self.links.queues)
         timeout_s = APPLY_DEADLINE_S if any(vnf.settings for vnf in topology.vnfs) else CONNECT_DEADLINE_S
-        self._call("config.apply", full_stage(topology, workers, self.links), timeout_s)
+        self._call("config.apply", self._document(topology), timeout_s)
 
     def _call(
         self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
@@ -300,7 +331,7 @@ class LiveTopology:
 
     def _wait_until_forwarding(self) -> None:
         """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
-        wanted = flows(self.topology, "bidirectional")
+        wanted = all_flows(self.topology)
         begun = time.monotonic()
         within_s = patient(CONNECT_DEADLINE_S)
         deadline = begun + within_s
@@ -326,11 +357,15 @@ class LiveTopology:
                 stats = self.send(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames)
             except (UsageError, RpcError):
                 continue  # its trials say what is wrong with it
-            missing = [flow.name for flow in wanted if flow.name in missing and not arrived(stats, flow)]
+            missing = [flow.name for flow in wanted if flow.name in missing and not self._came(stats, flow)]
             dropped = vnf_drops(stats)
             if not (missing and dropped):
                 break
         return missing, dropped
+
+    def _came(self, stats: dict[str, Any], flow: Flow) -> bool:
+        """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
+        return arrived(stats, flow) and not (self.topology.parallel and lost(stats, flow))
 
     def _dropped_words(self, dropped: Mapping[str, Mapping[str, int]]) -> str:
         """``vnf0 (firewall) dropped 200 frames: rule``: what a rule does is not the switch's doing."""
@@ -346,44 +381,7 @@ class LiveTopology:
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*self._switch_processes, self._tester))
 
 
-def _prefix(supervisor: Supervisor, label: str) -> str:
-    """An EAL file prefix that no other tester of this run has."""
-    number = len(supervisor.processes)
-    text = f"{supervisor.root.name}-t{number}-{label}".lower()
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in text)[:31]
-
-
-def _veth(topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor) -> VethWire | None:
-    names = [port.name for port in topology.ports if links.is_veth(port)]
-    return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
-
-
-def _start_tester(
-    topology: Topology,
-    placement: Placement,
-    links: LinkSettings,
-    planed: Path,
-    supervisor: Supervisor,
-    netns_pid: int | None,
-) -> tuple[Process, PlanedClient]:
-    config, socket = links.workdir / "tester.json", links.workdir / "tester.rpc"
-    for name in topology.wire_ports:
-        links.socket(name).unlink(missing_ok=True)  # of an earlier tester: DPDK's memif leaves it, and refuses it
-    config.write_text(json.dumps(wire_stage(topology, links), indent=1), encoding="utf-8")
-    process = supervisor.spawn(
-        "tester",
-        [str(planed), "--config", str(config), "--rpc", str(socket)],
-        cpus=frozenset({*placement.control_cpus, *placement.tester_cpus, *placement.vnf_cpus}),
-        workdir=links.workdir,
-        netns_pid=netns_pid,
-    )
-
-    def give_up() -> None:
-        if not process.alive():
-            raise StartError(f"the tester did not come up: {process.obituary()}")
-
-    try:
-        return process, PlanedClient(socket, give_up=give_up)
-    except PlanebenchError:
-        process.terminate()
-        raise
+def _control_port(topology: Topology, adapter: SwitchAdapter, profiles: Sequence[TrafficProfile]) -> str:
+    """The port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
+    wanted = topology.parallel and offloads(adapter) and any(profile.updates for profile in profiles)
+    return topology.vnfs[0].ports[0] if wanted else ""

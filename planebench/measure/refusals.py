@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from planebench.model.records import Point
 from planebench.plans import Plan, max_frame_bytes
-from planebench.switches.base import Situation, SwitchAdapter
+from planebench.switches.base import Situation, SwitchAdapter, offloads, refusal_of
 
 
 def refusals(
@@ -16,7 +16,17 @@ def refusals(
     """The points that are refused, and why: they are told as not supported, and take no time."""
     largest, found = max_frame_bytes(plan), {}
     for point in points:
-        situation = Situation(point.scenario, point.wire, point.chain_length, hugepages, largest)
-        if why := adapters[point.switch].refusal(situation):
+        situation = Situation(point.scenario, point.wire, point.chain_length, hugepages, largest, point.chain)
+        if untaken := takes_no_updates(plan, point, adapters[point.switch]):
+            found[point] = untaken
+        if why := refusal_of(adapters[point.switch], situation):
             found[point] = f"not supported: {why}"
     return found
+
+
+def takes_no_updates(plan: Plan, point: Point, adapter: SwitchAdapter) -> str:
+    """Why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
+    profile = plan.profile(point.traffic)
+    if profile.updates is None or (point.scenario == "parallel" and offloads(adapter)):
+        return ""
+    return "not supported: traffic with FIB updates is for a switch that forwards in the place of its VNFs"

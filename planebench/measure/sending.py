@@ -13,6 +13,9 @@ from planebench.scenarios.queues import queue_name
 
 STRAGGLER_DEADLINE_S = 1.0
 STRAGGLER_STEP_S = 0.005
+STRAGGLER_STEPS = 8
+SLICE_S = 0.008
+"""Twice what the kernel gives a thread on a busy core before the next one has its turn (CFS: 3 to 4 ms)."""
 START_DELAY_S = 0.002
 """planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
 
@@ -37,6 +40,7 @@ def send(
     queues: int = 1,
     profile: dict[str, Any] | None = None,
     stamps: bool = False,
+    turns: int = 1,
     sleep: Callable[[float], None] = time.sleep,
     watch: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
@@ -45,6 +49,7 @@ def send(
     The rate of a flow is spread evenly over the ``queues`` of its port.
     ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
     task of the path notes when it had each probe.
+    ``turns``: how many pollers share a core on the way: a frame waits for the slices of all of them.
     ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that.
     """
     rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps / queues}
@@ -63,7 +68,7 @@ def send(
     watch()
     while call("traffic.get")["running"]:
         time.sleep(0.001)
-    return _settled(call)
+    return _settled(call, STRAGGLER_STEP_S if turns == 1 else turns * SLICE_S)
 
 
 def _frames(profile: dict[str, Any], frame_size_bytes: int, rate: dict[str, Any]) -> dict[str, Any]:
@@ -74,13 +79,13 @@ def _frames(profile: dict[str, Any], frame_size_bytes: int, rate: dict[str, Any]
     return frames if profile.get("pcap", {}).get("timing") == "recorded" else frames | rate
 
 
-def _settled(call: Call) -> dict[str, Any]:
-    """The counters once no more frames come in."""
-    deadline = time.monotonic() + STRAGGLER_DEADLINE_S
-    time.sleep(2 * STRAGGLER_STEP_S)
+def _settled(call: Call, step_s: float) -> dict[str, Any]:
+    """The counters once no more frames come in for so long."""
+    deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)
+    time.sleep(2 * step_s)
     stats = call("stats.get")
     while time.monotonic() < deadline:
-        time.sleep(STRAGGLER_STEP_S)
+        time.sleep(step_s)
         later = call("stats.get")
         if received_total(later) == received_total(stats):
             return later

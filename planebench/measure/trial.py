@@ -14,6 +14,7 @@ from planebench.host.evidence import Sample, ThreadSampler, steal_ns
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.sent import not_as_intended
+from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import (
@@ -93,11 +94,12 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
 
 
 def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
-    """What a send needs for a traffic profile: nothing for plain frames. May write files."""
-    if request.profile.plain:
+    """What a send needs for a traffic profile: nothing for plain frames between two ports. May write files."""
+    if request.profile.plain and request.point.scenario != "parallel":
         return {}
     flat_out = request.load.pps_per_direction is None
-    return {"profile": live.profile(request.profile, request.point.chain, flat_out=flat_out)}
+    frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
+    return {"profile": frames, "updates": request.profile.updates}
 
 
 def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], started_at: str) -> Trial:
@@ -109,9 +111,11 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], 
     threads = live.threads()
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
+    if request.point.scenario == "parallel":
+        cpus.update(live.placement.vnf_cpus)
     scheduler: list[_Scheduler] = []
     stamps: dict[str, Any] = {"stamps": True} if request.anatomy else {}
-    before = live.switch.counters()
+    before, dropped = live.switch.counters(), live.vnf_drops()
     stats = live.send(
         wanted,
         size,
@@ -125,6 +129,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], 
     after = live.switch.counters()
     live.check()
     counts = tester_counts(stats, wanted)
+    counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(live.vnf_drops() - dropped))
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
@@ -177,6 +182,7 @@ def _trial(
         search=request.search,
         tester_drops=counts.tester_drops,
         sent=counts.sent,
+        updates=counts.updates,
     )
 
 
@@ -243,6 +249,7 @@ def with_verdict(trial: Trial, ceiling_pps: float | None = None, profile: Traffi
     if account.unexplained_packets and account.counted:
         verdict = Verdict(verdict.kind, (*verdict.reasons, f"suspect: {describe(account)}"))
     amiss = tuple(text for sent in trial.sent for text in not_as_intended(profile, sent))
+    amiss += not_applied(trial.updates)
     verdict = Verdict(verdict.kind, (*verdict.reasons, *amiss))
     return dataclasses.replace(trial, verdict=verdict)
 

@@ -67,6 +67,8 @@ def judge(
     ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
     ``policy_packets``: what network functions dropped of their own accord, which is no loss of the switch.
     """
+    if _has_vnfs(evidence):  # they may be what limits, or keep the switch from its core: its busy share tells nothing
+        switch = replace(switch, busy_cycles=None)
     sent, directions = directions, [_less_policy(d, directions, policy_packets) for d in directions]
     limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch)]
     limited += _stretched(duration_ns, intended_duration_ns)
@@ -154,12 +156,21 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[s
 def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
     """How long others ran on the CPU of a thread of the kernel's: one for each port, they wait for each other.
 
-    Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is what disturbs.
+    So do a switch and its VNFs, where these are processes on its core: sharing it is what is measured (ic16's
+    over-provisioning). Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is
+    what disturbs.
     """
+    if thread.owner != "tester" and _has_vnfs(evidence):
+        others = (other for other in evidence.threads if other.owner != "tester" and other is not thread)
+        return sum(other.run_ns for other in others if other.cpu == thread.cpu)
     if thread.owner != "switch" or not thread.thread.startswith(KERNEL_THREADS):
         return 0
     others = (other for other in evidence.threads if other.owner == "switch" and other.thread != thread.thread)
     return sum(other.run_ns for other in others if other.cpu == thread.cpu)
+
+
+def _has_vnfs(evidence: Evidence) -> bool:
+    return any(thread.owner == "vnf" for thread in evidence.threads)
 
 
 def _tester_limited(

@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, vnf_texts
+from planebench.model.updates import FibUpdates
 
-ScenarioName = Literal["p2p", "p2v", "v2v", "loopback"]
+ScenarioName = Literal["p2p", "p2v", "v2v", "loopback", "parallel"]
+WITH_VNFS: tuple[ScenarioName, ...] = ("loopback", "parallel")
+"""Scenarios whose topology has a number of VNFs."""
 Direction = Literal["unidirectional", "bidirectional", "reversed"]
 WireName = Literal["virtio", "memif", "veth"]
 Hosting = Literal["process"]
@@ -60,32 +64,44 @@ class Point:
     scenario: ScenarioName
     direction: Direction
     chain_length: int
+    """VNFs: in a row in loopback, side by side in parallel."""
     frame_size_bytes: int
     wire: WireName = "virtio"
     hosting: Hosting = "process"
     chain: str = ""
     """The network functions of a loopback chain in path order, as the user wrote them, files by absolute paths; empty:
-    every one is l2fwd."""
+    every one is l2fwd. Of parallel the one function that each of its VNFs is."""
     traffic: str = ""
     """Name of the traffic profile; empty: frames of one size. With a mix, ``frame_size_bytes`` is its mean, rounded."""
 
     def __post_init__(self) -> None:
-        if (self.scenario == "loopback") != (self.chain_length > 0):
+        if (self.scenario in WITH_VNFS) != (self.chain_length > 0):
             raise ValueError(f"chain_length {self.chain_length} does not fit scenario {self.scenario}")
-        if self.chain and len(vnf_texts(self.chain, 0)) != self.chain_length:
+        if self.chain and len(vnf_texts(self.chain, 0)) != self.named_length:
             raise ValueError(f"chain {self.chain} does not fit chain_length {self.chain_length}")
 
     @property
     def scenario_label(self) -> str:
-        """``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``: for tables and plots."""
-        if self.scenario != "loopback":
+        """``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``, ``parallel-63 l3fwd``: for tables and plots."""
+        if self.scenario not in WITH_VNFS:
             return self.scenario
-        return f"loopback {self.chain_label}" if self.chain else f"loopback-{self.chain_length}"
+        if not self.chain:
+            return f"{self.scenario}-{self.chain_length}"
+        number = f"-{self.chain_length}" if self.scenario == "parallel" else ""
+        return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}"
 
     @property
     def scenario_slug(self) -> str:
         """As the label, but fit for a file name and an anchor."""
-        return f"loopback-{chain_slug(self.chain, self.chain_length)}" if self.chain else self.scenario_label
+        if not self.chain:
+            return self.scenario_label
+        number = f"{self.chain_length}-" if self.scenario == "parallel" else ""
+        return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}"
+
+    @property
+    def named_length(self) -> int:
+        """How many functions the name of its chain has: one where all VNFs are of one kind."""
+        return 1 if self.scenario == "parallel" else self.chain_length
 
     @property
     def chain_key(self) -> tuple[int, str]:
@@ -95,17 +111,19 @@ class Point:
     @property
     def chain_text(self) -> str:
         """The functions of the chain with their options, named or not; empty where there is none."""
-        return ",".join(vnf_texts(self.chain, self.chain_length))
+        return ",".join(vnf_texts(self.chain, self.named_length))
 
     @property
     def chain_label(self) -> str:
-        """``firewall,l3fwd``; ``l2fwd,l2fwd`` for a chain without a name; empty where there is none."""
-        return chain_label(self.chain, self.chain_length)
+        """``firewall,l3fwd``; ``l2fwd,l2fwd`` for a chain without a name; ``63 x l3fwd`` of VNFs side by side; empty
+        where there is none."""
+        text = chain_label(self.chain, self.named_length)
+        return f"{self.chain_length} x {text}" if self.scenario == "parallel" else text
 
     @property
     def point_id(self) -> str:
         """A stable readable id, derived, never parsed."""
-        shape = f"loopback-{self.chain_length}" if self.chain_length else self.scenario
+        shape = f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
         where = f"{shape}:{self.chain}" if self.chain else shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
         return "/".join((*parts, *filter(None, (self.traffic,))))
@@ -218,52 +236,12 @@ class TrafficSent:
         return self.bytes / self.packets if self.packets else None
 
 
-PartKind = Literal["tester", "switch", "vnf"]
-
-
-@dataclass(frozen=True, slots=True)
-class AnatomyPart:
-    """One part of the way of the joined probes: how long they were in it (docs/design/anatomy.md).
-
-    ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``. ``histogram`` as in LatencyRecord; the mean is
-    exact.
-    """
-
-    name: str
-    kind: PartKind
-    mean_ns: float
-    p50_ns: float
-    p99_ns: float
-    histogram: str
-
-
-@dataclass(frozen=True, slots=True)
-class Anatomy:
-    """The latency of one direction of a trial, split along the path. The parts of a probe add up to its latency.
-
-    ``not_joined``: probes that have no stamp at every task of the path, by reason. ``problem``: why the parts do not
-    stand for the whole; empty if they do.
-    """
-
-    name: str
-    joined: int
-    not_joined: dict[str, int]
-    parts: tuple[AnatomyPart, ...]
-    reported_mean_ns: float | None
-    """Mean latency of all probes of the direction, as the monitor reported it."""
-    problem: str = ""
-
-    @property
-    def sum_ns(self) -> float:
-        """Sum of the means of the parts."""
-        return sum(part.mean_ns for part in self.parts)
-
-
 @dataclass(frozen=True, slots=True)
 class ThreadEvidence:
     """What the scheduler did to one polling thread during the trial (from /proc schedstat and status)."""
 
-    owner: Literal["switch", "tester"]
+    owner: Literal["switch", "tester", "vnf"]
+    """``vnf``: of a VNF that is a process of its own."""
     thread: str
     cpu: int
     run_ns: int
@@ -362,6 +340,8 @@ class Trial:
     """Of a trial with a traffic profile, by direction."""
     anatomy: tuple[Anatomy, ...] = ()
     """Of a latency trial whose probes were stamped on their way, by direction."""
+    updates: FibUpdates | None = None
+    """Where a VNF's control had its routes changed meanwhile."""
 
     @property
     def forwarded_packets(self) -> int:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planebench.model.records import L1_OVERHEAD_BYTES, PartKind, Point, TrafficSent, Verdict
+from planebench.model.anatomy import PartKind
+from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verdict
 
 LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
 """Where a frame was lost: a ring to the emulated NIC or to a VNF that was full, or inside switch, VNF or tester."""
@@ -219,6 +220,8 @@ class Result:
     """Mean size of the frames that came through in these trials, with FCS; None in runs that did not count bytes."""
     sent: tuple[TrafficSent, ...] = ()
     """What was really sent of a traffic profile in these trials, by direction."""
+    fib_updates_per_s: float | None = None
+    """Routes a second that the control of a VNF had changed meanwhile; median over these trials, None without."""
     switch_batch_size: float | None = None
     """Mean number of frames that a poll of the switch found, of polls that found any; median over these trials."""
     switch_received_packets: int | None = None

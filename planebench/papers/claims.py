@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from planebench.model.records import Direction, ScenarioName
 from planebench.papers.data import Name, paper_facts
 
-Metric = Literal["throughput", "gbps", "latency"]
-"""Packets a second, layer-1 bits a second, mean latency."""
+Metric = Literal["throughput", "gbps", "latency", "jitter"]
+"""Packets a second, layer-1 bits a second, mean latency, mean burst jitter (ic16's definition)."""
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ANY_CHAIN = "any"
 _FACT = re.compile(r"\{([\w.-]+)(?::([^}]+))?\}")

@@ -163,7 +163,7 @@ def spot_words(spot: Spot) -> str:
 def cell_words(cell: Cell) -> str:
     """``p2p unidirectional 64 B at 50 % of R+``: what a cell says."""
     name: str = cell.scenario or ""
-    if cell.chain_length and cell.chain is None:
+    if cell.chain_length and (cell.chain is None or cell.scenario == "parallel"):
         name += f"-{cell.chain_length}"
     size = f"{cell.frame_size_bytes} B" if cell.frame_size_bytes else ""
     chain = "" if cell.chain == "any" else cell.chain
@@ -193,7 +193,7 @@ def paper_value(paper: str, metric: Metric, switch: str, spot: Spot) -> float | 
     """The paper's figure for a switch at a point and load; None where it has none."""
     wanted = "latency" if metric == "latency" else "throughput"
     point = spot.point
-    if point.chain or point.traffic:
+    if point.chain or point.traffic or metric == "jitter":
         return None
     for figure in paper_figures():
         key = figure.paper, figure.metric, figure.switch, figure.scenario, figure.chain_length, figure.frame_size_bytes

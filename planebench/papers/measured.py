@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
-from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
+from planebench.model.records import L1_OVERHEAD_BYTES, WITH_VNFS, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
@@ -22,7 +22,8 @@ from planebench.stats.results import run_band
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
-UNITS: Mapping[Metric, str] = {"throughput": "Mpps", "gbps": "Gb/s", "latency": "µs"}
+OFFLOAD = "offload"
+UNITS: Mapping[Metric, str] = {"throughput": "Mpps", "gbps": "Gb/s", "latency": "µs", "jitter": "µs"}
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ class Measured:
 
     @cached_property
     def adapters(self) -> Mapping[str, str]:
-        """Label -> adapter without its options; empty for a switch that only trials know."""
-        known = {switch.label: switch.adapter.partition(":")[0] for switch in self.run.header.switches}
+        """Label -> adapter without its options, ``offload`` for one that forwards in the place of VNFs; empty for a
+        switch that only trials know."""
+        known = {switch.label: _paper_name(switch.adapter) for switch in self.run.header.switches}
         return {label: known.get(label, "") for label in self.run.switch_labels}
 
     @cached_property
@@ -84,8 +86,8 @@ class Measured:
         result = self.by_point.get(point)
         if result is None:
             return None
-        if metric == "latency":
-            return self._latency(result, load or "")
+        if metric in ("latency", "jitter"):
+            return self._latency(result, load or "", jitter=metric == "jitter")
         if not counts(result):
             return Sample((), result.verdict.kind, result.band, throughput(result))
         rates = result.throughput_trials_pps
@@ -95,15 +97,16 @@ class Measured:
         bits = tuple(rate * (size + L1_OVERHEAD_BYTES) * 8 / 1e9 for rate in rates)
         return Sample(bits, result.verdict.kind, result.band, _gbps(result))
 
-    def _latency(self, result: Result, load: str) -> Sample | None:
+    def _latency(self, result: Result, load: str, jitter: bool) -> Sample | None:
         summary = next((s for s in result.latency if s.load == load), None)
-        if summary is None:
+        if summary is None or (jitter and summary.burst_jitter is None):
             return None
+        shown = us(summary.burst_jitter.mean if jitter and summary.burst_jitter else summary.mean)
         choice = latency_groups(self._trials.get(result.point, ()), result.band or self._band)[load]
         if not latency_counts(summary):
-            return Sample((), summary.verdict.kind, choice.band, f"({us(summary.mean)})")
-        means = tuple(mean for trial in choice.trials if (mean := _mean_us(trial)) is not None)
-        return Sample(means, VerdictKind.VALID, choice.band, us(summary.mean))
+            return Sample((), summary.verdict.kind, choice.band, f"({shown})")
+        means = tuple(mean for trial in choice.trials if (mean := _mean_us(trial, jitter)) is not None)
+        return Sample(means, VerdictKind.VALID, choice.band, shown)
 
     def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
         """The trials that the valid latency of a load rests on; none where it does not count."""
@@ -112,6 +115,12 @@ class Measured:
         if summary is None or not latency_counts(summary):
             return ()
         return latency_groups(self._trials.get(point, ()), result.band or self._band)[load].trials
+
+
+def _paper_name(adapter: str) -> str:
+    """What a claim calls a switch. FIB offload is an architecture, not a switch: who does it is no matter."""
+    name, *options = adapter.split(":")
+    return OFFLOAD if any(option.startswith("offload=") for option in options) else name
 
 
 def fits(point: Point, cell: Cell) -> bool:
@@ -131,7 +140,7 @@ def counterpart(point: Point, cell: Cell, label: str) -> Point:
     """The point of another switch, or of this one, that differs in what the cell says and in nothing else."""
     said = cell.model_dump(include={"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic"})
     changes = {name: value for name, value in said.items() if value is not None}
-    if cell.scenario is not None and cell.scenario != "loopback":
+    if cell.scenario is not None and cell.scenario not in WITH_VNFS:
         changes |= {"chain_length": 0, "chain": ""}
     return replace(point, switch=label, **changes)
 
@@ -144,8 +153,9 @@ def expanded(each: Each, *cells: Cell) -> Iterator[tuple[Cell, ...]]:
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
 
 
-def _mean_us(trial: Trial) -> float | None:
-    summary = summarise(decode(trial.latency.histogram)) if trial.latency is not None else None
+def _mean_us(trial: Trial, jitter: bool) -> float | None:
+    text = "" if trial.latency is None else trial.latency.burst_jitter if jitter else trial.latency.histogram
+    summary = summarise(decode(text)) if text else None
     return None if summary is None else summary.mean
 
 

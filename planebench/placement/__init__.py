@@ -4,6 +4,7 @@
 from planebench.placement.place import Cpus, Placement, place
 from planebench.placement.tasks import Task, Worker, assign_tasks, tester_tasks
 from planebench.placement.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
+from planebench.placement.vnf_documents import vnf_documents, waiting
 
 __all__ = [
     "Cpus",
@@ -17,5 +18,7 @@ __all__ = [
     "place",
     "switch_request",
     "tester_tasks",
+    "vnf_documents",
+    "waiting",
     "wire_stage",
 ]

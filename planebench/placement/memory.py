@@ -47,19 +47,20 @@ def memory(
     pools: int = TESTER_POOLS,
     queues: int = 1,
     vnf_bytes: int = 0,
+    cached_mbufs: int = CACHED_MBUFS,
 ) -> Memory:
     """Memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to ``max_frame_bytes``.
 
     ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
     queue pairs of each port, with generators and perhaps workers of their own. ``vnf_bytes``: what the network
-    functions of one queue need for themselves (planebench.vnfs.memory).
+    functions of one queue need for themselves (planebench.vnfs.memory). ``cached_mbufs``: in flight, beside rings.
 
     ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
     buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
     one, the count that wastes no memory in a DPDK mempool. A pool that ran dry would look like loss in the switch.
     Any port may be planed's own virtio driver, whose rings have buffers of their own.
     """
-    wanted = (2 * ring_size * ports + CACHED_MBUFS) * queues
+    wanted = (2 * ring_size * ports + cached_mbufs) * queues
     mbuf_count = (1 << wanted.bit_length()) - 1
     data_bytes = STANDARD_DATA_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_DATA_BYTES
     mbufs = mbuf_count + (pools - 1) * queues * (2 * ring_size + GENERATOR_MBUFS)

@@ -58,12 +58,13 @@ class Placement:
         return (self.switch_cpu, *self.more_switch_cpus)
 
 
-def place(cpus: Cpus, vnf_count: int = 0) -> Placement:
+def place(cpus: Cpus, vnf_count: int = 0, *, beside_switch: bool = False) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
     the tester one, the switch its other ones, each VNF one while there are cores, then a second one for the tester if
-    one is left for control. Raises UsageError when no CPU is allowed.
+    one is left for control. ``beside_switch``: VNFs are processes of their own that, where no core is left for them,
+    share that of the switch, not the tester's, which has to keep its pace. Raises UsageError when no CPU is allowed.
     """
     if not cpus.allowed:
         raise UsageError("no CPU to run on: the set of allowed CPUs is empty; give at least one, better two")
@@ -74,7 +75,7 @@ def place(cpus: Cpus, vnf_count: int = 0) -> Placement:
     more = _more_switch_cpus(cpus, switch, others)
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
     rest = [cpu for cpu in others if cpu not in taken]
-    vnf_cpus = _vnf_cpus(rest, vnf_count) or (first,) * vnf_count
+    vnf_cpus = _vnf_cpus(rest, vnf_count) or (switch if beside_switch else first,) * vnf_count
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     tester = (first, left.pop(0)) if len(left) >= 2 and _near_and_whole(cpus, left[0], switch) else (first,)
     used = {switch, *more, *tester, *vnf_cpus}

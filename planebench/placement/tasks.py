@@ -8,8 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planebench.placement.place import Placement
-from planebench.scenarios import Topology
+from planebench.scenarios import Topology, Vnf
 from planebench.scenarios.queues import queue_name, queue_stream
+from planebench.scenarios.topology import MONITOR_MAC
+
+SOURCE = "fib_source"
+"""Kind of the task that is the control of a VNF whose forwarding the switch has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,11 @@ class Worker:
     tasks: tuple[str, ...]
 
 
-def tester_tasks(topology: Topology, queues: int = 1) -> tuple[Task, ...]:
+def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tuple[Task, ...]:
     """Every task of a topology, in polling order: monitors, VNFs in chain order, generators; one for each queue.
+
+    VNFs side by side are no tasks of the tester; but at the port ``updates`` it is the control of one, whose forwarding
+    the switch has, and sends its FIB messages.
 
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
     so one live topology serves all of them. An echo topology sends and receives at end a alone.
@@ -46,10 +53,26 @@ def tester_tasks(topology: Topology, queues: int = 1) -> tuple[Task, ...]:
     ends = topology.ends[:1] if topology.echo else topology.ends
     tasks = (
         *(Task(f"mon-{port}", "monitor", (port,)) for port in ends),
-        *(Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings) for vnf in topology.vnfs),
+        *(Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings) for vnf in topology.chained_vnfs),
+        *(_control(vnf) for vnf in topology.vnfs if updates in vnf.ports),
         *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate(ends)),
     )
     return tuple(_on_queue(task, queue) for task in tasks for queue in range(queues))
+
+
+def control_name(port: str) -> str:
+    """The task that is the control of a VNF."""
+    return f"control-{port}"
+
+
+def _control(vnf: Vnf) -> Task:
+    """All its routes lead to the monitor, out by the second of its wires."""
+    return Task(
+        control_name(vnf.ports[0]),
+        SOURCE,
+        vnf.ports[:1],
+        settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
+    )
 
 
 def _on_queue(task: Task, queue: int) -> Task:
@@ -57,14 +80,14 @@ def _on_queue(task: Task, queue: int) -> Task:
     return replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue)
 
 
-def assign_tasks(placement: Placement, topology: Topology, queues: int = 1) -> tuple[Worker, ...]:
+def assign_tasks(placement: Placement, topology: Topology, queues: int = 1, updates: str = "") -> tuple[Worker, ...]:
     """The workers of the tester: one for each CPU that has a task, tasks in the order of :func:`tester_tasks`.
 
     Generator and monitor of an end share a CPU, on all its queues; with two tester CPUs each end has its own.
     """
     places = _cpu_of_task(placement, topology)
     cpu_of = {queue_name(name, queue): cpu for name, cpu in places for queue in range(queues)}
-    names = [task.name for task in tester_tasks(topology, queues)]
+    names = [task.name for task in tester_tasks(topology, queues, updates)]
     cpus = sorted({cpu_of[name] for name in names})
     return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
 
@@ -75,6 +98,8 @@ def _cpu_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str
         cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
         yield f"mon-{port}", cpu
         yield f"gen-{port}", cpu
-    spread = (*placement.vnf_cpus, *placement.tester_cpus[-1:] * len(topology.vnfs))
-    for vnf, cpu in zip(topology.vnfs, spread, strict=False):
+    spread = (*placement.vnf_cpus, *placement.tester_cpus[-1:] * len(topology.chained_vnfs))
+    for vnf, cpu in zip(topology.chained_vnfs, spread, strict=False):
         yield vnf.name, cpu
+    for vnf in topology.vnfs:
+        yield control_name(vnf.ports[0]), placement.tester_cpus[0]

@@ -21,7 +21,8 @@ from planebench.placement.place import Placement
 from planebench.placement.tasks import Task, Worker, tester_tasks
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios import Topology, TopologyPort
-from planebench.switches.base import SwitchPort, SwitchRequest, VnfInterface
+from planebench.scenarios.topology import MONITOR_MAC
+from planebench.switches.base import Station, SwitchPort, SwitchRequest, VnfInterface
 
 Document = dict[str, Any]
 
@@ -56,6 +57,8 @@ class LinkSettings:
     """What a tester with a memif wire receives on (``Adapter.memif_send_queue``); it sends on queue 0."""
     veths: Mapping[str, VethPair] = field(default_factory=dict)
     vnf_interface: VnfInterface = "vhost-user"
+    updates: str = ""
+    """The port of a VNF side by side with others at which the tester is its control, and sends its FIB messages."""
 
     def is_veth(self, port: TopologyPort) -> bool:
         """Whether a port is an end of a pair of kernel interfaces."""
@@ -74,8 +77,13 @@ def wire_stage(topology: Topology, links: LinkSettings) -> Document:
 
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
     """The tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
-    tasks = [_on_memif(task, topology, links) for task in tester_tasks(topology, links.queues)]
-    return _document(topology, links, topology.ports, tasks, workers)
+    tasks = [_on_memif(task, topology, links) for task in tester_tasks(topology, links.queues, links.updates)]
+    return _document(topology, links, _own_ports(topology, links), tasks, workers)
+
+
+def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
+    """The ports whose other side is the tester: VNFs side by side are processes of their own."""
+    return [p for p in topology.ports if not topology.parallel or p.side == "wire" or p.name == links.updates]
 
 
 def switch_request(
@@ -99,6 +107,9 @@ def switch_request(
         queues=links.queues,
         more_cpus=placement.more_switch_cpus,
         tsc_hz=tsc_hz,
+        stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.parallel,
+        monitor_mac=MONITOR_MAC if topology.parallel else "",
+        updates=links.updates,
     )
 
 
@@ -113,14 +124,14 @@ def _document(
         "version": PROTOCOL_VERSION,
         "name": links.name,
         "memory": memory(
-            ports=len(topology.ports),
+            ports=len(_own_ports(topology, links)),
             ring_size=links.ring_size,
             max_frame_bytes=links.max_frame_bytes,
             hugepages=links.hugepages,
             queues=links.queues,
-            vnf_bytes=sum(vnf.memory_bytes for vnf in topology.vnfs),
+            vnf_bytes=sum(vnf.memory_bytes for vnf in topology.chained_vnfs),
         ),
-        "ports": [_tester_port(port, links) for port in ports],
+        "ports": [_tester_port(port, links) | _mac(port, topology) for port in ports],
         "tasks": [_task(task) for task in tasks],
         "workers": [{"name": worker.name, "cpu": worker.cpu, "tasks": list(worker.tasks)} for worker in workers],
     }
@@ -160,6 +171,12 @@ def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
         return {**common, "kind": "ethdev", "device": f"net_memif_{port.name},{arguments}", **queues}
     kind = "vhost-user" if port.side == "wire" else "virtio-user"
     return {**common, "kind": kind, "path": str(links.socket(port.name))}
+
+
+def _mac(port: TopologyPort, topology: Topology) -> Document:
+    """A VNF side by side with others has the MAC by which the switch knows it."""
+    macs = [vnf.mac for vnf in topology.vnfs if topology.parallel and port.name == vnf.ports[0]]
+    return {"mac": macs[0]} if macs else {}
 
 
 def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:

@@ -12,6 +12,7 @@ from planebench.plans.expand import (
     skipped,
     switch_labels,
 )
+from planebench.plans.fit_memory import fit_memory
 from planebench.plans.latency_steps import LatencyStep, latency_steps
 from planebench.plans.load import list_suites, load_plan
 from planebench.plans.order import Group, Rounds, Step, group_points, interleave
@@ -33,6 +34,7 @@ __all__ = [
     "estimate",
     "expand",
     "fit",
+    "fit_memory",
     "group_points",
     "interleave",
     "latency_steps",

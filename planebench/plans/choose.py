@@ -15,7 +15,13 @@ from planebench.model.errors import UsageError
 from planebench.plans.items import each, items
 from planebench.plans.parts import each_part
 from planebench.plans.plan import Plan
-from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+from planebench.scenarios import (
+    parse_chain_length,
+    parse_direction,
+    parse_frame_size,
+    parse_scenario,
+    parse_vnf_count,
+)
 from planebench.traffic.profile import PLAIN_NAME
 from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
@@ -25,12 +31,13 @@ NAMES = {
     "directions": "direction",
     "frame_sizes_bytes": "frame size",
     "chain_lengths": "chain length",
+    "vnf_counts": "number of VNFs",
     "chains": "chain",
     "traffic": "traffic",
 }
 """Field of a plan -> what one value of it is called."""
 
-CHOICES = ("scenario", "direction", "frame_size", "chain_length", "chain", "traffic")
+CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain", "traffic")
 """The options that choose."""
 
 
@@ -56,6 +63,9 @@ def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]
         found["frame_sizes_bytes"] = each("frame size", options["frame_size"], parse_frame_size)
     if options.get("traffic") is not None:
         found["traffic"] = parse_all(items("traffic", options["traffic"]))
+    if options.get("vnfs") is not None:
+        found["vnf_counts"] = each("number of VNFs", options["vnfs"], parse_vnf_count)
+        found["scenarios"] = found.get("scenarios", ("parallel",))
     return found | _wanted_chains(options)
 
 
@@ -69,7 +79,8 @@ def _wanted_chains(options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         "chain_lengths": lengths,
         "chains": tuple(resolve_chain(name, Path.cwd()) for name in names),
     }
-    return found if text is not None or options.get("scenario") is not None else found | {"scenarios": ("loopback",)}
+    said = text is not None or options.get("scenario") is not None or options.get("vnfs") is not None
+    return found if said else found | {"scenarios": ("loopback",)}
 
 
 def _chosen(part: Plan, wanted: Mapping[str, tuple[Any, ...]]) -> Plan:

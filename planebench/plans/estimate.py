@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planebench.model.records import Point
-from planebench.model.spec import parse_switch
+from planebench.model.spec import SwitchSpec, parse_switch
 from planebench.plans.expand import switch_labels
 from planebench.plans.latency_steps import latency_steps
-from planebench.plans.order import group_points
+from planebench.plans.order import Group, group_points
 from planebench.plans.plan import Plan
+from planebench.traffic.routes import synthetic_routes_of
 
 TRIAL_OVERHEAD_S = 0.09
 """What a trial takes beside its sending: two core-distance probes, clearing, waiting for stragglers, reading."""
@@ -23,6 +24,15 @@ START_S = 2.5
 
 START_OF_S = {"ovs-dpdk": 3.2, "linux-bridge": 23.0, "xdp": 23.0}
 """Where it is more: Open vSwitch has a database to fill; the kernel takes 20 s to let go of interfaces that poll."""
+
+VNF_START_S = 0.35
+"""And each VNF that is a process of its own: all start at once, on one core."""
+
+VNF_TRIAL_S = 0.012
+"""And each of them in a trial: counters are read before and after, stragglers waited for, when it has its turn."""
+
+ROUTES_PER_S = 2_000_000
+"""How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""
 
 SEARCH_TRIALS = {"ndr": 45, "pdr": 37, "rfc2544": 7, "bswlv": 4, "curve": 5, "b2b": 14}
 """How many trials a search takes: the median over simulated switches with noise, stalls, loss and disturbed trials;
@@ -47,30 +57,45 @@ def expected_trials(plan: Plan, method: str) -> int:
 
 def estimate(plan: Plan, points: Sequence[Point]) -> float:
     """Seconds that measuring ``points`` by ``plan`` takes if no trial has to be repeated. Searches are guessed."""
-    kinds = {label.label: parse_switch(label.adapter).adapter for label in switch_labels(plan.switches)}
+    switches = {label.label: parse_switch(label.adapter) for label in switch_labels(plan.switches)}
     groups = group_points(points)
-    starts_s = sum(START_OF_S.get(kinds[switch], START_S) for group in groups for switch in group.switches)
+    starts_s = sum(_start_s(switches[switch], group) for group in groups for switch in group.switches)
     return (
         starts_s * (1 + plan.throughput.restarts)
-        + sum(_rates_s(plan, kinds[point.switch]) for point in points)
+        + sum(_rates_s(plan, point, switches[point.switch]) for point in points)
         + sum(
-            wanted.how.duration_s + _overhead_s(kinds[wanted.step.point.switch])
+            wanted.how.duration_s + _overhead_s(switches[wanted.step.point.switch], wanted.step.point)
             for group in groups
             for wanted in latency_steps(plan, group)
         )
     )
 
 
-def _rates_s(plan: Plan, kind: str) -> float:
+def _start_s(switch: SwitchSpec, group: Group) -> float:
+    """Tester, switch, and VNFs that are processes of their own, with their FIBs."""
+    start_s = START_OF_S.get(switch.adapter, START_S)
+    if group.scenario != "parallel":
+        return start_s
+    routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
+    return start_s + routes_s + VNF_START_S * _processes(switch, group.points[0])
+
+
+def _processes(switch: SwitchSpec, point: Point) -> int:
+    """VNFs in processes of their own."""
+    return point.chain_length if point.scenario == "parallel" and "offload" not in switch.options else 0
+
+
+def _rates_s(plan: Plan, point: Point, switch: SwitchSpec) -> float:
     """R+ and the searches of a point."""
+    overhead_s = _overhead_s(switch, point)
     throughput = plan.throughput
-    saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + _overhead_s(kind))
+    saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + overhead_s)
     searches_s = sum(
-        expected_trials(plan, method) * ((plan.search.duration_s or STANDARD_S[method]) + _overhead_s(kind))
+        expected_trials(plan, method) * ((plan.search.duration_s or STANDARD_S[method]) + overhead_s)
         for method in plan.search.methods
     )
     return saturating_s + searches_s
 
 
-def _overhead_s(kind: str) -> float:
-    return TRIAL_OVERHEAD_OF_S.get(kind, TRIAL_OVERHEAD_S)
+def _overhead_s(switch: SwitchSpec, point: Point) -> float:
+    return TRIAL_OVERHEAD_OF_S.get(switch.adapter, TRIAL_OVERHEAD_S) + VNF_TRIAL_S * _processes(switch, point)

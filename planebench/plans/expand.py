@@ -63,10 +63,24 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
         Point(label.label, scenario, direction, length, size, plan.wire, plan.hosting, chain, traffic)
         for label in switch_labels(plan.switches)
         for scenario in plan.scenarios
-        for length, chain in (_chains(plan) if scenario == "loopback" else ((0, ""),))
+        for length, chain in _shapes(plan, scenario)
         for direction in _directions(plan, scenario)
         for traffic, size in _frames(plan, chain)
     )
+
+
+def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str], ...]:
+    """The number of VNFs, and what they are, of each topology of a scenario."""
+    if scenario == "loopback":
+        return _chains(plan)
+    if scenario == "parallel":
+        return tuple((count, kind) for kind in _kinds(plan) for count in plan.vnf_counts)
+    return ((0, ""),)
+
+
+def _kinds(plan: Plan) -> tuple[str, ...]:
+    """What VNFs side by side are."""
+    return tuple(join((chain,)) for chain in plan.chains if len(vnf_texts(chain, 0)) == 1) or ("",)
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
@@ -84,6 +98,8 @@ def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
         return
     if "loopback" in part.scenarios and not _chains(part):
         yield Skipped(f"{what}: loopback", "the options leave none of its chains")
+    if "parallel" in part.scenarios and not part.vnf_counts:
+        yield Skipped(f"{what}: parallel", "the options leave none of its numbers of VNFs")
     for entry in (*_without_direction(part), *_impassable(part)):
         yield Skipped(f"{what}: {entry.what}", entry.reason)
 
@@ -149,9 +165,14 @@ def _latency_loads(plan: Plan) -> tuple[float, ...]:
 
 
 def _check_anatomy(plan: Plan) -> None:
-    """UsageError for more probes than the tasks of the tester can note."""
+    """UsageError for more probes than the tasks of the tester can note, or tasks that note none."""
     latency = plan.latency
     probes = round(latency.probe_rate_pps * latency.duration_s * 2)
+    if latency.anatomy and "parallel" in plan.scenarios:
+        raise UsageError(
+            "anatomy: not of scenario parallel, whose VNFs are processes of their own and stamp no probes; leave out "
+            "anatomy there, in a plan by a part of its own"
+        )
     if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
         raise UsageError(
             f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s, both ways, are {probes}; "
@@ -161,6 +182,11 @@ def _check_anatomy(plan: Plan) -> None:
 
 def _check_traffic(plan: Plan) -> None:
     for profile in plan.traffic:
+        if profile.pcap is not None and "parallel" in plan.scenarios:
+            raise UsageError(
+                f"traffic {profile.name}: frames of a capture have addresses of their own, and scenario parallel sends "
+                "to those of its VNFs; give other traffic"
+            )
         check_sizes(profile, plan.frame_sizes_bytes)
         check_wire(plan.wire, profile, plan.frame_sizes_bytes)
         check_methods(profile, plan.search.methods, _latency_loads(plan), plan.throughput.max_rate_pps is not None)

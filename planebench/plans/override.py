@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.records import WireName
+from planebench.model.records import ScenarioName, WireName
 from planebench.plans.choose import CHOICES, choose
 from planebench.plans.items import each, items
 from planebench.plans.parts import with_parts
@@ -26,7 +26,13 @@ from planebench.plans.schema import (
     with_chains,
 )
 from planebench.plans.switch_options import with_switch_options
-from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+from planebench.scenarios import (
+    parse_chain_length,
+    parse_direction,
+    parse_frame_size,
+    parse_scenario,
+    parse_vnf_count,
+)
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
 
@@ -95,7 +101,14 @@ def _with_length(plan: Plan, text: str) -> Plan:
 def _with_scenarios(plan: Plan, text: str) -> Plan:
     """Chains by name that a plan has go with its loopback."""
     scenarios = each("scenario", text, parse_scenario)
-    return replace(plan, scenarios=scenarios, chains=plan.chains if "loopback" in scenarios else ())
+    named = {"loopback", "parallel"} & set(scenarios)
+    return replace(plan, scenarios=scenarios, chains=plan.chains if named else ())
+
+
+def _with_vnfs(plan: Plan, text: str) -> Plan:
+    if "parallel" not in plan.scenarios:
+        raise UsageError(f'number of VNFs "{text}": only parallel has VNFs side by side; add --scenario parallel')
+    return replace(plan, vnf_counts=each("number of VNFs", text, parse_vnf_count))
 
 
 def _with_chains(plan: Plan, options: Mapping[str, Any]) -> Plan:
@@ -104,8 +117,13 @@ def _with_chains(plan: Plan, options: Mapping[str, Any]) -> Plan:
     if not texts:
         return plan
     lengths = plan.chain_lengths if options.get("chain_length") is not None else ()
-    scenarios = plan.scenarios if options.get("scenario") is not None else ("loopback",)
+    usual: tuple[ScenarioName, ...] = ("parallel",) if _only_parallel(plan) else ("loopback",)
+    scenarios = plan.scenarios if options.get("scenario") is not None else usual
     return with_chains(replace(plan, chains=texts, chain_lengths=lengths, scenarios=scenarios), Path.cwd())
+
+
+def _only_parallel(plan: Plan) -> bool:
+    return "parallel" in plan.scenarios and "loopback" not in plan.scenarios
 
 
 def _rates(text: str) -> tuple[float, ...]:
@@ -211,6 +229,7 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "frame_size": lambda plan, text: replace(plan, frame_sizes_bytes=each("frame size", text, parse_frame_size)),
     "direction": lambda plan, text: replace(plan, directions=each("direction", text, parse_direction)),
     "chain_length": lambda plan, text: _with_length(plan, text),
+    "vnfs": lambda plan, text: _with_vnfs(plan, text),
     "duration": lambda plan, seconds: _with_duration(plan, seconds),
     "repeat": lambda plan, count: _with_repeat(plan, count),
     "restarts": lambda plan, count: _throughput(restarts=count)(plan),

@@ -28,6 +28,7 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
         directions=union(part.directions for part in parts),
         frame_sizes_bytes=union(part.frame_sizes_bytes for part in parts),
         chain_lengths=union(part.chain_lengths for part in parts),
+        vnf_counts=union(part.vnf_counts for part in parts),
         chains=union(part.chains for part in parts),
         traffic=_profiles(parts),
         latency=_latency([part.latency for part in parts]),

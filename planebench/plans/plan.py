@@ -78,7 +78,8 @@ class Plan:
 
     ``switches`` are adapter names and may repeat: the same switch named twice is measured twice. ``missing_switches``
     says what becomes of one that is not installed. ``chain_lengths``, of l2fwd, and ``chains``, by name with absolute
-    paths (planebench.vnfs), are for loopback only: each of both is a topology.
+    paths (planebench.vnfs), are for loopback only: each of both is a topology. So is each of ``vnf_counts``, for
+    parallel only; its VNFs are what the chains of one function say, l2fwd where there is none.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Plan:
     """Tables and figures of these papers that it leaves out, and why."""
     purpose: str = ""
     """Of a part: what it is for, as ``Table 3``."""
+    vnf_counts: tuple[int, ...] = (1,)
     parts: tuple[Plan, ...] = ()
     """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
     have between them (:mod:`planebench.plans.parts`); everything but matrix and latency is the same in all of them."""

@@ -11,13 +11,20 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from planebench.model.chain_name import SEPARATOR
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.records import Direction, Hosting, ScenarioName, WireName
 from planebench.plans.parts import with_parts
 from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
-from planebench.scenarios import parse_chain_length, parse_direction, parse_frame_size, parse_scenario
+from planebench.scenarios import (
+    parse_chain_length,
+    parse_direction,
+    parse_frame_size,
+    parse_scenario,
+    parse_vnf_count,
+)
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.search.ask import METHOD_NAMES
 from planebench.traffic.profile import PLAIN_NAME
@@ -155,6 +162,7 @@ class PartModel(_Closed):
     directions: Any = None
     frame_sizes_bytes: Any = None
     chain_lengths: Any = None
+    vnf_counts: Any = None
     chains: Any = None
     traffic: Any = None
     latency: dict[str, Any] = {}
@@ -180,6 +188,7 @@ class PlanModel(_Closed):
     )
     frame_sizes_bytes: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_frame_size(_plain(value)))]]
     chain_lengths: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_chain_length(_plain(value)))]] = (1,)
+    vnf_counts: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_vnf_count(_plain(value)))]] = (1,)
     chains: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     wire: WireName = "virtio"
     hosting: Hosting = "process"
@@ -206,6 +215,7 @@ class PlanModel(_Closed):
             directions=_once(self.directions),
             frame_sizes_bytes=_once(self.frame_sizes_bytes),
             chain_lengths=self._lengths(),
+            vnf_counts=_once(self.vnf_counts),
             throughput=self.throughput.record(),
             latency=self.latency.record(),
             seed=self.seed,
@@ -286,8 +296,11 @@ def _only(document: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
 
 def with_chains(plan: Plan, folder: Path) -> Plan:
     """The plan with absolute paths in its chains. UsageError for a chain that is not valid, or has no place."""
-    if plan.chains and "loopback" not in plan.scenarios:
+    if plan.chains and not {"loopback", "parallel"} & set(plan.scenarios):
         raise UsageError(f'chain "{plan.chains[0]}": only loopback has a chain; add loopback to the scenarios')
+    several = [chain for chain in plan.chains if SEPARATOR in chain]
+    if several and "loopback" not in plan.scenarios:
+        raise UsageError(f'chain "{several[0]}": VNFs side by side are of one function each; name one of it')
     return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))
 
 

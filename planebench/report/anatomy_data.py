@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planebench.model.records import PartKind
+from planebench.model.anatomy import PartKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.report.chart_data import TIP_MARK, Row
 from planebench.report.page_table import Head, PageTable, heads, point_cells, point_heads

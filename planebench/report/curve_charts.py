@@ -28,6 +28,13 @@ def curves_over_sizes(rows: Sequence[Row], colours: Colours, y_title: str) -> al
     return _curves(rows, colours, alt.X("x:Q", title="frame size, B", scale=scale, axis=axis), y_title)
 
 
+def curves_over_vnfs(rows: Sequence[Row], colours: Colours, y_title: str) -> alt.TopLevelMixin:
+    """A line a switch over the number of VNFs, both axes logarithmic: they differ by orders of magnitude."""
+    counts = sorted({row["x"] for row in rows})
+    scale = alt.Scale(type="log", base=2, domain=[counts[0], counts[-1]], nice=False)
+    return _curves(rows, colours, alt.X("x:Q", title="VNFs", scale=scale, axis=alt.Axis(values=counts)), y_title)
+
+
 def scatter(rows: Sequence[Row], colours: Colours, x_title: str, y_title: str, log_x: bool) -> alt.TopLevelMixin:
     """A point a switch, named, with whiskers from ``x_low`` to ``x_high`` and ``y_low`` to ``y_high``; log y."""
     domain = min(row["y_low"] for row in rows) / 1.6, max(row["y_high"] for row in rows) * 1.6

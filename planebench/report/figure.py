@@ -17,6 +17,7 @@ from planebench.report.wording import ARROWS, frames, printable
 Kind = Literal[
     "throughput",
     "chain",
+    "vnfs",
     "loss",
     "latency",
     "load",

@@ -21,6 +21,7 @@ from planebench.report.latency_spread import Spreads, latency_spreads
 from planebench.report.load_data import load_rows, loss_rows
 from planebench.report.palette import switch_colours
 from planebench.report.paper_figures import latency_curves, scatters
+from planebench.report.vnfs_figures import over_vnfs
 from planebench.report.wording import ARROWS, frames_words, load_words, printable
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.ranking import same_cell
@@ -35,7 +36,7 @@ def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Fig
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         members = [r for r in results if r.point.scenario == scenario]
         figures += _throughput(members, colours)
-        figures += _chains(members, colours)
+        figures += over_vnfs(members, colours, spreads) if scenario == "parallel" else _chains(members, colours)
         figures += _loss(members, colours)
         figures += _latency(members, colours, run.header.calibration)
         figures += _load(members, colours, run.header.calibration, spreads)

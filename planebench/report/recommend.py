@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import Comparison, Result
 from planebench.model.run import Run
@@ -73,9 +74,18 @@ def use_words(cell: Point) -> str:
         "p2p": "between NICs (p2p)",
         "p2v": "between NIC and VNF (p2v)",
         "v2v": "between VNFs (v2v)",
+        "parallel": _beside_words(cell),
         "loopback": f"the chain {printable(cell.chain_label)}" if cell.chain else _chain_words(cell.chain_length),
     }[cell.scenario]
     return f"{path}, {frames(cell)}, {directions_words(cell.direction)}"
+
+
+def _beside_words(cell: Point) -> str:
+    """``one of 63 VNFs side by side, each l3fwd``."""
+    if not cell.chain_length:
+        return ""
+    kind = f", each {printable(vnf_name(cell.chain, 0))}"
+    return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} VNFs side by side{kind}"
 
 
 def _chain_words(length: int) -> str:

@@ -18,6 +18,7 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
     """A row a direction of each point with a traffic profile, of the saturating trials that count."""
     pairs = [(result, sent) for result in results for sent in result.sent]
     points = [result.point for result, _ in pairs]
+    updating = any(result.fib_updates_per_s is not None for result, _ in pairs)
     rows = tuple(
         Row(
             (
@@ -30,12 +31,13 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
                 number_words(len(sent.dst_macs) or None),
                 number_words(sent.dst_ips_sent),
                 pcap_words(sent),
+                *((updates_words(result),) if updating else ()),
             )
         )
         for result, sent in pairs
     )
     columns = (Head("way"), *heads(("frames", "mean B")), Head("sizes", "text"))
-    more = (*heads(("flows", "MACs", "IPs")), Head("capture", "text"))
+    more = (*heads(("flows", "MACs", "IPs")), Head("capture", "text"), *heads(("FIB updates/s",) * updating))
     return PageTable(
         "What was sent",
         (*point_heads(points), *columns, *more),
@@ -47,7 +49,7 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
 def traffic_sentences(results: Sequence[Result]) -> list[str]:
     """One line a direction for the terminal: ``planed p2p → imix 362 B, n0->n1: ...``."""
     return [
-        f"{result.point.switch} {point_words(result.point)}, {sent.name}: {'; '.join(_words(sent))}"
+        f"{result.point.switch} {point_words(result.point)}, {sent.name}: {'; '.join(_words(sent))}{_updates(result)}"
         for result in results
         for sent in result.sent
     ]
@@ -73,6 +75,15 @@ def pcap_words(sent: TrafficSent) -> str:
     skipped = [f"{count(n)} skipped: {printable(why)}" for why, n in sent.pcap_skipped.items()]
     loops = f", {sent.pcap_loops} times" if sent.pcap_loops else ""
     return "; ".join((f"{count(sent.pcap_frames)} frames{loops}", f"{count(sent.pcap_enlarged)} enlarged", *skipped))
+
+
+def updates_words(result: Result) -> str:
+    """Applied updates a second, or that there are none."""
+    return NOTHING if result.fib_updates_per_s is None else count(round(result.fib_updates_per_s))
+
+
+def _updates(result: Result) -> str:
+    return "" if result.fib_updates_per_s is None else f"; {updates_words(result)} FIB updates a second applied"
 
 
 def _words(sent: TrafficSent) -> Iterator[str]:

@@ -49,12 +49,14 @@ PATHS: dict[ScenarioName, str] = {
     "p2v": "NIC → switch → VNF",
     "v2v": "VNF → switch → VNF",
     "loopback": "NIC → switch → VNF 1 → switch → … → VNF N → switch → NIC",
+    "parallel": "NIC → switch → one of N VNFs, by MAC → switch → NIC",
 }
 MEANINGS: dict[ScenarioName, str] = {
     "p2p": "Bare forwarding, the baseline.",
     "p2v": "First and last hop of a service chain: what virtual I/O costs.",
     "v2v": "One hop between two VNFs: bounded by memory, not by a NIC.",
     "loopback": "A whole service chain of N VNFs: every packet crosses the switch N + 1 times.",
+    "parallel": "N VNFs side by side, each with its own MAC and a process of its own: what few cores make of many.",
 }
 
 VERDICT_WORDS: dict[VerdictKind, str] = {

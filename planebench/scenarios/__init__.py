@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The four scenarios (METHODOLOGY section 1) as abstract topologies: ports, cross-connects, VNFs. No I/O."""
+"""The scenarios (METHODOLOGY sections 1 and 6) as abstract topologies: ports, cross-connects, VNFs. No I/O."""
 
-from planebench.scenarios.flows import Flow, flows, valid_directions
+from planebench.scenarios.flows import Flow, all_flows, flows, valid_directions
 from planebench.scenarios.registry import (
     DIRECTIONS,
     SCENARIO_INFOS,
@@ -11,6 +11,7 @@ from planebench.scenarios.registry import (
     parse_direction,
     parse_frame_size,
     parse_scenario,
+    parse_vnf_count,
 )
 from planebench.scenarios.topology import Topology, TopologyPort, Vnf, build
 
@@ -23,11 +24,13 @@ __all__ = [
     "Topology",
     "TopologyPort",
     "Vnf",
+    "all_flows",
     "build",
     "flows",
     "parse_chain_length",
     "parse_direction",
     "parse_frame_size",
     "parse_scenario",
+    "parse_vnf_count",
     "valid_directions",
 ]

@@ -25,7 +25,10 @@ class Flow:
 
 
 def valid_directions(scenario: ScenarioName) -> tuple[Direction, ...]:
-    """The direction modes of a scenario. Only p2v has two unlike ends, so only p2v has a reversed mode."""
+    """The direction modes of a scenario. Only p2v has two unlike ends, so only p2v has a reversed mode; VNFs side by
+    side send everything to one monitor."""
+    if scenario == "parallel":
+        return ("unidirectional",)
     if scenario == "p2v":
         return ("unidirectional", "bidirectional", "reversed")
     return ("unidirectional", "bidirectional")
@@ -45,3 +48,8 @@ def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
         return (Flow(a, a, 0),)
     there, back = Flow(a, b, 0), Flow(b, a, 1)
     return {"unidirectional": (there,), "reversed": (back,), "bidirectional": (there, back)}[direction]
+
+
+def all_flows(topology: Topology) -> tuple[Flow, ...]:
+    """Every flow that a topology can have at once."""
+    return flows(topology, "unidirectional" if topology.scenario == "parallel" else "bidirectional")

@@ -14,6 +14,9 @@ from planebench.vnfs.chain import CHAIN_LENGTH_MAX
 SCENARIOS: tuple[ScenarioName, ...] = get_args(ScenarioName)
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
+VNF_COUNT_MAX = 63
+"""VNFs side by side: as many as ic16 has."""
+
 FRAME_SIZE_MIN_BYTES = 64
 FRAME_SIZE_MAX_BYTES = 1518
 FRAME_SIZE_JUMBO_BYTES = 9000
@@ -33,16 +36,19 @@ SCENARIO_INFOS: tuple[ScenarioInfo, ...] = (
     ScenarioInfo("p2v", "wire -> switch -> VNF", "first and last hop of a chain; cost of virtual I/O"),
     ScenarioInfo("v2v", "VNF -> switch -> VNF", "VNF-to-VNF hop, bounded by memory"),
     ScenarioInfo("loopback", "wire -> switch -> VNF 1 -> ... -> VNF N -> switch -> wire", "a whole service chain"),
+    ScenarioInfo("parallel", "wire -> switch -> one of N VNFs, by MAC -> switch -> wire", "many VNFs on few cores"),
 )
 
 
 def parse_scenario(text: str) -> ScenarioName:
-    """One of SCENARIOS, or UsageError. The length of a chain is not part of the name."""
+    """One of SCENARIOS, or UsageError. The length of a chain, or a number of VNFs, is not part of the name."""
     for name in SCENARIOS:
         if text == name:
             return name
     if text.startswith("loopback-"):
         raise UsageError(f'scenario "{text}": name it loopback, and give its chain length (1..{CHAIN_LENGTH_MAX})')
+    if text.startswith("parallel-"):
+        raise UsageError(f'scenario "{text}": name it parallel, and give its number of VNFs (1..{VNF_COUNT_MAX})')
     raise unknown("scenario", text, SCENARIOS)
 
 
@@ -71,6 +77,14 @@ def parse_chain_length(value: str | int) -> int:
     if length is None or not 1 <= length <= CHAIN_LENGTH_MAX:
         raise UsageError(f'chain length "{value}" is not valid. Valid: 1..{CHAIN_LENGTH_MAX}')
     return length
+
+
+def parse_vnf_count(value: str | int) -> int:
+    """Number of VNFs side by side: 1..63; anything else is a UsageError."""
+    count = _integer(value)
+    if count is None or not 1 <= count <= VNF_COUNT_MAX:
+        raise UsageError(f'number of VNFs "{value}" is not valid. Valid: 1..{VNF_COUNT_MAX}')
+    return count
 
 
 def _integer(value: str | int) -> int | None:

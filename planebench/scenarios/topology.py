@@ -13,8 +13,13 @@ from typing import Any, Literal
 
 from planebench.model.errors import UsageError
 from planebench.model.records import ScenarioName
-from planebench.scenarios.registry import parse_chain_length
+from planebench.scenarios.registry import parse_chain_length, parse_vnf_count
 from planebench.vnfs.chain import ChainVnf, parse_chain
+from planebench.vnfs.registry import VNFS
+
+ONE_PORTED = ", ".join(name for name, kind in VNFS.items() if kind.one_port)
+MONITOR_MAC = "02:00:00:00:03:01"
+"""Where VNFs side by side send everything: behind the last wire."""
 
 Side = Literal["wire", "vnf"]
 
@@ -32,6 +37,8 @@ class Vnf:
     """A network function between two ports. The same port twice is an echo: it sends every frame back.
 
     ``kind`` and ``settings`` are those of its task in planed; ``memory_bytes`` is what it needs there at most.
+    ``mac``: of VNFs side by side, by which frames find it. ``routes``: of its synthetic FIB (traffic.routes); 0 where
+    it has none.
     """
 
     name: str
@@ -39,6 +46,8 @@ class Vnf:
     kind: str = "l2fwd"
     settings: Mapping[str, Any] = field(default_factory=dict)
     memory_bytes: int = 0
+    mac: str = ""
+    routes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,17 @@ class Topology:
     vnfs: tuple[Vnf, ...]
     ends: tuple[str, str]
     chain: str = ""
-    """The functions of a loopback as they were named; empty for l2fwd."""
+    """The functions of a loopback as they were named, or the one of VNFs side by side; empty for l2fwd."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether its VNFs are side by side, each behind one port and in a process of its own."""
+        return self.scenario == "parallel"
+
+    @property
+    def chained_vnfs(self) -> tuple[Vnf, ...]:
+        """The VNFs that are tasks of the tester."""
+        return () if self.parallel else self.vnfs
 
     @property
     def wire_ports(self) -> tuple[str, ...]:
@@ -71,10 +90,10 @@ class Topology:
 
 
 def build(scenario: ScenarioName, chain_length: int = 0, *, chain: str = "", echo: bool = False) -> Topology:
-    """The topology of a scenario. ``chain_length`` is 1..5 for loopback and 0 for the others.
+    """The topology of a scenario. ``chain_length`` is 1..5 for loopback, 1..63 VNFs for parallel and 0 for the others.
 
-    ``chain`` names the functions of a loopback chain (planebench.vnfs); without it they are l2fwd. Reads the files of
-    settings that it names: leave it out where only ports and flows matter.
+    ``chain`` names the functions of a loopback chain (planebench.vnfs), or what each VNF of parallel is; without it
+    they are l2fwd. Reads the files of settings that it names: leave it out where only ports and flows matter.
 
     ``echo`` (v2v only) is how v2v latency is measured: the second VNF runs l2fwd and sends the packet back
     (METHODOLOGY section 2). Raises UsageError for a chain length or an echo that does not fit the scenario.
@@ -83,8 +102,10 @@ def build(scenario: ScenarioName, chain_length: int = 0, *, chain: str = "", ech
         raise UsageError(f"echo is only for v2v, not for {scenario}: leave it out")
     if scenario == "loopback":
         return _loopback(parse_chain_length(chain_length), chain)
+    if scenario == "parallel":
+        return _parallel(parse_vnf_count(chain_length), chain)
     if chain:
-        raise UsageError(f"chain {chain} does not fit {scenario}: only loopback has a chain")
+        raise UsageError(f"chain {chain} does not fit {scenario}: only loopback and parallel have network functions")
     if chain_length != 0:
         raise UsageError(f"chain length {chain_length} does not fit {scenario}: only loopback has a chain")
     if scenario == "p2p":
@@ -119,6 +140,34 @@ def _loopback(length: int, chain: str) -> Topology:
         ends=("n0", "n1"),
         chain=chain,
     )
+
+
+def _parallel(count: int, chain: str) -> Topology:
+    """n0, n1, and VNF k behind port vk: the switch gives it what is sent to its MAC; it sends all to the monitor's."""
+    functions = parse_chain(chain or "l2fwd")
+    if len(functions) != 1:
+        raise UsageError(f"chain {chain} has {len(functions)} functions; VNFs side by side are all of one kind")
+    function, settings = functions[0], functions[0].settings()
+    kind, memory_bytes = function.kind.kind, function.kind.memory_bytes(settings)
+    if not function.kind.one_port:
+        raise UsageError(f"{function.kind.name} takes two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
+    routes = int(settings.get("synthetic", 0))
+    return Topology(
+        scenario="parallel",
+        chain_length=count,
+        ports=tuple(map(_port, ("n0", "n1", *(f"v{k}" for k in range(count))))),
+        cross_connects=(),
+        vnfs=tuple(
+            Vnf(f"vnf{k}", (f"v{k}", f"v{k}"), kind, settings, memory_bytes, vnf_mac(k), routes) for k in range(count)
+        ),
+        ends=("n0", "n1"),
+        chain=chain,
+    )
+
+
+def vnf_mac(number: int) -> str:
+    """Of VNF 0, 1, ... side by side."""
+    return f"02:00:00:00:02:{number + 1:02x}"
 
 
 def _vnf(number: int, function: ChainVnf) -> Vnf:

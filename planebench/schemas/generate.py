@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from planebench.model import conditions, header, records, results
+from planebench.model import anatomy, conditions, header, records, results, updates
 from planebench.model import run as run_records
 from planebench.model.header import READABLE_VERSIONS
 from planebench.plans import plan
@@ -38,7 +38,7 @@ KINDS: Mapping[str, Any] = {
     "export": ExportDocument,
 }
 _MODULES: tuple[ModuleType, ...] = (
-    *(conditions, header, records, results, run_records),
+    *(anatomy, conditions, header, records, results, run_records, updates),
     *(plan, ask, profile, chains, effect, fairness),
 )
 
@@ -48,7 +48,7 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
     },
     "Point": {
-        "if": {"properties": {"scenario": {"const": "loopback"}}},
+        "if": {"properties": {"scenario": {"enum": ["loopback", "parallel"]}}},
         "then": {"properties": {"chain_length": {"minimum": 1}}},
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from planebench.model.records import Anatomy, AnatomyPart, Trial
+from planebench.model.anatomy import Anatomy, AnatomyPart
+from planebench.model.records import Trial
 from planebench.model.results import AnatomySummary, PartSummary
 from planebench.stats.histogram import merge, percentile_ns
 

@@ -25,15 +25,20 @@ def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float |
     CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them. Nor of a
     traffic profile: only plain frames are calibrated, and other frames cost the tester other cycles.
     """
-    if calibration is None or point.traffic or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
+    if calibration is None or _profiled(point) or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
         return None
     sender, receiver = _ENDS.get((point.scenario, point.direction), ("wire", "wire"))
     return calibration.ceiling_pps(point.frame_size_bytes, sender, receiver)
 
 
+def _profiled(point: Point) -> bool:
+    """Frames to many VNFs have addresses in turn, whatever the traffic: they are no plain ones."""
+    return bool(point.traffic) or point.scenario == "parallel"
+
+
 def latency_floor(calibration: Calibration | None, point: Point) -> LatencyFloor | None:
     """The least that latency can be at this point; None where that was not measured, as with a traffic profile."""
-    return None if calibration is None or point.traffic else calibration.floor(point.frame_size_bytes)
+    return None if calibration is None or _profiled(point) else calibration.floor(point.frame_size_bytes)
 
 
 def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> str | None:

@@ -136,7 +136,8 @@ def _by_policy(trial: Trial) -> list[tuple[str, int]]:
 def _with_function(owner: str, point: Point) -> str:
     """``vnf1 firewall`` for the second function of a chain with a name; others as they are."""
     match = re.match(r"vnf(\d+)", owner)
-    return f"{owner} {vnf_name(point.chain, int(match[1]))}" if match and point.chain else owner
+    place = 0 if match is None or point.scenario == "parallel" else int(match[1])
+    return f"{owner} {vnf_name(point.chain, place)}" if match and point.chain else owner
 
 
 def _split(key: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ __all__ = ["derive_results", "latency_groups", "run_band"]
 MAX_SPREAD = 0.10
 """(max - min) / median of the trials that count; above it the result is unstable."""
 
-SCENARIO_ORDER = ("p2p", "p2v", "v2v", "loopback")
+SCENARIO_ORDER = ("p2p", "p2v", "v2v", "loopback", "parallel")
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
 
@@ -81,6 +81,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         ledger=_ledger(choice.trials),
         mean_frame_bytes=mean_forwarded_bytes(choice.trials),
         sent=sent_traffic(choice.trials),
+        fib_updates_per_s=_median([t.updates.per_s for t in choice.trials if t.updates is not None]),
         switch_batch_size=_median([t.switch.batch_size for t in choice.trials]),
         switch_received_packets=_total([t.switch.packets for t in choice.trials]),
         switch_forwarded_packets=_total([t.switch.forwarded_packets for t in choice.trials]),

@@ -28,13 +28,16 @@ __all__ = [
     "Option",
     "RunningSwitch",
     "Situation",
+    "Station",
     "SwitchAdapter",
     "SwitchPort",
     "SwitchRequest",
     "ThreadRef",
     "Traits",
     "memif_queue_of",
+    "offloads",
     "queues_of",
+    "refusal_of",
 ]
 
 VnfInterface = Literal["vhost-user", "veth"]
@@ -58,8 +61,24 @@ class SwitchPort:
 
 
 @dataclass(frozen=True, slots=True)
+class Station:
+    """A VNF behind one port: frames to its ``mac`` that come in by the first wire are for it.
+
+    ``routes``: of its synthetic FIB (docs/design/fib-offload.md), for a switch that forwards in its place.
+    """
+
+    port: str
+    mac: str
+    routes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchRequest:
-    """Everything a switch is started with. ``cross_connects`` pairs port names; traffic flows both ways."""
+    """Everything a switch is started with. ``cross_connects`` pairs port names; traffic flows both ways.
+
+    Or there are ``stations``, and no cross-connects: a frame goes to the station whose MAC it has, and what has
+    ``monitor_mac`` leaves by the last wire.
+    """
 
     ports: tuple[SwitchPort, ...]
     cross_connects: tuple[tuple[str, str], ...]
@@ -79,6 +98,10 @@ class SwitchRequest:
     """Further cores to forward on, for a switch that has queues for them."""
     tsc_hz: int | None = None
     """TSC frequency as the tester measured it, for a switch that counts in ns; None where there is no tester yet."""
+    stations: tuple[Station, ...] = ()
+    monitor_mac: str = ""
+    updates: str = ""
+    """The port of a station whose control sends FIB messages; empty: nobody does."""
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -88,13 +111,17 @@ class SwitchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Where a switch would be measured: what :meth:`SwitchAdapter.refusal` is asked about."""
+    """Where a switch would be measured: what :meth:`SwitchAdapter.refusal` is asked about.
+
+    ``chain``: the network functions, as in a point.
+    """
 
     scenario: ScenarioName
     wire: WireName
     chain_length: int = 0
     hugepages: bool = False
     max_frame_bytes: int = 1518
+    chain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +214,8 @@ class Adapter:
     options: tuple[Option, ...] = (PATH_OPTION,)
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
+    stations: bool = False
+    """Whether it can give frames to many VNFs by their MAC addresses (scenario parallel)."""
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self.values: Mapping[str, Value] = dict(values or {})
@@ -194,6 +223,11 @@ class Adapter:
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """An adapter with these options, the others as they are. UsageError names an unknown one, or a bad value."""
         return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
+
+    @property
+    def offloads(self) -> bool:
+        """Whether it forwards in the place of VNFs side by side, which then hold only their control."""
+        return False
 
     def value(self, key: str, default: Any) -> Any:
         """The value of an option, or ``default`` where it was not given."""
@@ -225,6 +259,18 @@ class MultiQueue(Protocol):
     @property
     def queues(self) -> int:
         """1 to ``QUEUES_MAX``."""
+
+
+def refusal_of(adapter: SwitchAdapter, situation: Situation) -> str:
+    """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked."""
+    if situation.scenario == "parallel" and not getattr(adapter, "stations", False):
+        return f"{adapter.name} is set up for pairs of ports, not to give frames to many VNFs by their MAC addresses"
+    return adapter.refusal(situation)
+
+
+def offloads(adapter: SwitchAdapter) -> bool:
+    """Whether the switch forwards in the place of its VNFs."""
+    return bool(getattr(adapter, "offloads", False))
 
 
 def memif_queue_of(adapter: SwitchAdapter) -> int:

@@ -100,6 +100,11 @@ def paired_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
     return tuple(ports[name] for name in names)
 
 
+def ordered_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
+    """The ports in pairs; with stations, which are in none, as they were asked for."""
+    return request.ports if request.stations else paired_ports(request)
+
+
 def check_frame_size(request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES) -> None:
     """Raise UsageError for frames that a switch is not set up for; no adapter here is for more than 9018 bytes."""
     if request.max_frame_bytes > most_bytes:

@@ -10,12 +10,14 @@ from typing import get_args
 from planebench.model.errors import PlanebenchError
 from planebench.model.option import Option
 from planebench.model.records import ScenarioName, WireName
-from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, Traits
+from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, Traits, refusal_of
 from planebench.switches.registry import all_adapters, broken_adapters
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 SCENARIOS: tuple[ScenarioName, ...] = get_args(ScenarioName)
 CHAIN_MAX = 5
+ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
+"""What every switch with stations has VNFs of, offloaded or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,12 @@ def _scenarios(adapter: SwitchAdapter, wire: WireName) -> dict[ScenarioName, Sup
 
 
 def _support(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName) -> Support:
-    """Of a loopback, the chains from one on; each with and without hugepages."""
+    """Of a loopback, the chains from one on; of VNFs side by side one router; each with and without hugepages."""
     longest = 0
     remarks: dict[str, None] = {}
-    for length in range(1, CHAIN_MAX + 1) if scenario == "loopback" else (0,):
-        without, with_ = _refusals(adapter, scenario, wire, length)
+    chain = ROUTER if scenario == "parallel" else ""
+    for length in range(1, CHAIN_MAX + 1) if scenario == "loopback" else (int(bool(chain)),):
+        without, with_ = _refusals(adapter, scenario, wire, length, chain)
         if without and with_:
             more = f"up to {longest} VNFs: " if longest else ""
             return Support(longest > 0, f"{more}{with_}")
@@ -100,9 +103,9 @@ def _support(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName) -> 
     return Support(True, "; ".join(remarks))
 
 
-def _refusals(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName, length: int) -> Iterator[str]:
+def _refusals(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName, length: int, chain: str) -> Iterator[str]:
     for hugepages in (False, True):
         try:
-            yield adapter.refusal(Situation(scenario, wire, length, hugepages))
+            yield refusal_of(adapter, Situation(scenario, wire, length, hugepages, chain=chain))
         except Exception as error:  # as above
             yield f"its adapter failed: {error!r}"

@@ -139,7 +139,7 @@ class OvsAdapter(Adapter):
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningOvs:
         """Start database and vswitchd, wait for every port, install the flows. Raises StartError with log lines."""
         common.check_frame_size(request)
-        common.paired_ports(request)
+        common.ordered_ports(request)
         self.check(request)
         paths = Paths(request.workdir / "ovs")
         binary = common.require(self).binary
@@ -152,7 +152,7 @@ class OvsAdapter(Adapter):
             vswitchd = _start_vswitchd(request, supervisor, paths, binary, self.installation().env)
             started.append(vswitchd)
             wait_ready("Open vSwitch", lambda: _ports_added(names, vswitchd, paths), started)
-            flows = "".join(f"{flow}\n" for flow in in_port_flows(request))
+            flows = "".join(f"{flow}\n" for flow in flows_of(request))
             _tool(["ovs-ofctl", "add-flows", f"unix:{paths.bridge}", "-"], stdin=flows)
             return self.running(vswitchd, started[0], paths, request)
         except BaseException:
@@ -236,6 +236,18 @@ def in_port_flows(request: SwitchRequest) -> list[str]:
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
     pairs = [(number[a], number[b]) for a, b in request.cross_connects]
     return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]
+
+
+def flows_of(request: SwitchRequest) -> list[str]:
+    """Those of every cross-connect; or, of stations, one by MAC each and one for all that they send."""
+    if not request.stations:
+        return in_port_flows(request)
+    number = {port.name: index for index, port in enumerate(request.ports, start=1)}
+    wires = [number[port.name] for port in request.ports if port.kind != "vhost-user"]
+    to_stations = [
+        f"in_port={wires[0]},dl_dst={station.mac},actions=output:{number[station.port]}" for station in request.stations
+    ]
+    return [*to_stations, f"dl_dst={request.monitor_mac},actions=output:{wires[-1]}"]
 
 
 def mask(cpu: int) -> str:

@@ -23,6 +23,8 @@ VHOST_DESCRIPTORS = 2048
 """What OvS reckons with for a vhost-user port, whatever the ring of the VNF."""
 MBUFS_PER_PORT = 16384 + 32
 """MIN_NB_MBUF and a burst, on top of the descriptors of a port (dpdk_calculate_mbufs)."""
+SHARED_MBUFS = 262144
+"""MAX_NB_MBUF: of the one pool of all ports, OvS's default. With many VNFs a pool for each would take GiBs."""
 MBUF_OVERHEAD_BYTES = 1024
 """Headroom, struct dp_packet, object header, rounding."""
 RINGS = tuple(str(2**n) for n in range(6, 13))
@@ -38,6 +40,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     unfit = "has no DPDK"
     wires = frozenset({"virtio", "memif", "veth"})
+    stations = True
     memif_send_queue = 1
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
     options: tuple[Option, ...] = (
@@ -65,11 +68,13 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         rings = {"ring_size": self._rings(request)} if {"rx_ring", "tx_ring"} & self.values.keys() else {}
         return manifest(
             request,
-            function="match/action: one in_port flow each way, userspace datapath (netdev)",
+            function=f"match/action: {_flow_words(request)}, userspace datapath (netdev)",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (dpdkvhostuser)",
             burst=str(ovs.BURST),
-            buffers="a pool of mbufs for each port (per-port-memory)",
+            buffers=f"a pool of {SHARED_MBUFS} mbufs"
+            if request.stations
+            else "a pool of mbufs for each port (per-port-memory)",
             caches=self.caches(),
             **common.offloads(request, mergeable_wires=True),
             **rings,
@@ -95,7 +100,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
             f"other_config:dpdk-lcore-mask={ovs.mask(min(request.control_cpus))}",
             f"other_config:pmd-cpu-mask={ovs.mask(request.cpu)}",
             "other_config:vhost-sock-dir=.",
-            "other_config:per-port-memory=true",
+            f"other_config:per-port-memory={str(not request.stations).lower()}",
             *self.cache_settings(),
         ]
         ports = [self._port(number, port, request) for number, port in enumerate(request.ports, start=1)]
@@ -133,6 +138,12 @@ class RunningOvsDpdk(ovs.RunningOvs):
         return pmd_cycles(stats, perf, self.ports())
 
 
+def _flow_words(request: SwitchRequest) -> str:
+    if request.stations:
+        return f"{len(request.stations)} dl_dst flows to VNFs, one to the monitor"
+    return "one in_port flow each way"
+
+
 def _memory_mb(request: SwitchRequest) -> int:
     """Twice the room of a pool of mbufs for each port, as OvS sizes them: it makes a new one before it frees the old.
 
@@ -141,6 +152,8 @@ def _memory_mb(request: SwitchRequest) -> int:
     fails with ENOMEM, while DPDK may as well say ENOBUFS.
     """
     data_bytes = -(-(common.mtu_bytes(request) + 26) // 1024) * 1024
+    if request.stations:
+        return EAL_MB + 2 * -(-SHARED_MBUFS * (data_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
     total = 0
     for port in request.ports:
         descriptors = max(VHOST_DESCRIPTORS if port.kind == "vhost-user" else port.ring_size, int(RINGS[-1]))

@@ -18,8 +18,8 @@ from planebench.planed import (
     find_planed,
     planed_version,
 )
-from planebench.switches import common
-from planebench.switches.base import Adapter, Found, NotFound, Option, SwitchRequest, ThreadRef, Traits
+from planebench.switches import common, planed_stations
+from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, Traits
 from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
 
 PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
@@ -34,6 +34,8 @@ class PlanedAdapter(Adapter):
     options: tuple[Option, ...] = OPTIONS
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "NFV data plane")
 
+    stations = True
+
     def __init__(self, chosen: PlanedOptions | None = None) -> None:
         super().__init__()
         self.chosen = chosen or PlanedOptions()
@@ -43,6 +45,15 @@ class PlanedAdapter(Adapter):
     def queues(self) -> int:
         """Queue pairs of each port."""
         return self.chosen.workers
+
+    @property
+    def offloads(self) -> bool:
+        """Whether it forwards in the place of VNFs side by side."""
+        return self.chosen.offload is not None
+
+    def refusal(self, situation: Situation) -> str:
+        """What its wires tell, and what its options are for."""
+        return super().refusal(situation) or planed_stations.refusal(situation, self.chosen)
 
     def with_options(self, texts: Mapping[str, str]) -> PlanedAdapter:
         """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
@@ -63,7 +74,7 @@ class PlanedAdapter(Adapter):
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
         """Start it and wait until it answers. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request)
-        common.paired_ports(request)
+        common.ordered_ports(request)
         found = common.require(self)
         config = request.workdir / "planed-switch.json"
         socket = request.workdir / "planed-switch.rpc"
@@ -83,7 +94,9 @@ class PlanedAdapter(Adapter):
                 raise StartError(f"planed did not come up: {process.obituary()}")
 
         try:
-            return RunningPlaned(process, PlanedClient(socket, give_up=give_up))
+            client = PlanedClient(socket, give_up=give_up)
+            planed_stations.load(client.call, request, self.chosen.offload)
+            return RunningPlaned(process, client)
         except BaseException as error:
             process.terminate()
             if isinstance(error, StartError) and process.log_tail() not in str(error):

@@ -12,6 +12,7 @@ from planebench.placement.memory import memory
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios.queues import QUEUES_MAX, queue_name
 from planebench.switches import common
+from planebench.switches import planed_stations as stations
 from planebench.switches.base import Option, SwitchPort, SwitchRequest
 from planebench.switches.manifest import manifest
 
@@ -25,6 +26,7 @@ DEFAULT_BACKEND = "vring"
 """Of planed: what a document without the key means."""
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
 DROP_ONE_IN_MAX = 2**32 - 1
+OFFLOADS = ("fib",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class PlanedOptions:
     ``workers``: so many queue pairs on each port, a task for each queue, and a worker for each of them where it has a
     core; on fewer cores workers have several queues.
     ``isa``: the instruction set of its hot code; None is the best that the CPU has.
+    ``offload``: of VNFs side by side, what the switch does in their place: ``fib``, forward by the union of their FIBs.
     """
 
     drop_one_in: int | None = None
@@ -46,6 +49,7 @@ class PlanedOptions:
     function: str = "patch"
     workers: int = 1
     isa: str | None = None
+    offload: str | None = None
 
     def changed(self, options: Mapping[str, str]) -> PlanedOptions:
         """These options, the others as they are. Raises UsageError for what is not valid."""
@@ -64,6 +68,7 @@ OPTIONS = (
     Option("backend", "backend", "text", "data path of its ports: DPDK's, or our own", DEFAULT_BACKEND, BACKENDS),
     Option("workers", "workers", "whole", "queue pairs on each port, and workers", "1", least=1, most=QUEUES_MAX),
     Option("isa", "isa", "text", "instruction set of its hot code", "the best", INSTRUCTION_SETS),
+    Option("offload", "offload", "text", "what it does in place of VNFs side by side", "nothing", OFFLOADS),
     Option("drop_one_in", "drop_one_in", "whole", "drop every so manieth frame", "none", least=1, most=DROP_ONE_IN_MAX),
 )
 
@@ -93,6 +98,7 @@ _PARSERS: Mapping[str, Any] = {
     "backend": lambda text: _one_of("backend", text, BACKENDS),
     "function": lambda text: _one_of("function", text, FUNCTIONS),
     "workers": _workers,
+    "offload": lambda text: _one_of("offload", text, OFFLOADS),
     "isa": lambda text: _one_of("isa", text, INSTRUCTION_SETS),
 }
 
@@ -107,7 +113,7 @@ def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str,
     backend = options.backend or DEFAULT_BACKEND
     return manifest(
         request,
-        function=FUNCTIONS[options.function],
+        function=stations.words(request, options.offload) if request.stations else FUNCTIONS[options.function],
         nic_driver=common.nic_driver(request) if backend == "dpdk" else common.nic_driver(request, "planed's"),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
@@ -122,17 +128,14 @@ def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | 
     """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
     options = options or PlanedOptions()
     count = _worker_count(request)
-    by_queue = [
-        [_task(options, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
-        for queue in range(request.queues)
-    ]
+    by_queue = [_tasks(request, options, queue) for queue in range(request.queues)]
     return {
         "version": PROTOCOL_VERSION,
         "name": name.lower(),
         "memory": _memory(request),
         "nice": -20,
         "ports": [
-            _port(number, port, request, options.backend) for number, port in enumerate(common.paired_ports(request))
+            _port(number, port, request, options.backend) for number, port in enumerate(common.ordered_ports(request))
         ],
         "tasks": [task for tasks in by_queue for task in tasks],
         "workers": [
@@ -149,6 +152,13 @@ def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | 
 def _worker_count(request: SwitchRequest) -> int:
     """Two that share a core would only take it from each other."""
     return min(request.queues, len(request.cpus))
+
+
+def _tasks(request: SwitchRequest, options: PlanedOptions, queue: int) -> list[dict[str, Any]]:
+    """One for all stations, or one for each cross-connect."""
+    if request.stations:
+        return [{**stations.task(request, options.offload), "burst": BURST}]
+    return [_task(options, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
 
 
 def _task(options: PlanedOptions, index: int, pair: Sequence[str], queue: int, queues: int) -> dict[str, Any]:

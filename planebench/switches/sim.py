@@ -23,6 +23,7 @@ class SimAdapter(Adapter):
     remedy = "it is part of planebench"
     wires = frozenset({"virtio", "memif", "veth"})
     traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "a truth that is known")
+    stations = True
     options = tuple(Option(key, key, "text", "docs/simulator.md") for key in SIM_KEYS)
 
     def __init__(self, spec: SimSpec | None = None) -> None:

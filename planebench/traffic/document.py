@@ -4,11 +4,19 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planebench.traffic.profile import TrafficProfile
-from planebench.traffic.routes import draw_addresses, routes_file_of, write_addresses
+from planebench.scenarios import Topology
+from planebench.traffic.profile import FIB_ADDRESSES, Destinations, TrafficProfile
+from planebench.traffic.routes import (
+    draw_addresses,
+    draw_synthetic,
+    routes_file_of,
+    synthetic_routes_of,
+    write_addresses,
+)
 
 Document = dict[str, Any]
 
@@ -35,6 +43,21 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
     if profile.arrival is not None and not flat_out:
         document["arrival"] = _arrival(profile)
     return document
+
+
+def to_vnfs(document: Document | None, profile: TrafficProfile, topology: Topology, workdir: Path) -> Document:
+    """The same, or plain frames, to the VNFs of a topology side by side: their MACs in turn.
+
+    Of routers with a synthetic FIB, destinations are drawn from that (all have the same one, so any address goes with
+    any MAC), unless the profile has its own.
+    """
+    made: Document = {"seed": profile.seed} if document is None else dict(document)
+    made.pop("dst_mac_count", None)
+    made["dst_macs"] = [vnf.mac for vnf in topology.vnfs]
+    if topology.vnfs[0].routes and profile.dst_ips is None:
+        drawn = replace(profile, dst_ips=Destinations(fib=FIB_ADDRESSES))
+        made["dst_ips_file"] = str(_addresses(drawn, workdir, topology.chain))
+    return made
 
 
 def _headers(profile: TrafficProfile) -> Document:
@@ -68,8 +91,11 @@ def _addresses(profile: TrafficProfile, workdir: Path, chain: str) -> Path:
     if wanted.fib is None:
         return Path(wanted.path)
     routes = Path(wanted.path) if wanted.path else routes_file_of(chain)
-    key = hashlib.sha256(f"{routes} {profile.ip} {wanted.fib} {profile.seed}".encode()).hexdigest()[:12]
+    synthetic = 0 if wanted.path else synthetic_routes_of(chain)
+    key = hashlib.sha256(f"{routes} {synthetic} {profile.ip} {wanted.fib} {profile.seed}".encode()).hexdigest()[:12]
     path = workdir / f"ips-{key}.txt"
-    if not path.exists():
+    if not path.exists() and synthetic:
+        write_addresses(path, draw_synthetic(synthetic, wanted.fib, profile.seed))
+    elif not path.exists():
         write_addresses(path, draw_addresses(routes, profile.ip, wanted.fib, profile.seed))
     return path

@@ -64,4 +64,7 @@ def varies(profile: TrafficProfile) -> list[str]:
         words.append(profile.headers)
     if profile.arrival is not None:
         words.append(f"arrival: {profile.arrival.process.replace('_', ' ')}")
+    if profile.updates is not None:
+        rate = "flat out" if profile.updates == "flat_out" else f"{profile.updates:g}/s"
+        words.append(f"FIB updates: {rate}")
     return words

@@ -13,6 +13,7 @@ Draw = Literal["round_robin", "uniform", "zipf"]
 Process = Literal["constant", "poisson", "on_off"]
 Transport = Literal["udp", "tcp"]
 Timing = Literal["rate", "recorded"]
+Updates = float | Literal["flat_out"]
 
 FLOWS_MAX = 16_777_216
 ADDRESSES_MAX = 16_777_216
@@ -89,6 +90,8 @@ class TrafficProfile:
     arrival: Arrival | None = None
     pcap: Pcap | None = None
     seed: int = 1
+    updates: Updates | None = None
+    """Routes a second that the control of a VNF changes meanwhile; flat_out: as fast as they are acknowledged."""
 
     @property
     def plain(self) -> bool:

@@ -41,6 +41,7 @@ OPTIONS: dict[str, str] = {
     "scale": "pcap.time_scale",
     "rate": "pcap.rate_pps",
     "seed": "seed",
+    "updates": "updates",
 }
 """Option of a profile -> the key of its YAML that it replaces. ``count`` beside them: of what the profile varies."""
 _COUNTED = ("fib", "macs", "flows")

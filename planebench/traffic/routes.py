@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
+from planebench.vnfs.chain import parse_chain
 
 DEFAULT_PREFIXES: dict[int, tuple[str, ...]] = {
     4: (
@@ -38,6 +39,9 @@ for benchmarking (RFC 5180 section 8)."""
 
 TRIES = 64
 """A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""
+
+SYNTHETIC_FIRST = 10 << 24
+"""10.0.0.0: route i of a synthetic FIB (docs/design/fib-offload.md) is that of this address + i."""
 
 Ip = Literal[4, 6]
 
@@ -63,6 +67,18 @@ def draw_addresses(routes: Path | None, ip: Ip, count: int, seed: int) -> list[s
     drawn = rng.sample(candidates, count) if count <= len(candidates) else rng.choices(candidates, k=count)
     where = "the default table" if routes is None else str(routes)
     return [_address(text, ip, rng, candidates, where) for text in drawn]
+
+
+def synthetic_routes_of(chain: str) -> int:
+    """How many routes the synthetic FIB of the first l3fwd of a chain has; 0 where it has none."""
+    routers = [vnf for vnf in parse_chain(chain) if vnf.kind.name == "l3fwd"] if chain else []
+    return int(routers[0].settings().get("synthetic", 0)) if routers else 0
+
+
+def draw_synthetic(routes: int, count: int, seed: int) -> list[str]:
+    """``count`` addresses drawn uniformly from a synthetic FIB: host routes from SYNTHETIC_FIRST on."""
+    rng = random.Random(seed)
+    return [socket.inet_ntoa((SYNTHETIC_FIRST + rng.randrange(routes)).to_bytes(4, "big")) for _ in range(count)]
 
 
 def write_addresses(path: Path, addresses: Sequence[str]) -> None:

@@ -151,6 +151,7 @@ class ProfileModel(_Closed):
     arrival: ArrivalModel | None = None
     pcap: PcapModel | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 1
+    updates: Annotated[float, Field(gt=0, le=1e9)] | Literal["flat_out"] | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> ProfileModel:
@@ -179,6 +180,7 @@ class ProfileModel(_Closed):
             arrival=self.arrival.record() if self.arrival else None,
             pcap=self.pcap.record() if self.pcap else None,
             seed=self.seed,
+            updates=self.updates,
         )
         if made.recorded and made.arrival is not None:
             raise UsageError("arrival does not go with recorded times; leave one of them out")

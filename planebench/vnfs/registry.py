@@ -23,6 +23,7 @@ class VnfKind:
 
     ``memory_bytes``: what it needs of memory.size_mb by its settings, at most. Functions whose tables are in memory of
     their own need nothing there. ``ip_versions``: what it passes at all, whatever its settings.
+    ``one_port``: it may have one port, by which everything goes back.
     """
 
     name: str
@@ -31,6 +32,7 @@ class VnfKind:
     options: tuple[Option, ...] = ()
     memory_bytes: Callable[[Mapping[str, Any]], int] = memory.nothing
     ip_versions: tuple[int, ...] = (4, 6)
+    one_port: bool = False
 
     @property
     def all_options(self) -> tuple[Option, ...]:
@@ -39,7 +41,7 @@ class VnfKind:
 
 
 _KINDS = (
-    VnfKind("l2fwd", "l2fwd", "forwards by the other port and writes the MAC addresses"),
+    VnfKind("l2fwd", "l2fwd", "forwards by the other port and writes the MAC addresses", one_port=True),
     VnfKind(
         "l3fwd",
         "l3fwd",
@@ -51,6 +53,7 @@ _KINDS = (
             Option("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
             Option("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
         ),
+        one_port=True,
     ),
     VnfKind(
         "firewall",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planebench.measure.anatomy import StampLog, read_anatomy, split
-from planebench.model.records import Anatomy
+from planebench.model.anatomy import Anatomy
 from planebench.scenarios import Flow
 
 HZ = 2_000_000_000

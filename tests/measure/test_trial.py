@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,6 +57,9 @@ class FakeLive:
 
     def threads(self) -> tuple[Any, ...]:
         return ()
+
+    def vnf_drops(self) -> Counter[str]:
+        return Counter()
 
     def set_echo(self, echo: bool) -> None:
         self._note("echo", echo)

@@ -8,7 +8,8 @@ from typing import Any
 
 from builders import make_header, make_latency_trial, make_point, make_trial
 
-from planebench.model.records import Anatomy, AnatomyPart, Point, Trial
+from planebench.model.anatomy import Anatomy, AnatomyPart
+from planebench.model.records import Point, Trial
 from planebench.model.run import Finished, Run
 from planebench.papers import Claim, Judgement, all_claims, judge
 from planebench.papers.measured import Measured

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from builders import make_header, make_latency_trial, make_point, make_trial
 
-from planebench.model.records import Anatomy, AnatomyPart, DirectionCounts, TrafficSent, Trial
+from planebench.model.anatomy import Anatomy, AnatomyPart
+from planebench.model.records import DirectionCounts, TrafficSent, Trial
 from planebench.model.run import Finished, Run
 from planebench.report.anatomy_data import anatomy_rows, anatomy_table
 from planebench.report.export import to_csv, to_json

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
-from planebench.model.records import Anatomy, AnatomyPart, DirectionCounts, TrafficSent
+from planebench.model.anatomy import Anatomy, AnatomyPart
+from planebench.model.records import DirectionCounts, TrafficSent
 from planebench.model.run import Run
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.stats.histogram import encode

@@ -252,3 +252,11 @@ def test_the_list_has_every_profile_with_its_mean_and_what_varies() -> None:
 def test_the_header_of_a_run_says_what_is_not_as_usual() -> None:
     (info,) = traffic_infos(parse_all(["plain", "ipv6"]))
     assert (info.name, info.mean_frame_bytes, info.settings) == ("ipv6", None, {"ip": "6"})
+
+
+@pytest.mark.parametrize(("text", "updates"), [("fib:updates=64k", 64000.0), ("fib:updates=2", 2.0), ("fib", None)])
+def test_updates_of_a_fib_go_with_a_profile(text: str, updates: float | None) -> None:
+    assert parse_traffic(text).updates == updates
+    assert parse_traffic("fib:updates=flat_out").updates == "flat_out"
+    with pytest.raises(UsageError, match="updates"):
+        parse_traffic("fib:updates=0")

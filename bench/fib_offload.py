@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""FIB offload on real packets, against its bars. Exit code 1 where one is missed, 2 where it cannot be told.
+
+    .venv/bin/python bench/fib_offload.py [--vnfs 63] [--routes 1M] [--pairs 5] [--duration 2] [--json]
+
+- 63 VNFs offloaded forward at least 5 times what 63 VNF processes do on the same cores;
+- jitter with 63 VNFs is within 1.4 times that of the forwarder alone, which has one VNF: burst jitter and IPDV;
+- 64,000 updates a second while forwarding cost less than 5 % of throughput. Flat out is told, and has no bar.
+
+The sides of a ratio take turns, trial by trial; medians. A trial that was disturbed, or saw both core distances, is run
+again; the trials of a ratio are of one core distance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rig import rig
+
+from planebench.cli.prepare import cpus_of, measuring
+from planebench.host import facts as host_facts
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.runner import LiveRunner
+from planebench.measure.trial import TrialRequest
+from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.placement import place
+from planebench.scenarios import build
+from planebench.stats.histogram import decode, summarise
+from planebench.switches.registry import get_adapter
+from planebench.traffic import SATURATING, rate_label
+from planebench.traffic.profile import TrafficProfile
+from planebench.traffic.registry import parse_traffic
+
+FRAME_BYTES = 64
+UPDATES_PER_S = 64_000
+PROBES_PPS = 2000
+JITTER_SHARE = 0.5
+"""Of what the forwarder alone forwards: the load at which jitter is taken."""
+MIN_RATIO, MAX_JITTER, MIN_SHARE, MIN_APPLIED = 5.0, 1.4, 0.95, 0.98
+RETRIES = 4
+OFFLOADED, CONVENTIONAL, ALONE = "offloaded", "conventional", "alone"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A ratio of medians and its limit. ``passed`` is None where no trials of one core distance are there to tell."""
+
+    name: str
+    a: float | None
+    b: float | None
+    limit: float
+    at_least: bool
+    pairs: int
+    unit: str
+
+    @property
+    def ratio(self) -> float | None:
+        """a / b."""
+        return self.a / self.b if self.a is not None and self.b else None
+
+    @property
+    def passed(self) -> bool | None:
+        """On its side of the limit."""
+        if self.ratio is None:
+            return None
+        return self.ratio >= self.limit if self.at_least else self.ratio <= self.limit
+
+    @property
+    def words(self) -> str:
+        """One line for people."""
+        if self.ratio is None:
+            return f"cannot be told: {self.name}: no pair of trials of one core distance counts"
+        sign, said = ("at least", "ok") if self.at_least else ("at most", "ok")
+        said = said if self.passed else "MISSED"
+        return (
+            f"{said:6} {self.name}: {self.ratio:.3f} ({self.a:.4g} / {self.b:.4g} {self.unit}, "
+            f"medians of {self.pairs} pairs), {sign} {self.limit:g}"
+        )
+
+
+@dataclass(frozen=True)
+class Side:
+    """A live topology, and what is sent to it."""
+
+    runner: LiveRunner
+    point: Point
+    profile: TrafficProfile
+
+    def run(self, duration_s: float, load: Load = SATURATING) -> Trial:
+        """One trial, again while it is disturbed."""
+        latency = load is not SATURATING
+        request = TrialRequest(
+            self.point,
+            "latency" if latency else "r_plus",
+            load,
+            duration_s,
+            warmup_s=0.0 if latency else 0.2,
+            probe_rate_pps=PROBES_PPS if latency else 0,
+            profile=self.profile,
+        )
+        for _ in range(1 + RETRIES):
+            trial = self.runner.run(request)
+            if trial.verdict.kind is VerdictKind.INVALID:
+                raise SystemExit(f"{self.point.point_id}: {'; '.join(trial.verdict.reasons)}")
+            if trial.verdict.kind is not VerdictKind.DISTURBED:
+                break
+        return trial
+
+    def with_updates(self, profile: TrafficProfile) -> Side:
+        """The same with other traffic."""
+        return replace(self, profile=profile)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is asked for."""
+
+    vnfs: int
+    routes: str
+    pairs: int
+    duration_s: float
+
+    @property
+    def chain(self) -> str:
+        """What every VNF is."""
+        return f"l3fwd:fib=cuckoo:synthetic={self.routes}"
+
+    def traffic(self, more: str = "") -> TrafficProfile:
+        """Destinations over the whole FIB."""
+        return parse_traffic(f"fib:count={self.routes}{more}")
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vnfs", type=int, default=63)
+    parser.add_argument("--routes", default="1M", help="of each VNF")
+    parser.add_argument("--pairs", type=int, default=5, help="trials of each side of a ratio")
+    parser.add_argument("--duration", type=float, default=2.0, help="seconds of a trial")
+    parser.add_argument("--json", action="store_true", help="one object instead of lines")
+    given = parser.parse_args()
+    bench = Bench(given.vnfs, given.routes, given.pairs, given.duration)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(measuring(host_facts.collect()))
+        supervisor = stack.enter_context(Supervisor())
+        bars, told = measure(bench, stack, supervisor)
+    show(bars, told, as_json=given.json)
+    verdicts = [bar.passed for bar in bars]
+    return 1 if False in verdicts else 2 if None in verdicts else 0
+
+
+def measure(bench: Bench, stack: contextlib.ExitStack, supervisor: Supervisor) -> tuple[list[Bar], dict[str, Any]]:
+    """All bars, and what has none."""
+    _, settings = rig()
+    sides = {label: start(bench, label, supervisor, settings, stack) for label in (OFFLOADED, ALONE, CONVENTIONAL)}
+    bars = [throughput_bar(bench, sides)]
+    bars += jitter_bars(bench, sides)
+    updates, told = update_bars(bench, sides[OFFLOADED])
+    return [*bars, *updates], told
+
+
+def start(
+    bench: Bench, label: str, supervisor: Supervisor, settings: LiveSettings, stack: contextlib.ExitStack
+) -> Side:
+    """One contestant, up and paused."""
+    count = 1 if label == ALONE else bench.vnfs
+    text = f"planed:name={label}" if label == CONVENTIONAL else f"planed:offload=fib:name={label}"
+    profiles = [bench.traffic(), *([bench.traffic(":updates=1")] if label == OFFLOADED else [])]
+    live = LiveTopology.start(
+        label,
+        get_adapter(text),
+        build("parallel", count, chain=bench.chain),
+        place(cpus_of(host_facts.collect()), count, beside_switch=True),
+        settings,
+        supervisor,
+        directions=("unidirectional",),
+        profiles=profiles,
+    )
+    stack.callback(live.stop)
+    point = Point(label, "parallel", "unidirectional", count, FRAME_BYTES, chain=bench.chain, traffic=profiles[0].name)
+    return Side(LiveRunner(live, settings), point, profiles[0])
+
+
+def pairs(
+    a: Callable[[], Trial], b: Callable[[], Trial], count: int, figure: Callable[[Trial], float]
+) -> tuple[float | None, float | None, int]:
+    """Medians of both over pairs whose trials count and are of one core distance; who is first alternates."""
+    bands: dict[str | None, list[tuple[float, float]]] = {}
+    for turn in range(count):
+        first, second = (a(), b()) if turn % 2 == 0 else reversed((b(), a()))
+        if all(t.verdict.kind is not VerdictKind.DISTURBED for t in (first, second)) and first.band == second.band:
+            bands.setdefault(first.band, []).append((figure(first), figure(second)))
+    best = max(bands.values(), key=len, default=[])
+    if not best:
+        return None, None, 0
+    return statistics.median(x for x, _ in best), statistics.median(y for _, y in best), len(best)
+
+
+def mpps(trial: Trial) -> float:
+    """Throughput."""
+    return trial.throughput_pps / 1e6
+
+
+def throughput_bar(bench: Bench, sides: dict[str, Side]) -> Bar:
+    """Offloaded against conventional."""
+    found = pairs(
+        lambda: sides[OFFLOADED].run(bench.duration_s), lambda: sides[CONVENTIONAL].run(bench.duration_s),
+        bench.pairs, mpps,
+    )  # fmt: skip
+    name = f"{bench.vnfs} VNFs offloaded against as many processes, throughput"
+    return Bar(name, found[0], found[1], MIN_RATIO, True, found[2], "Mpps")
+
+
+def jitter_bars(bench: Bench, sides: dict[str, Side]) -> Iterator[Bar]:
+    """Many VNFs against the forwarder alone, at a share of what the slower one of the two forwards."""
+    rate = min(sides[label].run(bench.duration_s).throughput_pps for label in (ALONE, OFFLOADED)) * JITTER_SHARE
+    load = Load(rate_label(rate), rate)
+    trials: dict[str, list[Trial]] = {OFFLOADED: [], ALONE: []}
+
+    def keep(label: str) -> Trial:
+        trials[label].append(sides[label].run(bench.duration_s, load))
+        return trials[label][-1]
+
+    burst = pairs(lambda: keep(OFFLOADED), lambda: keep(ALONE), bench.pairs, lambda t: jitter_us(t, "burst_jitter"))
+    again = {label: iter(found) for label, found in trials.items()}
+    ipdv = pairs(
+        lambda: next(again[OFFLOADED]), lambda: next(again[ALONE]), bench.pairs, lambda t: jitter_us(t, "ipdv")
+    )
+    for name, found in (("burst jitter", burst), ("IPDV", ipdv)):
+        what = f"{name} at {rate / 1e6:.2f} Mpps, {bench.vnfs} VNFs offloaded against the forwarder alone"
+        yield Bar(what, found[0], found[1], MAX_JITTER, False, found[2], "µs")
+
+
+def jitter_us(trial: Trial, kind: str) -> float:
+    """Mean of one of the histograms."""
+    summary = summarise(decode(getattr(trial.latency, kind))) if trial.latency is not None else None
+    return summary.mean if summary is not None else math.nan
+
+
+def update_bars(bench: Bench, offloaded: Side) -> tuple[list[Bar], dict[str, Any]]:
+    """Throughput with 64,000 updates a second against none, and whether so many were applied; flat out beside."""
+    paced = offloaded.with_updates(bench.traffic(f":updates={UPDATES_PER_S}"))
+    applied: list[float] = []
+
+    def updating() -> Trial:
+        trial = paced.run(bench.duration_s)
+        applied.append(trial.updates.per_s if trial.updates is not None else 0.0)
+        return trial
+
+    found = pairs(updating, lambda: offloaded.run(bench.duration_s), bench.pairs, mpps)
+    name = f"throughput with {UPDATES_PER_S} updates a second against none"
+    said = statistics.median(applied)
+    bars = [
+        Bar(name, found[0], found[1], MIN_SHARE, True, found[2], "Mpps"),
+        Bar("updates applied against asked for", said, UPDATES_PER_S, MIN_APPLIED, True, len(applied), "/s"),
+    ]
+    flat_out = offloaded.with_updates(bench.traffic(":updates=flat_out")).run(bench.duration_s)
+    rate = flat_out.updates.per_s if flat_out.updates is not None else 0.0
+    return bars, {"flat_out_updates_per_s": rate, "flat_out_mpps": mpps(flat_out)}
+
+
+def show(bars: Sequence[Bar], told: dict[str, Any], *, as_json: bool) -> None:
+    """Lines, or one object."""
+    if as_json:
+        rows = [{**asdict(bar), "ratio": bar.ratio, "passed": bar.passed} for bar in bars]
+        print(json.dumps({"bars": rows, **told}, indent=1))
+        return
+    for bar in bars:
+        print(bar.words)
+    print(
+        f"       flat out {told['flat_out_updates_per_s']:,.0f} updates/s, forwarding {told['flat_out_mpps']:.2f} Mpps"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""FIB updates while frames are sent: the tester plays the control of one VNF (planed's task kind ``fib_source``)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from planebench.host.patience import patient
+from planebench.model.errors import StartError
+from planebench.model.updates import FibUpdates
+from planebench.placement.tasks import SOURCE, control_name
+from planebench.traffic.profile import Updates
+
+SESSION_DEADLINE_S = 5.0
+TOLERANCE = 0.02
+MIN_UPDATES = 1000
+"""With fewer, those on their way at both ends of a trial are more than that."""
+
+Call = Callable[..., dict[str, Any]]
+
+
+def wait_for_session(call: Call, port: str) -> None:
+    """Until the forwarder has taken the session of the control at this port. StartError after SESSION_DEADLINE_S."""
+    deadline = time.monotonic() + patient(SESSION_DEADLINE_S)
+    while port and not _source(call("stats.get"))["up"]:
+        if time.monotonic() > deadline:
+            raise StartError(f"the switch does not answer the FIB messages of the VNF at port {port}")
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
+    """Meanwhile the control at ``port`` changes so many routes a second; flat_out: as fast as they are acknowledged."""
+    if not port or updates is None:
+        yield
+        return
+    rate = {"flat_out": True} if updates == "flat_out" else {"updates_per_s": updates}
+    call("fib_source.rate", {"task": control_name(port), **rate})
+    try:
+        yield
+    finally:
+        call("fib_source.rate", {"task": control_name(port), "updates_per_s": 0})
+
+
+def fib_updates(stats: Mapping[str, Any]) -> FibUpdates | None:
+    """What the control of a VNF did since the counters were cleared; None where there is none, or it changed
+    nothing."""
+    if not any(task["kind"] == SOURCE for task in stats["tasks"]):
+        return None
+    found = _source(stats)
+    rate = found["updates_per_s"]
+    if rate == 0 and not found["sent"]:
+        return None
+    return FibUpdates(
+        intended_per_s=None if rate is None else float(rate),
+        duration_ns=int(found["duration_ns"]),
+        sent=int(found["sent"]),
+        acknowledged=int(found["acknowledged"]),
+        refused=int(found["refused"]),
+    )
+
+
+def not_applied(updates: FibUpdates | None) -> tuple[str, ...]:
+    """A sentence where fewer updates were applied than were asked for."""
+    if updates is None:
+        return ()
+    wanted = updates.intended_per_s
+    if updates.refused:
+        return (f"suspect: the switch refused {updates.refused} of {updates.sent} FIB updates",)
+    few = wanted is not None and updates.sent >= MIN_UPDATES and updates.per_s < (1 - TOLERANCE) * wanted
+    return (f"suspect: {updates.per_s:.0f} FIB updates a second were applied, not {wanted:.0f}",) if few else ()
+
+
+def _source(stats: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next(task[SOURCE] for task in stats["tasks"] if task["kind"] == SOURCE)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""FIBs of many VNFs, made smaller where the memory of the machine does not hold those that a plan asks for. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planebench.model.header import Skipped
+from planebench.model.spec import parse_switch
+from planebench.plans.parts import with_parts
+from planebench.plans.plan import Plan
+from planebench.traffic.routes import synthetic_routes_of
+
+ROUTE_BYTES = 10
+"""Of a host route in a cuckoo table: 8.6 measured at a million and at a billion."""
+PROCESS_BYTES = 36 << 20
+"""Of a VNF that is a process, without its routes."""
+SHARE = 0.7
+"""Of the machine's memory: all switches of a comparison, with their VNFs, are there at the same time."""
+LEAST_ROUTES = 1000
+
+
+def fit_memory(plan: Plan, memory_bytes: int) -> tuple[Plan, tuple[Skipped, ...]]:
+    """The plan with FIBs that fit, a power of ten smaller each, and what was made smaller."""
+    changed: dict[str, str] = {}
+    for section in plan.sections:
+        if "parallel" in section.scenarios and section.vnf_counts:
+            for chain in section.chains:
+                routes = synthetic_routes_of(chain)
+                fitting = _fitting(section, routes, memory_bytes) if routes else routes
+                if fitting != routes:
+                    changed[chain] = re.sub(r"synthetic=[^:]*", f"synthetic={fitting}", chain)
+    if not changed:
+        return plan, ()
+    told = tuple(
+        Skipped(chain, f"{memory_bytes >> 20} MiB of memory do not hold so many routes of each VNF: {smaller}")
+        for chain, smaller in changed.items()
+    )
+    return _replaced(plan, changed), told
+
+
+def _fitting(plan: Plan, routes: int, memory_bytes: int) -> int:
+    while routes > LEAST_ROUTES and _bytes(plan.switches, max(plan.vnf_counts), routes) > SHARE * memory_bytes:
+        routes //= 10
+    return routes
+
+
+def _bytes(switches: Sequence[str], vnfs: int, routes: int) -> int:
+    """All switches at once; who offloads has the routes of all VNFs, else each is a process that has its own."""
+    each = [0 if "offload" in parse_switch(text).options else PROCESS_BYTES for text in switches]
+    return sum(vnfs * (process + routes * ROUTE_BYTES) for process in each)
+
+
+def _replaced(plan: Plan, changed: dict[str, str]) -> Plan:
+    new = replace(plan, chains=tuple(changed.get(chain, chain) for chain in plan.chains))
+    return with_parts(new, [_replaced(part, changed) for part in plan.parts]) if plan.parts else new

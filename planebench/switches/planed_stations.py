@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""planed between the network and many VNFs: one task of kind ``fib_offload`` (docs/design/fib-offload.md).
+
+Conventional, it gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it
+forwards by the union of the VNFs' FIBs, and they hold only their control. It is the same program both times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from planebench.switches.base import Situation, SwitchRequest
+from planebench.traffic.routes import synthetic_routes_of
+
+if TYPE_CHECKING:
+    from planebench.switches.planed_document import PlanedOptions
+
+TASK = "fib_offload"
+LOAD_DEADLINE_S = 120.0
+NEXT_HOPS = 16
+PAUSED_S = 86_400
+"""A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
+
+
+def refusal(situation: Situation, options: PlanedOptions) -> str:
+    """Why it cannot be measured so; empty if it can."""
+    if situation.scenario != "parallel":
+        return f"offload={options.offload} is of VNFs side by side: scenario parallel" if options.offload else ""
+    if options.workers > 1:
+        return "between VNFs side by side planed has one worker; leave out workers"
+    if options.drop_one_in is not None:
+        return "drop_one_in is of patch tasks, which VNFs side by side have none of; leave it out"
+    if options.offload and not synthetic_routes_of(situation.chain):
+        return (
+            f"offload={options.offload} forwards by the VNFs' FIBs: they have to be routers whose routes are known, as "
+            "--chain l3fwd:fib=cuckoo:synthetic=1M"
+        )
+    return ""
+
+
+def words(request: SwitchRequest, offload: str | None) -> str:
+    """What it does, for the manifest."""
+    count = len(request.stations)
+    if offload is None:
+        return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"
+    return f"fib_offload: forwards by the FIBs of {count} VNFs, which hold control only"
+
+
+def task(request: SwitchRequest, offload: str | None) -> dict[str, Any]:
+    """The one task, without its burst."""
+    wires = [port.name for port in request.ports if port.kind != "vhost-user"]
+    routes = sum(station.routes for station in request.stations) if offload else 0
+    vnfs = [
+        {
+            "vnf": number,
+            "port": station.port,
+            "mac": station.mac,
+            "wires": wires,
+            "offload": offload is not None,
+            "quota_routes": max(station.routes, 1),
+            "quota_next_hops": NEXT_HOPS,
+            "grace_s": PAUSED_S,
+            "hold_s": PAUSED_S,
+        }
+        for number, station in enumerate(request.stations, start=1)
+    ]
+    return {
+        "name": TASK,
+        "kind": TASK,
+        "ports": [port.name for port in request.ports],
+        "settings": {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs},
+    }
+
+
+def load(call: Callable[..., dict[str, Any]], request: SwitchRequest, offload: str | None) -> None:
+    """The FIBs of all VNFs into the forwarder: every route leads to the monitor. Raises RpcError."""
+    wire = [port.name for port in request.ports if port.kind != "vhost-user"][-1:]
+    for number, station in enumerate(request.stations if offload else (), start=1):
+        params = {
+            "task": TASK,
+            "vnf": number,
+            "routes": station.routes,
+            "wire": wire[0],
+            "mac": request.monitor_mac,
+        }
+        call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many VNFs behind one switch, on real packets: each gets its share and sends it on, whoever forwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from planebench.host import facts
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.records import Load, Point, Trial
+from planebench.placement import Cpus, place
+from planebench.planed import find_planed
+from planebench.scenarios import build
+from planebench.switches.base import Found
+from planebench.switches.registry import get_adapter
+from planebench.traffic.profile import PLAIN, TrafficProfile
+from planebench.traffic.registry import parse_traffic
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
+
+ROUTER = "l3fwd:fib=cuckoo:synthetic=5000"
+PPS, DURATION_S, TRIES = 5000.0, 0.2, 10
+
+
+@contextmanager
+def running(switch: str, count: int, chain: str, profile: TrafficProfile = PLAIN) -> Iterator[LiveTopology]:
+    planed, host, adapter = find_planed(), facts.collect(), get_adapter(switch)
+    assert planed is not None
+    if not isinstance(adapter.find(), Found):
+        pytest.skip(f"{switch} is not here")
+    placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), count, beside_switch=True)
+    settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
+    topology = build("parallel", count, chain=chain)
+    with high_priority(), Supervisor(Path("/tmp")) as supervisor:
+        it = LiveTopology.start(
+            "it", adapter, topology, placement, settings, supervisor, ("unidirectional",), profiles=[profile]
+        )
+        yield it
+        it.stop()
+        assert not any(process.alive() for process in supervisor.processes)
+
+
+def measure(live: LiveTopology, profile: TrafficProfile = PLAIN) -> Trial:
+    """One paced trial; again where a busy machine did not get all of it sent or through."""
+    topology = live.topology
+    point = Point(
+        "it", "parallel", "unidirectional", topology.chain_length, 64, chain=topology.chain, traffic=profile.name
+    )
+    for _ in range(TRIES):
+        request = TrialRequest(point, "search", Load("x", PPS), DURATION_S, profile=profile)
+        trial = run_trial(live, request, lambda: None)
+        if trial.directions[0].offered_packets and not trial.directions[0].lost_packets:
+            break
+    return trial
+
+
+def assert_exact(trial: Trial, vnfs: int) -> None:
+    """Nothing lost, doubled or damaged, and every VNF had its turn."""
+    (way,), (sent,) = trial.directions, trial.sent
+    assert way.forwarded_packets == way.offered_packets > 0, trial.verdict.reasons
+    assert (way.duplicate_packets, way.corrupt_packets) == (0, 0)
+    assert len(sent.dst_macs) == vnfs
+    assert max(sent.dst_macs) - min(sent.dst_macs) <= 1
+    assert not trial.tester_drops
+
+
+@pytest.mark.parametrize("chain", ["", ROUTER], ids=["l2fwd", "l3fwd"])
+def test_conventional_each_vnf_forwards_in_a_process_of_its_own(chain: str) -> None:
+    with running("planed", 3, chain) as live:
+        trial = measure(live)
+        assert_exact(trial, 3)
+        assert sum(thread.owner == "vnf" for thread in trial.evidence.threads) == 3
+        assert len(live.processes) == 2 + 3
+        assert trial.switch.packets == 2 * trial.forwarded_packets
+
+
+def test_offloaded_the_switch_forwards_by_the_fibs_of_all() -> None:
+    profile = parse_traffic("fib:count=5k")
+    with running("planed:offload=fib", 3, ROUTER, profile) as live:
+        trial = measure(live, profile)
+        assert_exact(trial, 3)
+        assert len(live.processes) == 2
+        assert trial.switch.packets == trial.forwarded_packets
+        assert trial.sent[0].dst_ips_sent is not None and trial.sent[0].dst_ips_sent > 500
+        assert trial.updates is None
+
+
+def test_updates_are_applied_while_frames_are_forwarded_and_none_is_lost() -> None:
+    profile = parse_traffic("fib:count=5k:updates=12k")
+    with running("planed:offload=fib", 2, ROUTER, profile) as live:
+        trial = measure(live, profile)
+        assert_exact(trial, 2)
+        assert trial.updates is not None
+        assert trial.updates.intended_per_s == 12_000
+        assert 0 < trial.updates.acknowledged <= trial.updates.sent
+        assert trial.updates.refused == 0
+        flat_out = measure(live, parse_traffic("fib:count=5k:updates=flat_out"))
+        assert_exact(flat_out, 2)
+        assert flat_out.updates is not None and flat_out.updates.intended_per_s is None
+        assert flat_out.updates.acknowledged > 0
+
+
+def test_open_vswitch_gives_each_vnf_its_share() -> None:
+    with running("ovs-dpdk", 2, ROUTER) as live:
+        assert_exact(measure(live), 2)

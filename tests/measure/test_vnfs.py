@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VNFs that are processes of their own: verdicts, what they dropped, where frames are sent, updates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planebench.measure.counts import dropped, lost
+from planebench.measure.updates import fib_updates, not_applied, updating, wait_for_session
+from planebench.measure.verdict import judge
+from planebench.model.errors import StartError
+from planebench.model.records import DirectionCounts, Evidence, Point, SwitchCycles, ThreadEvidence, VerdictKind
+from planebench.model.updates import FibUpdates
+from planebench.scenarios import Flow, build
+from planebench.stats.ceiling import tester_ceiling_pps
+from planebench.stats.ledger import _with_function
+from planebench.traffic.document import profile_document, to_vnfs
+from planebench.traffic.profile import PLAIN
+from planebench.traffic.registry import parse_traffic
+
+SECOND_NS = 1_000_000_000
+LOST_MOST = DirectionCounts("n0->n1", 1000, 1000, 50, attempted_packets=1100, refused_packets=100, monitor_bursts=50)
+IDLE = SwitchCycles(busy_cycles=1, idle_cycles=99)
+ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
+
+
+def shared(switch_ns: int, *vnfs_ns: int, wait_ns: int) -> Evidence:
+    switch = ThreadEvidence("switch", "w0", 1, switch_ns, wait_ns, 9)
+    vnfs = [ThreadEvidence("vnf", f"w{n}", 1, ns, SECOND_NS - ns, 9) for n, ns in enumerate(vnfs_ns)]
+    return Evidence(threads=(switch, *vnfs))
+
+
+def test_waiting_for_the_vnfs_on_the_same_core_is_what_is_measured() -> None:
+    evidence = shared(250_000_000, 250_000_000, 500_000_000, wait_ns=750_000_000)
+    verdict = judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
+    assert verdict.kind is VerdictKind.VALID
+    assert verdict.reasons == ()
+
+
+def test_somebody_else_on_that_core_disturbs() -> None:
+    evidence = shared(250_000_000, 250_000_000, wait_ns=750_000_000)
+    verdict = judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
+    assert verdict.kind is VerdictKind.DISTURBED
+    assert "switch thread w0 waited" in verdict.reasons[0]
+
+
+def test_without_vnfs_of_its_own_a_switch_that_is_idle_was_not_saturated() -> None:
+    evidence = Evidence(threads=(ThreadEvidence("switch", "w0", 1, SECOND_NS, 0, 0),))
+    assert judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE).kind is VerdictKind.TESTER_LIMITED
+    with_vnf = replace(evidence, threads=(*evidence.threads, ThreadEvidence("vnf", "w1", 0, SECOND_NS, 0, 0)))
+    assert judge("r_plus", True, SECOND_NS, [LOST_MOST], with_vnf, IDLE).kind is VerdictKind.VALID
+    took_all = replace(LOST_MOST, forwarded_packets=1000, refused_packets=0)
+    assert judge("r_plus", True, SECOND_NS, [took_all], with_vnf, IDLE).kind is VerdictKind.TESTER_LIMITED
+
+
+def test_drops_of_a_vnf_are_told_by_its_port_and_its_name() -> None:
+    task = {
+        "name": "vnf7",
+        "kind": "l3fwd",
+        "drops": {"tx_full": 3, "no_route": 2},
+        "drops_by_port": {"v7": {"tx_full": 3}},
+    }
+    port = {"name": "v7", "rx_missed": 0, "rx_nombuf": 0, "rx_errors": 1, "tx_errors": 0}
+    assert dropped({"tasks": [task], "ports": [port]}) == {"v7:tx_full": 3, "vnf7:no_route": 2, "v7:rx_errors": 1}
+    point = Point("planed", "parallel", "unidirectional", 8, 64, chain=ROUTER)
+    assert _with_function("vnf7", point) == "vnf7 l3fwd"
+
+
+def test_what_was_sent_and_did_not_come_is_lost() -> None:
+    sent = {"offered_packets": 10, "intended_packets": 10, **dict.fromkeys(SENT, 0)}
+    stream = {
+        "stream": 0,
+        "forwarded_packets": 7,
+        **dict.fromkeys(("duplicate_packets", "reordered_packets", "corrupt_packets"), 0),
+    }
+    monitor = {"streams": [stream], "bursts": 1, "full_bursts": 0}
+    tasks = [{"name": "gen-n0", "generator": sent}, {"name": "mon-n1", "monitor": monitor}]
+    assert lost({"tasks": tasks}, Flow("n0", "n1", 0)) == 3
+
+
+SENT = ("unsent_late_packets", "unsent_ring_full_packets", "attempted_packets", "refused_packets", "offered_bytes")
+
+
+def test_frames_go_to_every_vnf_in_turn(tmp_path: Path) -> None:
+    topology = build("parallel", 3)
+    made = to_vnfs(None, PLAIN, topology, tmp_path)
+    assert made == {"seed": 1, "dst_macs": ["02:00:00:00:02:01", "02:00:00:00:02:02", "02:00:00:00:02:03"]}
+    mix = parse_traffic("imix")
+    document = profile_document(mix, tmp_path, "", flat_out=True)
+    assert to_vnfs(document, mix, topology, tmp_path) == {**(document or {}), "dst_macs": made["dst_macs"]}
+
+
+def test_destinations_are_of_the_routers_own_fib(tmp_path: Path) -> None:
+    topology = build("parallel", 3, chain=ROUTER)
+    plain = Path(to_vnfs(None, PLAIN, topology, tmp_path)["dst_ips_file"]).read_text().split()
+    assert (len(plain), len(set(plain))) == (65536, 1000)
+    assert {text.rpartition(".")[0] for text in plain} == {"10.0.0", "10.0.1", "10.0.2", "10.0.3"}
+    assert "10.0.3.231" in plain and "10.0.3.232" not in plain  # 999 and 1000
+    few = parse_traffic("fib:count=20")
+    document = profile_document(few, tmp_path, ROUTER, flat_out=True)
+    assert len(Path(to_vnfs(document, few, topology, tmp_path)["dst_ips_file"]).read_text().split()) == 20
+
+
+def test_the_testers_ceiling_is_of_plain_frames() -> None:
+    class Known:
+        tester_cpus = 1
+
+        def ceiling_pps(self, *_: Any) -> float:
+            return 1e7
+
+    known: Any = Known()
+    assert tester_ceiling_pps(known, Point("planed", "p2p", "unidirectional", 0, 64)) == 1e7
+    assert tester_ceiling_pps(known, Point("planed", "parallel", "unidirectional", 2, 64)) is None
+
+
+def source(**changes: Any) -> dict[str, Any]:
+    own = {"up": True, "updates_per_s": 64000.0, "duration_ns": 500_000_000, "sent": 32000, "acknowledged": 31000}
+    return {"tasks": [{"name": "control-v0", "kind": "fib_source", "fib_source": {**own, "refused": 0, **changes}}]}
+
+
+def test_updates_are_counted_in_routes_a_second() -> None:
+    found = fib_updates(source())
+    assert found == FibUpdates(64000.0, 500_000_000, 32000, 31000, 0)
+    assert found.per_s == 62000
+    flat_out = fib_updates(source(updates_per_s=None))
+    assert flat_out is not None and flat_out.intended_per_s is None
+    assert fib_updates({"tasks": [{"name": "gen-n0", "kind": "generator"}]}) is None
+    assert fib_updates(source(updates_per_s=0.0, sent=0, acknowledged=0)) is None
+
+
+def test_updates_end_with_the_sending_whatever_happens() -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def call(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        asked.append((method, params))
+        return {}
+
+    with pytest.raises(RuntimeError), updating(call, "v0", 64000.0):
+        raise RuntimeError
+    with updating(call, "v0", "flat_out"):
+        pass
+    with updating(call, "v0", None), updating(call, "", 5.0):
+        pass
+    rates = [{key: value for key, value in params.items() if key != "task"} for _, params in asked]
+    assert rates == [{"updates_per_s": 64000.0}, {"updates_per_s": 0}, {"flat_out": True}, {"updates_per_s": 0}]
+    assert {params["task"] for _, params in asked} == {"control-v0"}
+
+
+def test_a_switch_that_does_not_answer_fib_messages_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planebench.measure.updates.SESSION_DEADLINE_S", 0.02)
+    wait_for_session(lambda _: source(), "v0")
+    wait_for_session(lambda _: {}, "")
+    with pytest.raises(StartError, match="FIB messages of the VNF at port v0"):
+        wait_for_session(lambda _: source(up=False), "v0")
+
+
+def test_updates_that_were_not_applied_are_remarked() -> None:
+    assert not_applied(None) == ()
+    assert not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63500)) == ()
+    assert not_applied(FibUpdates(None, SECOND_NS, 64000, 100)) == ()
+    (few,) = not_applied(FibUpdates(64000.0, SECOND_NS, 60000, 60000))
+    assert few == "suspect: 60000 FIB updates a second were applied, not 64000"
+    (refused,) = not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63000, 1000))
+    assert "refused 1000 of 64000" in refused

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many VNFs side by side in tables and charts: a curve over their number, and rows that say how many there are."""
+
+from __future__ import annotations
+
+from builders import make_header, make_latency_trial, make_point, make_trial
+
+from planebench.model.records import Point, Trial
+from planebench.model.run import Finished, Run
+from planebench.report.figures import make_figures, overview
+from planebench.report.grid import chain_words
+from planebench.report.page_table import point_cells
+from planebench.report.recommend import use_words
+from planebench.stats.results import derive_results
+
+ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
+RATES = {"planed": {1: 8.0, 8: 0.5, 63: 0.05}, "offload": {1: 9.0, 8: 8.8, 63: 8.0}}
+
+
+def run_of(chain: str) -> Run:
+    trials: list[Trial] = []
+    for switch, rates in RATES.items():
+        for count, mpps in rates.items():
+            point = at(switch, count, chain)
+            trials += [make_trial(len(trials) + n, point, mpps, repetition=n) for n in range(3)]
+            trials.append(make_latency_trial(len(trials), point, "232.143kpps", 232143.0))
+    return Run(make_header(tuple(RATES)), tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
+
+
+def at(switch: str, count: int, chain: str) -> Point:
+    return make_point(switch, "parallel", chain_length=count, chain=chain)
+
+
+def test_throughput_and_latency_are_curves_over_the_number_of_vnfs() -> None:
+    for chain in ("", ROUTER):
+        figures = {figure.key: figure for figure in make_figures(run_of(chain)) if figure.kind == "vnfs"}
+        (throughput,) = [figure for key, figure in figures.items() if key.endswith("-throughput")]
+        drawn = throughput.chart.to_dict()
+        rows = [row for data in drawn["datasets"].values() for row in data if "y" in row]
+        assert "VNFs" in str(drawn["layer"])
+        assert {row["x"] for row in rows} == {1, 8, 63}
+        assert {row["switch"] for row in rows} == {"planed", "offload"}
+        assert any("mean-latency" in key for key in figures)
+        assert not [figure for figure in make_figures(run_of(chain)) if figure.kind == "chain"]
+    assert overview(run_of("")) is not None
+
+
+def test_rows_say_how_many_and_of_which_kind() -> None:
+    results = derive_results(run_of(ROUTER))
+    assert [r.point.chain_length for r in results if r.point.switch == "planed"] == [1, 8, 63]
+    assert chain_words(at("planed", 63, ROUTER), results) == f"63 x {ROUTER}"
+    assert point_cells(at("planed", 63, ROUTER), [r.point for r in results])[1] == f"63 x {ROUTER}"
+    assert chain_words(at("planed", 63, ""), derive_results(run_of(""))) == "63"
+
+
+def test_a_recommendation_names_the_number() -> None:
+    assert use_words(at("planed", 63, ROUTER)) == "one of 63 VNFs side by side, each l3fwd, 64 B, one way"
+    assert use_words(at("planed", 1, "")).startswith("one VNF, each l2fwd")

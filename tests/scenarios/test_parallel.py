@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VNFs side by side: the topology, where everything runs, and the documents that follow from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planebench.model.errors import UsageError
+from planebench.placement import (
+    Cpus,
+    LinkSettings,
+    assign_tasks,
+    full_stage,
+    place,
+    switch_request,
+    tester_tasks,
+    vnf_documents,
+    waiting,
+    wire_stage,
+)
+from planebench.scenarios import Flow, all_flows, build, flows
+from planebench.scenarios.topology import MONITOR_MAC
+
+ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
+TWO = Cpus((0, 1))
+LINKS = LinkSettings(Path("/run/x"), name="pb-abcdefgh-t1-planed", nice=-20)
+
+
+def test_each_vnf_has_one_port_a_mac_of_its_own_and_no_cross_connect() -> None:
+    topology = build("parallel", 63)
+    assert (len(topology.vnfs), len(topology.ports), topology.cross_connects) == (63, 65, ())
+    assert topology.wire_ports == ("n0", "n1")
+    assert topology.vnf_ports == tuple(f"v{k}" for k in range(63))
+    assert len({vnf.mac for vnf in topology.vnfs}) == 63
+    assert {vnf.kind for vnf in topology.vnfs} == {"l2fwd"}
+    assert not topology.echo
+
+
+def test_a_synthetic_fib_is_known_to_the_topology() -> None:
+    topology = build("parallel", 2, chain=ROUTER)
+    assert [(vnf.kind, vnf.routes) for vnf in topology.vnfs] == [("l3fwd", 1000)] * 2
+
+
+@pytest.mark.parametrize(
+    ("count", "chain", "words"),
+    [(64, "", "1..63"), (0, "", "1..63"), (2, "firewall", "firewall takes two ports"), (2, "l2fwd,l2fwd", "one kind")],
+)
+def test_what_cannot_be_built_is_told(count: int, chain: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        build("parallel", count, chain=chain)
+
+
+def test_everything_goes_one_way() -> None:
+    topology = build("parallel", 3)
+    assert all_flows(topology) == flows(topology, "unidirectional") == (Flow("n0", "n1", 0),)
+    assert len(all_flows(build("p2p"))) == 2
+
+
+def test_processes_share_the_core_of_the_switch_not_that_of_the_tester() -> None:
+    assert place(TWO, 3).vnf_cpus == (0, 0, 0)
+    placement = place(TWO, 3, beside_switch=True)
+    assert (placement.switch_cpu, placement.tester_cpus, placement.vnf_cpus) == (1, (0,), (1, 1, 1))
+    assert set(place(Cpus(tuple(range(8))), 3, beside_switch=True).vnf_cpus).isdisjoint({7, 0})
+
+
+def test_the_tester_has_the_wires_and_their_tasks_only() -> None:
+    topology = build("parallel", 63)
+    placement = place(TWO, 63, beside_switch=True)
+    assert [task.name for task in tester_tasks(topology)] == ["mon-n0", "mon-n1", "gen-n0", "gen-n1"]
+    document = full_stage(topology, assign_tasks(placement, topology), LINKS)
+    assert [port["name"] for port in document["ports"]] == ["n0", "n1"]
+    pair = full_stage(build("p2p"), assign_tasks(place(TWO), build("p2p")), LINKS)
+    assert document["memory"] == pair["memory"]
+    assert wire_stage(topology, LINKS)["memory"] == document["memory"]
+
+
+def test_where_updates_are_wanted_the_tester_is_the_control_of_a_vnf() -> None:
+    topology = build("parallel", 2, chain=ROUTER)
+    links = LinkSettings(Path("/run/x"), updates="v0")
+    workers = assign_tasks(place(TWO, 2, beside_switch=True), topology, updates="v0")
+    document = full_stage(topology, workers, links)
+    assert document["ports"][-1] == {
+        "name": "v0",
+        "ring_size": 256,
+        "kind": "virtio-user",
+        "path": "/run/x/v0.sock",
+        "mac": topology.vnfs[0].mac,
+    }
+    (task,) = [task for task in document["tasks"] if task["kind"] == "fib_source"]
+    assert task["settings"] == {"routes": 1000, "wire": 1, "mac": MONITOR_MAC}
+    assert [worker["tasks"] for worker in document["workers"]] == [[task["name"] for task in document["tasks"]]]
+
+
+def test_a_vnf_is_a_small_process_that_waits_before_it_polls() -> None:
+    topology = build("parallel", 63, chain=ROUTER)
+    documents = vnf_documents(topology, place(TWO, 63, beside_switch=True), LINKS)
+    assert len({document["name"] for document in documents}) == 63
+    assert max(len(document["name"]) for document in documents) <= 31
+    last = documents[62]
+    assert last["ports"] == [
+        {"name": "v62", "kind": "virtio-user", "path": "/run/x/v62.sock", "ring_size": 256, "mac": "02:00:00:00:02:3f"}
+    ]
+    assert last["tasks"][0]["peer_macs"] == [MONITOR_MAC, MONITOR_MAC]
+    assert last["tasks"][0]["settings"] == {"fib": "cuckoo", "synthetic": 1000}
+    assert last["workers"] == [{"name": "w-vnf62", "cpu": 1, "tasks": ["vnf62"]}]
+    assert last["memory"]["mbuf_count"] < 1024
+    assert (waiting(last)["tasks"], waiting(last)["workers"], waiting(last)["ports"]) == ([], [], last["ports"])
+
+
+def test_the_switch_is_asked_for_stations() -> None:
+    topology = build("parallel", 2, chain=ROUTER)
+    request = switch_request(topology, place(TWO, 2, beside_switch=True), LINKS)
+    assert [(s.port, s.mac, s.routes) for s in request.stations] == [
+        ("v0", "02:00:00:00:02:01", 1000),
+        ("v1", "02:00:00:00:02:02", 1000),
+    ]
+    assert (request.monitor_mac, request.cross_connects) == (MONITOR_MAC, ())
+    assert not switch_request(build("p2p"), place(TWO), LINKS).stations

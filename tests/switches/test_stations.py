@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Switches between the network and many VNFs: what they are told to do, and what is said of those that cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planebench.placement import Cpus, LinkSettings, place, switch_request
+from planebench.scenarios import build
+from planebench.switches import planed_stations
+from planebench.switches.base import Situation, SwitchRequest, offloads, refusal_of
+from planebench.switches.ovs import flows_of
+from planebench.switches.ovs_dpdk import _memory_mb
+from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
+from planebench.switches.registry import ADAPTERS, get_adapter
+
+ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
+OFFLOAD = PlanedOptions(offload="fib")
+
+
+def request_of(count: int) -> SwitchRequest:
+    topology = build("parallel", count, chain=ROUTER)
+    return switch_request(topology, place(Cpus((0, 1)), count, beside_switch=True), LinkSettings(Path("/run/x")))
+
+
+@pytest.mark.parametrize(("options", "offload"), [(PlanedOptions(), False), (OFFLOAD, True)])
+def test_planed_is_one_task_with_every_port(options: PlanedOptions, offload: bool) -> None:
+    document = switch_document(request_of(63), "it", options)
+    (task,) = document["tasks"]
+    assert (task["kind"], len(task["ports"]), len(document["ports"])) == ("fib_offload", 65, 65)
+    vnfs = task["settings"]["vnfs"]
+    assert [vnf["vnf"] for vnf in vnfs] == list(range(1, 64))
+    assert {vnf["offload"] for vnf in vnfs} == {offload}
+    assert vnfs[62]["port"] == "v62" and vnfs[62]["mac"] == "02:00:00:00:02:3f"
+    assert task["settings"]["wires"] == ["n0", "n1"]
+    assert task["settings"]["routes4"] == (63_000_000 if offload else 1024)
+    assert document["workers"] == [{"name": document["workers"][0]["name"], "cpu": 1, "tasks": ["fib_offload"]}]
+
+
+def test_the_fibs_are_loaded_where_the_switch_forwards_and_only_there() -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def call(method: str, params: dict[str, Any], **_: Any) -> dict[str, Any]:
+        asked.append((method, params))
+        return {}
+
+    planed_stations.load(call, request_of(3), None)
+    assert asked == []
+    planed_stations.load(call, request_of(3), "fib")
+    assert [method for method, _ in asked] == ["fib_offload.load_synthetic"] * 3
+    assert [(params["vnf"], params["routes"]) for _, params in asked] == [(1, 10**6), (2, 10**6), (3, 10**6)]
+    assert (asked[0][1]["wire"], asked[0][1]["mac"]) == ("n1", "02:00:00:00:03:01")
+
+
+def test_open_vswitch_finds_vnfs_by_mac_and_the_monitor_by_its() -> None:
+    assert flows_of(request_of(2)) == [
+        "in_port=1,dl_dst=02:00:00:00:02:01,actions=output:3",
+        "in_port=1,dl_dst=02:00:00:00:02:02,actions=output:4",
+        "dl_dst=02:00:00:00:03:01,actions=output:2",
+    ]
+
+
+def test_open_vswitch_has_one_pool_for_many_ports() -> None:
+    assert _memory_mb(request_of(63)) == _memory_mb(request_of(1)) < 3000
+
+
+def test_the_two_ways_differ_in_the_manifest_by_name() -> None:
+    ways = [switch_settings(request_of(8), options)["function"] for options in (PlanedOptions(), OFFLOAD)]
+    assert "each forwards in a process of its own" in ways[0]
+    assert "control only" in ways[1]
+    assert all("8 VNFs" in way for way in ways)
+
+
+def test_who_has_no_stations_says_so_and_who_has_is_asked() -> None:
+    able = {name for name, it in ADAPTERS.items() if not refusal_of(it, Situation("parallel", "virtio", 8))}
+    assert {"planed", "ovs-dpdk", "sim"} == able
+    assert "many VNFs" in refusal_of(ADAPTERS["testpmd"], Situation("parallel", "virtio", 8))
+    assert offloads(get_adapter("planed:offload=fib"))
+    assert not offloads(get_adapter("planed"))
+
+
+@pytest.mark.parametrize(
+    ("options", "situation", "words"),
+    [
+        ("offload=fib", Situation("p2p", "virtio"), "scenario parallel"),
+        ("offload=fib", Situation("parallel", "virtio", 2), "routers"),
+        ("offload=fib", Situation("parallel", "virtio", 2, chain="l3fwd"), "routers"),
+        ("workers=2", Situation("parallel", "virtio", 2, chain=ROUTER), "one worker"),
+        ("drop_one_in=9", Situation("parallel", "virtio", 2, chain=ROUTER), "patch"),
+        ("offload=fib", Situation("parallel", "virtio", 2, chain=ROUTER), ""),
+    ],
+)
+def test_planed_says_what_offloading_is_not_for(options: str, situation: Situation, words: str) -> None:
+    refusal = refusal_of(get_adapter(f"planed:{options}"), situation)
+    assert words in refusal if words else refusal == ""
