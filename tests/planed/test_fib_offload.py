@@ -92,12 +92,24 @@ def settings(count: int, **more: Any) -> Document:
 
 
 class Switch:
-    """A planed with one fib_offload, and its sockets."""
+    """A planed with one fib_offload, and its sockets.
 
-    def __init__(self, planed: Planed, count: int, folder: Path) -> None:
-        self.planed, self.folder = planed, folder
+    With another planed between them and the guests, which patches each port through, its ports are drivers: frames
+    are handled in place.
+    """
+
+    def __init__(self, planed: Planed, count: int, folder: Path, between: Planed | None = None) -> None:
+        self.planed, self.folder, self.between = planed, folder, between
         self.names = [*WIRES, *(f"vnf{n}" for n in range(1, count + 1))]
         self.ports = [vhost(name, folder / name) for name in self.names]
+        if between:
+            inner = {name: f"{name}-inner" for name in self.names}
+            between.apply(
+                [*self.ports, *(vhost(far, folder / far) for far in inner.values())],
+                [task(f"patch-{name}", "patch", name, far) for name, far in inner.items()],
+                cpu=OTHER_CPU,
+            )
+            self.ports = [virtio(name, folder / far) for name, far in inner.items()]
         self.apply(settings(count))
 
     def apply(self, keys: Document, **more: Any) -> None:
@@ -109,7 +121,8 @@ class Switch:
         return guest
 
     def link(self, name: str) -> bool:
-        return bool(next(port for port in self.planed.call("ports.get")["ports"] if port["name"] == name)["link_up"])
+        ports = (self.between or self.planed).call("ports.get")["ports"]
+        return bool(next(port for port in ports if port["name"] == name)["link_up"])
 
     def counted(self) -> Document:
         return dict(self.planed.tasks()["sw"])
@@ -122,8 +135,15 @@ class Switch:
 
 
 @pytest.fixture
-def switch(planed: Planed, tmp_path: Path) -> Iterator[Switch]:
-    yield Switch(planed, 2, tmp_path)
+def switch(planed: Planed, tmp_path: Path) -> Switch:
+    return Switch(planed, 2, tmp_path)
+
+
+@pytest.fixture(params=["mbufs", "in-place"])
+def either(request: pytest.FixtureRequest, planed: Planed, other: Planed, tmp_path: Path) -> Iterator[Switch]:
+    """A switch of vhost ports, and one of virtio ports."""
+    yield Switch(planed, 2, tmp_path, other if request.param == "in-place" else None)
+    planed.apply()  # drivers go before their devices
 
 
 def arrives(at: Guest, by: Guest, frame: bytes) -> bytes:
@@ -192,7 +212,8 @@ def test_traffic_follows_what_vnfs_announce_and_ends_with_them(switch: Switch) -
     assert conserves(switch.counted())
 
 
-def test_control_reaches_the_vnf_and_its_answers_the_wire(switch: Switch) -> None:
+def test_control_reaches_the_vnf_and_its_answers_the_wire(either: Switch) -> None:
+    switch = either
     wires = [switch.attach(name) for name in WIRES]
     guest = switch.attach("vnf1", vnf_mac(1))
     request = raw(BROADCAST, HOST, 0x0806, b"who")
@@ -206,7 +227,15 @@ def test_control_reaches_the_vnf_and_its_answers_the_wire(switch: Switch) -> Non
     own = packet(1, "10.0.0.2")
     assert arrives(guest, wires[1], own) == own
     assert arrives(wires[1], guest, answer) == answer  # its neighbour has moved
+    client.hop(1, destination=FAR, wire=1)
+    client.add("10.0.0.0/8", 1)
+    client.drain()
+    for number in range(20):
+        assert addresses(arrives(wires[1], wires[0], packet(1, "10.0.0.1", number))) == (FAR, vnf_mac(1))
+    wires[0].send(packet(2, "10.0.0.1"))
+    until(lambda: switch.counted()["drops"]["no_route"] == 1, "another VNF has no route")
     assert switch.vnf(1)["punted"] == 2
+    assert switch.vnf(1)["forwarded"] == 20
     assert conserves(switch.counted())
 
 
