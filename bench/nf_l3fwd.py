@@ -3,7 +3,8 @@
 
 The large tables are random, of the lengths that the Internet's have: 60 % of a million IPv4 prefixes are /24, 1 % are
 longer, the others /8 to /23; of 200,000 IPv6 prefixes half are /48. Every frame goes to an address of its own, below
-a prefix drawn from the table: 2^19 of them, so that no cache holds what was looked up before.
+a prefix drawn from the table: 2^19 of them, so that no cache holds what was looked up before. A million random host
+routes are looked up both ways, by prefix match and by cuckoo.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LENGTHS_IPV6 = {29: 0.03, 32: 0.15, 36: 0.05, 40: 0.10, 44: 0.10, 46: 0.04, 47:
 def cases(folder: Path) -> list[Case]:
     """The cases; files that they need go to ``folder``."""
     rng = np.random.default_rng(5)
-    return [_ten_routes(), _internet(folder, rng), _internet_ipv6(folder, rng)]
+    return [_ten_routes(), _internet(folder, rng), _internet_ipv6(folder, rng), *_hosts(folder, rng)]
 
 
 def _ten_routes() -> Case:
@@ -82,8 +83,22 @@ def _internet_ipv6(folder: Path, rng: np.random.Generator) -> Case:
     return Case(f"l3fwd, {len(routes)} routes of IPv6", _task(file), frames, size_mb=1024)
 
 
-def _task(file: Path) -> dict[str, object]:
-    return {"kind": "l3fwd", "settings": {"routes_file": str(file)}}
+def _hosts(folder: Path, rng: np.random.Generator) -> list[Case]:
+    addresses = rng.permutation(np.unique(rng.integers(1 << 24, 100 << 24, ROUTES * 11 // 10, dtype=np.uint64)))[
+        :ROUTES
+    ]
+    file = folder / "hosts.txt"
+    file.write_text("".join(f"{ipaddress.IPv4Address(int(a))}\n" for a in addresses))
+    to = addresses[rng.integers(0, ROUTES, FRAMES)]
+    frames = _frames(rng.integers(1 << 24, 100 << 24, FRAMES, dtype=np.uint64), to)
+    return [
+        Case(f"l3fwd, {ROUTES} host routes, {fib}", _task(file, fib=fib), frames, size_mb=768)
+        for fib in ("lpm", "cuckoo")
+    ]
+
+
+def _task(file: Path, **settings: object) -> dict[str, object]:
+    return {"kind": "l3fwd", "settings": {"routes_file": str(file), **settings}}
 
 
 def _draw(rng: np.random.Generator, shares: dict[int, float], count: int) -> np.ndarray:

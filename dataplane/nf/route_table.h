@@ -42,10 +42,10 @@ struct route_entry {
 } __attribute__((aligned(16)));
 
 struct route_table {
-	struct route_entry
-	        *entries;       // [0]: no route; [i + 1]: prefixes[i]; then hosts' next hops, from number 1
-	struct route_list list; // sorted
-	uint32_t *prefixes;     // of the list, in its order: the routes that are not in hosts
+	// [0]: no route; [i + 1]: prefixes[i]; then the next hops of hosts, from number 1.
+	struct route_entry *entries;
+	struct route_list list;         // sorted
+	uint32_t *prefixes;             // of the list, in its order: the routes that are not in hosts
 	size_t prefix_count, prefixes4; // all; of them IPv4, which come first
 	struct route_hosts hosts;       // empty unless hosts_apart
 	bool hosts_apart;

@@ -11,20 +11,21 @@ import select
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from planebench.fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
-from planebench.fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror
+from planebench.fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror, Path
 from planebench.fib.client import FibClient
 from planebench.fib.errors import FibSessionLost, FibTimeout, FibUpdateError
-from planebench.fib.messages import HopRecord, Op
+from planebench.fib.messages import HopRecord, Op, Prefix
 from planebench.fib.transport import PacketTransport
 from planebench.model.errors import PlanebenchError, UsageError
 
 IDLE_S, UNANSWERED_S = 0.25, 0.02
 """How often the client gets its turn: to send a sign of life, or again what got lost."""
+POLL_ROUTES = 1 << 14
 END_S = 2.0
 """How long the last words may take."""
 REFRESH_S = 10.0
@@ -102,10 +103,17 @@ class Agent:
 
     def _dump(self) -> None:
         self._unsure = False
-        self._mirror.load(self._kernel.routes())
+        self._mirror.load(self._lively(self._kernel.routes()))
         neighbours = self._kernel.neighbours()
         self._mirror.load_neighbours(neighbours)
         self._stale = set(neighbours)
+
+    def _lively(self, routes: Iterable[tuple[Prefix, Path]]) -> Iterator[tuple[Prefix, Path]]:
+        """Reading many routes takes longer than the forwarder waits for a sign of life."""
+        for number, route in enumerate(routes):
+            if number % POLL_ROUTES == 0:
+                self._patiently(self._client.poll)
+            yield route
 
     def _listen(self) -> None:
         try:

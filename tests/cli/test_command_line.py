@@ -85,6 +85,7 @@ JSON_COMMANDS = {
     "plan-show": ["plan", "show", "quick"],
     "doctor": ["doctor"],
     "switch-show": ["switch", "show", "planed"],
+    "fib-show": ["fib", "show", "--interface", "lo"],
     "run": ["run", "--switch", "sim", "--scenario", "p2p", "--duration", "0.02", "--repeat", "1", "--loads", "none"],
 }
 
@@ -164,7 +165,7 @@ VALUES = st.one_of(
     st.sampled_from(["planed:", "sim:capacity=", "sim:capacity=-1", "sim::", "a=b", "l3fwd:routes=/", "pcap:path=/"]),
     st.text(st.characters(exclude_characters="\x00", exclude_categories=("Cs",)), max_size=8),
 )
-QUESTIONS = ("plan show", "list", "switch show", "report", "export", "compare", "figures", "nosuch")
+QUESTIONS = ("plan show", "list", "switch show", "fib show", "report", "export", "compare", "figures", "nosuch")
 """Commands that start nothing, whatever they are given."""
 
 

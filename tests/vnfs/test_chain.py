@@ -54,6 +54,7 @@ def test_a_file_of_settings_and_options_over_it(tmp_path: Path, rules: Path) -> 
     ("text", "settings"),
     [
         ("l3fwd:mtu=1500:own_mac_only=true", {"mtu": 1500, "own_mac_only": True}),
+        ("l3fwd:fib=cuckoo:synthetic=1000", {"fib": "cuckoo", "synthetic": 1000}),
         ("nat44:outside=192.0.2.1+192.0.2.2:hairpin=no", {"outside": ["192.0.2.1", "192.0.2.2"], "hairpin": False}),
         ("rate_limiter:rate_bps=10G:per=source", {"rate_bps": 10_000_000_000, "per": "source"}),
         ("monitor:flows_max=64k", {"flows_max": 64_000}),

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Route messages of the kernel (rtnetlink(7)): bytes to prefix and path. By hand, for there are a million of them, and
+pyroute2 takes 70 us for each; this takes 6.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyroute2.netlink import rtnl
+from pyroute2.netlink.rtnl.rtmsg import RTNH_F_DEAD
+
+from planebench.fib.agent_mirror import Leg, Path, RouteKind
+from planebench.fib.messages import Prefix
+
+ROUTE = struct.Struct("8BI")  # family, lengths of destination and source, TOS, table, protocol, scope, type, flags
+_ATTRIBUTE = struct.Struct("HH")
+_LEG = struct.Struct("HBBi")  # length, flags, hops, interface
+_NUMBER = struct.Struct("I")
+_ALIGN = 3
+_KIND_MASK = 0x3FFF
+_RTM_F_CLONED = 0x200
+_DST, _OIF, _GATEWAY, _PRIORITY, _MULTIPATH, _TABLE, _VIA, _ENCAP = 1, 4, 5, 6, 9, 15, 18, 22
+
+_KINDS = {
+    rtnl.rt_type["unicast"]: RouteKind.UNICAST,
+    rtnl.rt_type["local"]: RouteKind.LOCAL,
+    rtnl.rt_type["broadcast"]: RouteKind.LOCAL,
+    rtnl.rt_type["anycast"]: RouteKind.LOCAL,
+    rtnl.rt_type["blackhole"]: RouteKind.BLACKHOLE,
+    # The VNF answers these with an ICMP error, or goes on in another table.
+    rtnl.rt_type["unreachable"]: RouteKind.LOCAL,
+    rtnl.rt_type["prohibit"]: RouteKind.LOCAL,
+    rtnl.rt_type["throw"]: RouteKind.LOCAL,
+}
+_BYTES: Mapping[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 16}
+
+
+def parse_route(
+    data: bytes, at: int, end: int, tables: Mapping[int, int], *, alive: bool
+) -> tuple[Prefix, Path] | None:
+    """The route whose header is at ``at``; ``tables``: to their rank. None for what is not mirrored: other tables,
+    caches, multicast, link-local networks, routes by TOS or source.
+
+    ``alive``: a route without a leg that works is none. One that is gone has legs all the same.
+    """
+    family, length, source_length, tos, table, _, _, kind_number, flags = ROUTE.unpack_from(data, at)
+    found = attributes(data, at + ROUTE.size, end)
+    rank = tables.get(_number(found.get(_TABLE)) or table)
+    kind = _KINDS.get(kind_number)
+    if rank is None or kind is None or flags & _RTM_F_CLONED or tos or source_length or family not in _BYTES:
+        return None
+    prefix = Prefix(found.get(_DST) or bytes(_BYTES[family]), length)
+    if _stays_on_link(prefix, kind):
+        return None
+    legs: tuple[Leg, ...] = ()
+    if kind is RouteKind.UNICAST:
+        legs = tuple(_legs(found, flags, alive))
+        if not legs:
+            return None
+        if family == socket.AF_INET6:
+            legs = tuple(sorted(legs))  # a dump and an event have them in another order
+    return prefix, Path(rank, _number(found.get(_PRIORITY)), kind, legs)
+
+
+def attributes(data: bytes, at: int, end: int) -> dict[int, bytes]:
+    """The attributes of a message, or of a part of it, by their kinds."""
+    found = {}
+    while at + 4 <= end:
+        length, kind = _ATTRIBUTE.unpack_from(data, at)
+        if length < 4:
+            break
+        found[kind & _KIND_MASK] = data[at + 4 : at + length]
+        at += length + _ALIGN & ~_ALIGN
+    return found
+
+
+def _number(value: bytes | None) -> int:
+    return int(_NUMBER.unpack(value)[0]) if value else 0
+
+
+def _legs(found: dict[int, bytes], flags: int, alive: bool) -> Iterator[Leg]:
+    """Those that are not dead, if ``alive``. What has to be encapsulated has a leg to nowhere: the VNF does it."""
+    several = found.get(_MULTIPATH)
+    if several is None:
+        if not (alive and flags & RTNH_F_DEAD):
+            yield _leg(_number(found.get(_OIF)), found)
+        return
+    at = 0
+    while at + _LEG.size <= len(several):
+        length, leg_flags, _, interface = _LEG.unpack_from(several, at)
+        if length < _LEG.size:
+            break
+        if not (alive and leg_flags & RTNH_F_DEAD):
+            yield _leg(interface, attributes(several, at + _LEG.size, at + length))
+        at += length + _ALIGN & ~_ALIGN
+
+
+def _leg(interface: int, found: dict[int, Any]) -> Leg:
+    """The gateway is of the same version, or behind its family of the other one (RFC 5549)."""
+    if _ENCAP in found:
+        return Leg(0, b"")
+    via = found.get(_VIA)
+    return Leg(interface, via[2:] if via else found.get(_GATEWAY, b""))
+
+
+def _stays_on_link(prefix: Prefix, kind: RouteKind) -> bool:
+    """Loopback and groups never come by a wire; link-local addresses are never forwarded, only its own is the VNF's."""
+    first, second = prefix.address[:2]
+    if len(prefix.address) == 4:
+        return prefix.length >= 4 and (first == 127 or first >= 224)
+    if first == 0xFF and prefix.length >= 8:
+        return True
+    if first == 0xFE and second & 0xC0 == 0x80 and prefix.length >= 10:
+        return kind is not RouteKind.LOCAL
+    return prefix.length == 128 and prefix.address == bytes(15) + b"\x01"
