@@ -58,6 +58,13 @@ static inline uint16_t look(const struct cuckoo_bucket *bucket, uint64_t key)
 }
 #endif
 
+// The second bucket where the first had not got it, else the first again, which costs nothing. Without a
+// branch: whether it is there is known late, and a wrong guess would end the overlap of misses.
+static inline uint32_t next_of(uint64_t pair, bool missing)
+{
+	return cuckoo_first(pair) ^ ((cuckoo_first(pair) ^ cuckoo_second(pair)) & -(uint32_t)missing);
+}
+
 static inline uint64_t read_moves(const struct cuckoo *table)
 {
 	atomic_signal_fence(memory_order_acq_rel); // vector loads are not C11's: none past this
@@ -66,15 +73,15 @@ static inline uint64_t read_moves(const struct cuckoo *table)
 
 static uint16_t look_again(const struct cuckoo *table, uint64_t key)
 {
-	struct cuckoo_pair pair = cuckoo_pair(table, key);
+	uint64_t pair = cuckoo_pair(table, key);
 	uint64_t moves;
 	uint16_t value;
 
 	do {
 		moves = read_moves(table);
-		value = cuckoo_bucket_find(&table->narrow[pair.first], key);
+		value = cuckoo_bucket_find(&table->narrow[cuckoo_first(pair)], key);
 		if (value == CUCKOO_NONE)
-			value = cuckoo_bucket_find(&table->narrow[pair.second], key);
+			value = cuckoo_bucket_find(&table->narrow[cuckoo_second(pair)], key);
 	} while (value == CUCKOO_NONE && moves != read_moves(table));
 	return value;
 }
@@ -91,26 +98,25 @@ static void settle(const struct cuckoo *table, const uint64_t *keys, const uint8
 
 void ISA_NAME(cuckoo_find_run)(const struct cuckoo *table, const uint64_t *keys, unsigned n, uint16_t *values)
 {
-	struct cuckoo_pair pairs[CUCKOO_BULK_MAX];
+	uint64_t pairs[CUCKOO_BULK_MAX];
 	uint8_t missing[CUCKOO_BULK_MAX];
 	unsigned count = 0, absent = 0;
 	uint64_t moves = read_moves(table);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		pairs[i] = cuckoo_pair(table, keys[i]);
-		__builtin_prefetch(&table->narrow[pairs[i].first]);
-	}
+	for (unsigned i = 0; i < n; i++)
+		cuckoo_fetch(table, cuckoo_first(pairs[i]));
 	for (unsigned i = 0; i < n; i++) {
-		values[i] = look(&table->narrow[pairs[i].first], keys[i]);
+		values[i] = look(&table->narrow[cuckoo_first(pairs[i])], keys[i]);
 		missing[count] = (uint8_t)i;
 		count += values[i] == CUCKOO_NONE;
+		cuckoo_fetch(table, next_of(pairs[i], values[i] == CUCKOO_NONE));
 	}
-	for (unsigned i = 0; i < count; i++)
-		__builtin_prefetch(&table->narrow[pairs[missing[i]].second]);
 	for (unsigned i = 0; i < count; i++) {
 		unsigned at = missing[i];
 
-		values[at] = look(&table->narrow[pairs[at].second], keys[at]);
+		values[at] = look(&table->narrow[cuckoo_second(pairs[at])], keys[at]);
 		absent += values[at] == CUCKOO_NONE;
 	}
 	if (absent && moves != read_moves(table))
@@ -119,15 +125,15 @@ void ISA_NAME(cuckoo_find_run)(const struct cuckoo *table, const uint64_t *keys,
 
 static uint16_t wide_look_again(const struct cuckoo *table, const struct cuckoo_wide_key *key)
 {
-	struct cuckoo_pair pair = cuckoo_wide_pair(table, key);
+	uint64_t pair = cuckoo_wide_pair(table, key);
 	uint64_t moves;
 	uint16_t value;
 
 	do {
 		moves = read_moves(table);
-		value = cuckoo_wide_bucket_find(&table->wide[pair.first], key);
+		value = cuckoo_wide_bucket_find(&table->wide[cuckoo_first(pair)], key);
 		if (value == CUCKOO_NONE)
-			value = cuckoo_wide_bucket_find(&table->wide[pair.second], key);
+			value = cuckoo_wide_bucket_find(&table->wide[cuckoo_second(pair)], key);
 	} while (value == CUCKOO_NONE && moves != read_moves(table));
 	return value;
 }
@@ -143,26 +149,25 @@ static void wide_settle(const struct cuckoo *table, const struct cuckoo_wide_key
 void ISA_NAME(cuckoo_wide_find_run)(const struct cuckoo *table, const struct cuckoo_wide_key *keys,
                                     unsigned n, uint16_t *values)
 {
-	struct cuckoo_pair pairs[CUCKOO_BULK_MAX];
+	uint64_t pairs[CUCKOO_BULK_MAX];
 	uint8_t missing[CUCKOO_BULK_MAX];
 	unsigned count = 0, absent = 0;
 	uint64_t moves = read_moves(table);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		pairs[i] = cuckoo_wide_pair(table, &keys[i]);
-		__builtin_prefetch(&table->wide[pairs[i].first]);
-	}
+	for (unsigned i = 0; i < n; i++)
+		cuckoo_fetch(table, cuckoo_first(pairs[i]));
 	for (unsigned i = 0; i < n; i++) {
-		values[i] = cuckoo_wide_bucket_find(&table->wide[pairs[i].first], &keys[i]);
+		values[i] = cuckoo_wide_bucket_find(&table->wide[cuckoo_first(pairs[i])], &keys[i]);
 		missing[count] = (uint8_t)i;
 		count += values[i] == CUCKOO_NONE;
+		cuckoo_fetch(table, next_of(pairs[i], values[i] == CUCKOO_NONE));
 	}
-	for (unsigned i = 0; i < count; i++)
-		__builtin_prefetch(&table->wide[pairs[missing[i]].second]);
 	for (unsigned i = 0; i < count; i++) {
 		unsigned at = missing[i];
 
-		values[at] = cuckoo_wide_bucket_find(&table->wide[pairs[at].second], &keys[at]);
+		values[at] = cuckoo_wide_bucket_find(&table->wide[cuckoo_second(pairs[at])], &keys[at]);
 		absent += values[at] == CUCKOO_NONE;
 	}
 	if (absent && moves != read_moves(table))

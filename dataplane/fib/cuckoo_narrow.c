@@ -34,9 +34,9 @@ static int free_way(const struct cuckoo *table, uint32_t bucket)
 
 static uint32_t other(const struct cuckoo *table, struct cuckoo_place at)
 {
-	struct cuckoo_pair pair = cuckoo_pair(table, key_of(get(table, at)));
+	uint64_t pair = cuckoo_pair(table, key_of(get(table, at)));
 
-	return pair.first == at.bucket ? pair.second : pair.first;
+	return cuckoo_other(pair, at.bucket);
 }
 
 static void copy(struct cuckoo *table, struct cuckoo_place from, struct cuckoo_place to)
@@ -50,13 +50,13 @@ static uint64_t check(struct cuckoo *table, uint32_t bucket, bool *bad)
 
 	for (unsigned way = 0; way < CUCKOO_WAYS; way++) {
 		uint64_t entry = get(table, (struct cuckoo_place){bucket, way});
-		struct cuckoo_pair pair = cuckoo_pair(table, key_of(entry));
+		uint64_t pair = cuckoo_pair(table, key_of(entry));
 
 		if (is_empty(entry)) {
 			*bad |= entry != 0;
 			continue;
 		}
-		*bad |= pair.first != bucket && pair.second != bucket;
+		*bad |= !cuckoo_belongs(pair, bucket);
 		entries++;
 	}
 	return entries;
@@ -64,10 +64,10 @@ static uint64_t check(struct cuckoo *table, uint32_t bucket, bool *bad)
 
 void cuckoo_prefetch(const struct cuckoo *table, uint64_t key)
 {
-	struct cuckoo_pair pair = cuckoo_pair(table, key);
+	uint64_t pair = cuckoo_pair(table, key);
 
-	__builtin_prefetch(&table->narrow[pair.first]);
-	__builtin_prefetch(&table->narrow[pair.second]);
+	cuckoo_fetch(table, cuckoo_first(pair));
+	cuckoo_fetch(table, cuckoo_second(pair));
 }
 
 static void prefetch_all(const struct cuckoo *table, const void *bucket)
@@ -106,15 +106,15 @@ static bool find_in(const struct cuckoo *table, uint32_t bucket, uint64_t key, s
 	return false;
 }
 
-static bool find(const struct cuckoo *table, struct cuckoo_pair pair, uint64_t key,
-                 struct cuckoo_place *place)
+static bool find(const struct cuckoo *table, uint64_t pair, uint64_t key, struct cuckoo_place *place)
 {
-	return find_in(table, pair.first, key, place) || find_in(table, pair.second, key, place);
+	return find_in(table, cuckoo_first(pair), key, place) ||
+	       find_in(table, cuckoo_second(pair), key, place);
 }
 
 int cuckoo_put(struct cuckoo *table, uint64_t key, uint16_t value, uint16_t *old)
 {
-	struct cuckoo_pair pair = cuckoo_pair(table, key);
+	uint64_t pair = cuckoo_pair(table, key);
 	uint64_t entry = key << CUCKOO_VALUE_BITS | value;
 	struct cuckoo_place place;
 	int rc;

@@ -42,7 +42,7 @@ static void expand(const struct cuckoo *table, const struct cuckoo_shape *shape,
 	for (unsigned way = 0; way < shape->ways && search->count < NODES; way++) {
 		uint32_t bucket = shape->other(table, (struct cuckoo_place){search->nodes[node].bucket, way});
 
-		__builtin_prefetch(table->bytes + (uint64_t)bucket * sizeof(struct cuckoo_bucket));
+		cuckoo_fetch(table, bucket);
 		add(search, bucket, node, way);
 	}
 }
@@ -84,7 +84,7 @@ static uint32_t move_along(struct cuckoo *table, const struct cuckoo_shape *shap
 	return length;
 }
 
-int cuckoo_make_room(struct cuckoo *table, struct cuckoo_pair pair, struct cuckoo_place *place)
+int cuckoo_make_room(struct cuckoo *table, uint64_t pair, struct cuckoo_place *place)
 {
 	const struct cuckoo_shape *shape = cuckoo_shape(table);
 	struct search search;
@@ -92,9 +92,9 @@ int cuckoo_make_room(struct cuckoo *table, struct cuckoo_pair pair, struct cucko
 	int node, way;
 
 	search.count = 0;
-	add(&search, pair.first, -1, 0);
-	if (pair.second != pair.first)
-		add(&search, pair.second, -1, 0);
+	add(&search, cuckoo_first(pair), -1, 0);
+	if (cuckoo_second(pair) != cuckoo_first(pair))
+		add(&search, cuckoo_second(pair), -1, 0);
 	node = find_node(table, shape, &search, &way);
 	if (node < 0)
 		return -ENOSPC;

@@ -54,21 +54,29 @@ struct cuckoo_place {
 	uint32_t way;
 };
 
-// The two buckets of a key.
-struct cuckoo_pair {
-	uint32_t first, second;
-};
-
-static inline struct cuckoo_pair cuckoo_pair_of(const struct cuckoo *table, uint64_t hash)
+// The two buckets of a key: the first in the lower half of a word, the second in the upper, so that several
+// are calculated at once where there are vectors.
+static inline uint64_t cuckoo_pair_of(const struct cuckoo *table, uint64_t hash)
 {
 	uint64_t folded = hash ^ hash >> 32;
+	uint64_t first = (hash >> 32) * table->bucket_count,
+	         second = (folded & UINT32_MAX) * table->bucket_count;
 
-	return (struct cuckoo_pair){(uint32_t)((hash >> 32) * table->bucket_count >> 32),
-	                            (uint32_t)((folded & UINT32_MAX) * table->bucket_count >> 32)};
+	return first >> 32 | (second & ~(uint64_t)UINT32_MAX);
 }
 
-// Multiply, fold, multiply (switch/mac_table.h says why twice). Nothing that AVX-512 lacks.
-static inline struct cuckoo_pair cuckoo_pair(const struct cuckoo *table, uint64_t key)
+static inline uint32_t cuckoo_first(uint64_t pair)
+{
+	return (uint32_t)pair;
+}
+
+static inline uint32_t cuckoo_second(uint64_t pair)
+{
+	return (uint32_t)(pair >> 32);
+}
+
+// Multiply, fold, multiply (switch/mac_table.h says why twice).
+static inline uint64_t cuckoo_pair(const struct cuckoo *table, uint64_t key)
 {
 	uint64_t hash = key * table->factors[0];
 
@@ -82,12 +90,29 @@ static inline uint64_t cuckoo_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static inline struct cuckoo_pair cuckoo_wide_pair(const struct cuckoo *table,
-                                                  const struct cuckoo_wide_key *key)
+static inline uint64_t cuckoo_wide_pair(const struct cuckoo *table, const struct cuckoo_wide_key *key)
 {
 	uint64_t hash = cuckoo_fold(key->high ^ table->factors[0], key->low ^ table->factors[1]);
 
 	return cuckoo_pair_of(table, cuckoo_fold(hash ^ key->owner ^ table->factors[2], table->factors[3]));
+}
+
+// The other bucket of a key that has `bucket`.
+static inline uint32_t cuckoo_other(uint64_t pair, uint32_t bucket)
+{
+	return cuckoo_first(pair) == bucket ? cuckoo_second(pair) : cuckoo_first(pair);
+}
+
+static inline bool cuckoo_belongs(uint64_t pair, uint32_t bucket)
+{
+	return cuckoo_first(pair) == bucket || cuckoo_second(pair) == bucket;
+}
+
+// Into the second-level cache: more of these can be under way at once than of those into the first (measured
+// on Zen 4: 16 cycles a line of a gigabyte, not 23), and it is near enough.
+static inline void cuckoo_fetch(const struct cuckoo *table, uint32_t bucket)
+{
+	__builtin_prefetch(table->bytes + (uint64_t)bucket * sizeof(struct cuckoo_bucket), 0, 2);
 }
 
 static inline uint64_t cuckoo_entry(const struct cuckoo_bucket *bucket, unsigned way)
@@ -111,17 +136,20 @@ static inline uint16_t cuckoo_bucket_find(const struct cuckoo_bucket *bucket, ui
 	return value;
 }
 
-static inline bool cuckoo_wide_is(const struct cuckoo_wide_bucket *bucket, unsigned way,
-                                  const struct cuckoo_wide_key *key)
-{
-	return atomic_load_explicit(&bucket->low[way], memory_order_acquire) == key->low &&
-	       atomic_load_explicit(&bucket->high[way], memory_order_acquire) == key->high &&
-	       atomic_load_explicit(&bucket->owner[way], memory_order_acquire) == key->owner;
-}
-
 static inline uint16_t cuckoo_wide_value(const struct cuckoo_wide_bucket *bucket, unsigned way)
 {
 	return atomic_load_explicit(&bucket->value[way], memory_order_acquire);
+}
+
+// All three are compared, whatever the first says: a branch that nobody can foresee costs more.
+static inline bool cuckoo_wide_is(const struct cuckoo_wide_bucket *bucket, unsigned way,
+                                  const struct cuckoo_wide_key *key)
+{
+	uint64_t low = atomic_load_explicit(&bucket->low[way], memory_order_acquire) ^ key->low;
+	uint64_t high = atomic_load_explicit(&bucket->high[way], memory_order_acquire) ^ key->high;
+	uint16_t owner = atomic_load_explicit(&bucket->owner[way], memory_order_acquire) ^ key->owner;
+
+	return (low | high | owner) == 0;
 }
 
 static inline uint16_t cuckoo_wide_bucket_find(const struct cuckoo_wide_bucket *bucket,
@@ -134,8 +162,8 @@ static inline uint16_t cuckoo_wide_bucket_find(const struct cuckoo_wide_bucket *
 		value = CUCKOO_NONE;
 		before = atomic_load_explicit(&bucket->version, memory_order_acquire);
 		for (unsigned way = 0; way < CUCKOO_WIDE_WAYS; way++)
-			if (cuckoo_wide_is(bucket, way, key) && cuckoo_wide_value(bucket, way))
-				value = cuckoo_wide_value(bucket, way);
+			value |= cuckoo_wide_value(bucket, way) &
+			         -(uint16_t)cuckoo_wide_is(bucket, way, key); // 0 in an empty one
 		after = atomic_load_explicit(&bucket->version, memory_order_relaxed);
 	} while (before != after || before & 1);
 	return value;
@@ -160,7 +188,7 @@ static inline const struct cuckoo_shape *cuckoo_shape(const struct cuckoo *table
 }
 
 // Find an empty place for a key with these buckets, moving entries if there is none. Returns 0 or -ENOSPC.
-int cuckoo_make_room(struct cuckoo *table, struct cuckoo_pair pair, struct cuckoo_place *place);
+int cuckoo_make_room(struct cuckoo *table, uint64_t pair, struct cuckoo_place *place);
 
 void cuckoo_set_seed(struct cuckoo *table, uint64_t seed);
 

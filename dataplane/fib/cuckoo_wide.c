@@ -51,9 +51,9 @@ static int free_way(const struct cuckoo *table, uint32_t bucket)
 static uint32_t other(const struct cuckoo *table, struct cuckoo_place at)
 {
 	struct cuckoo_wide_key key = key_at(table, at);
-	struct cuckoo_pair pair = cuckoo_wide_pair(table, &key);
+	uint64_t pair = cuckoo_wide_pair(table, &key);
 
-	return pair.first == at.bucket ? pair.second : pair.first;
+	return cuckoo_other(pair, at.bucket);
 }
 
 static void copy(struct cuckoo *table, struct cuckoo_place from, struct cuckoo_place to)
@@ -71,11 +71,11 @@ static uint64_t check(struct cuckoo *table, uint32_t bucket, bool *bad)
 	for (unsigned way = 0; way < CUCKOO_WIDE_WAYS; way++) {
 		struct cuckoo_place at = {bucket, way};
 		struct cuckoo_wide_key key = key_at(table, at);
-		struct cuckoo_pair pair = cuckoo_wide_pair(table, &key);
+		uint64_t pair = cuckoo_wide_pair(table, &key);
 
 		if (value_at(table, at) == CUCKOO_NONE)
 			continue;
-		*bad |= pair.first != bucket && pair.second != bucket;
+		*bad |= !cuckoo_belongs(pair, bucket);
 		entries++;
 	}
 	return entries;
@@ -83,10 +83,10 @@ static uint64_t check(struct cuckoo *table, uint32_t bucket, bool *bad)
 
 void cuckoo_wide_prefetch(const struct cuckoo *table, const struct cuckoo_wide_key *key)
 {
-	struct cuckoo_pair pair = cuckoo_wide_pair(table, key);
+	uint64_t pair = cuckoo_wide_pair(table, key);
 
-	__builtin_prefetch(&table->wide[pair.first]);
-	__builtin_prefetch(&table->wide[pair.second]);
+	cuckoo_fetch(table, cuckoo_first(pair));
+	cuckoo_fetch(table, cuckoo_second(pair));
 }
 
 static void prefetch_all(const struct cuckoo *table, const void *bucket)
@@ -129,15 +129,16 @@ static bool find_in(const struct cuckoo *table, uint32_t bucket, const struct cu
 	return false;
 }
 
-static bool find(const struct cuckoo *table, struct cuckoo_pair pair, const struct cuckoo_wide_key *key,
+static bool find(const struct cuckoo *table, uint64_t pair, const struct cuckoo_wide_key *key,
                  struct cuckoo_place *place)
 {
-	return find_in(table, pair.first, key, place) || find_in(table, pair.second, key, place);
+	return find_in(table, cuckoo_first(pair), key, place) ||
+	       find_in(table, cuckoo_second(pair), key, place);
 }
 
 int cuckoo_wide_put(struct cuckoo *table, const struct cuckoo_wide_key *key, uint16_t value, uint16_t *old)
 {
-	struct cuckoo_pair pair = cuckoo_wide_pair(table, key);
+	uint64_t pair = cuckoo_wide_pair(table, key);
 	struct cuckoo_place place;
 	int rc;
 
