@@ -90,8 +90,7 @@ void fib_destroy(struct fib *fib)
 	free(fib);
 }
 
-// --- VNFs and their sessions
-// ---------------------------------------------------------------------------------
+// --- VNFs and their sessions ----------------------------------------------------------------------------
 
 static struct fib_vnf *vnf_create(void)
 {
@@ -182,8 +181,7 @@ int fib_begin(struct fib *fib, uint16_t vnf, uint32_t session)
 	return 0;
 }
 
-// --- Readers and the writer
-// ----------------------------------------------------------------------------------
+// --- Readers and the writer -----------------------------------------------------------------------------
 
 int fib_reader_add(struct fib *fib)
 {
@@ -226,8 +224,7 @@ void fib_unlock(struct fib *fib)
 	atomic_store_explicit(&fib->locked, false, memory_order_release);
 }
 
-// --- What is seen of it
-// --------------------------------------------------------------------------------------
+// --- What is seen of it ---------------------------------------------------------------------------------
 
 bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *stats)
 {

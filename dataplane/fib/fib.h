@@ -82,7 +82,7 @@ void fib_destroy(struct fib *fib);
 // Announce a VNF, or change its quotas. Returns 0, -EINVAL (number) or -ENOMEM.
 int fib_vnf_set(struct fib *fib, const struct fib_vnf_config *config);
 
-// --- Readers -----------------------------------------------------------------------------------------------
+// --- Readers --------------------------------------------------------------------------------------------
 
 // A worker that will look up. It says fib_reader_quiet() between bursts, when it holds no hop; offline while
 // parked. Returns its number, or -ENOSPC.
@@ -141,7 +141,7 @@ struct fib_route {
 unsigned fib_list(struct fib *fib, uint16_t vnf, uint64_t *cursor, unsigned buckets, struct fib_route *routes,
                   unsigned max);
 
-// --- What is seen of it: any thread; a little stale ------------------------------------------------------
+// --- What is seen of it: any thread; a little stale -----------------------------------------------------
 
 struct fib_vnf_stats {
 	uint64_t routes4, routes6; // that lookups find

@@ -27,8 +27,7 @@ static enum fib_code code_of(int rc)
 	}
 }
 
-// --- Routes
-// --------------------------------------------------------------------------------------------------
+// --- Routes ---------------------------------------------------------------------------------------------
 
 // Both kinds of record begin alike; only the length of the address differs.
 static struct fib_prefix prefix_read(const uint8_t *record, unsigned family)
@@ -92,8 +91,7 @@ struct fib_answer fib_apply_routes(const struct fib_session *session, const stru
 	return answer;
 }
 
-// --- Next hops
-// -----------------------------------------------------------------------------------------------
+// --- Next hops ------------------------------------------------------------------------------------------
 
 static bool is_zero(const uint8_t *bytes, unsigned n)
 {

@@ -4,8 +4,7 @@
 
 #include "fib_state.h"
 
-// --- Counts, and the lengths that readers ask for
-// ------------------------------------------------------------
+// --- Counts, and the lengths that readers ask for -------------------------------------------------------
 
 static uint64_t routes_of_length(const struct fib_vnf *vnf, unsigned family, unsigned length)
 {
@@ -63,8 +62,7 @@ static uint64_t live_routes(const struct fib_vnf *vnf)
 	return sum;
 }
 
-// --- One key of either family
-// --------------------------------------------------------------------------------
+// --- One key of either family ---------------------------------------------------------------------------
 
 static uint16_t table_find(const struct fib *fib, const struct fib_key *key)
 {
@@ -104,8 +102,7 @@ void fib_route_prefetch(const struct fib *fib, uint16_t vnf, const struct fib_pr
 		cuckoo_wide_prefetch(fib->tables[FIB_V6], &key.six);
 }
 
-// --- The writer
-// ----------------------------------------------------------------------------------------------
+// --- The writer -----------------------------------------------------------------------------------------
 
 // An entry for the prefix does not lead to this hop any more. A hop that nobody can name is gone with its
 // last route.

@@ -18,11 +18,12 @@ static int32_t ahead(const struct fib_session *session, uint32_t sequence)
 
 static struct fib_answer *answer_to(struct fib_session *session, uint32_t sequence)
 {
-	return &session->answers[sequence % FIB_WINDOW];
+	return &session->answers[sequence % FIB_ANSWERS];
 }
 
 // The message is answered for good. After an error none of those that may be under way behind it is applied:
-// their numbers, up to the end of the window, are passed over.
+// their numbers, up to the end of the window, are passed over. Answers to a whole window before it are kept:
+// the client may not have got them.
 static struct fib_answer conclude(struct fib_session *session, struct fib_answer answer)
 {
 	const struct fib_answer refused = {.code = FIB_SEQUENCE};
@@ -35,8 +36,7 @@ static struct fib_answer conclude(struct fib_session *session, struct fib_answer
 	return answer;
 }
 
-// --- Messages
-// ------------------------------------------------------------------------------------------------
+// --- Messages -------------------------------------------------------------------------------------------
 
 static void hello_begin(struct fib_session *session, uint32_t number, uint64_t now_tsc)
 {
@@ -45,7 +45,7 @@ static void hello_begin(struct fib_session *session, uint32_t number, uint64_t n
 	session->expected = 1;
 	session->state = FIB_SESSION_UP;
 	session->heard_tsc = now_tsc;
-	for (unsigned i = 0; i < FIB_WINDOW; i++)
+	for (unsigned i = 0; i < FIB_ANSWERS; i++)
 		session->answers[i] = (struct fib_answer){.code = FIB_SEQUENCE};
 	if (!session->has_stale)
 		session->stale_tsc = now_tsc;
@@ -135,13 +135,12 @@ static struct fib_answer message_handle(struct fib_session *session, const struc
 	distance = ahead(session, sequence);
 	if (distance == 0)
 		return expected_message(session, message, length);
-	if (distance < 0 && distance >= -FIB_WINDOW)
+	if (distance < 0 && distance >= -FIB_ANSWERS)
 		return *answer_to(session, sequence);
 	return (struct fib_answer){.code = FIB_SEQUENCE};
 }
 
-// --- Frames
-// --------------------------------------------------------------------------------------------------
+// --- Frames ---------------------------------------------------------------------------------------------
 
 // The answer, over the message. Where that was sent to a group the answer comes from an address of ours.
 static void answer_write(const struct fib_session *session, uint8_t *frame, struct fib_answer answer)
@@ -189,8 +188,7 @@ unsigned fib_session_handle(struct fib_session *session, uint8_t *frame, unsigne
 	return ANSWER_BYTES;
 }
 
-// --- Time
-// ----------------------------------------------------------------------------------------------------
+// --- Time -----------------------------------------------------------------------------------------------
 
 static void fall_silent(struct fib_session *session, uint64_t now_tsc)
 {

@@ -21,6 +21,9 @@ struct fib_answer { // to one message, kept to be given again
 	uint16_t applied;
 };
 
+// Of the window that a client may still ask about, and of the numbers passed over after it (fib_session.c).
+enum { FIB_ANSWERS = 2 * FIB_WINDOW };
+
 struct fib_session {
 	// Set by the owner, all else 0.
 	struct fib *fib;
@@ -35,7 +38,7 @@ struct fib_session {
 	uint64_t heard_tsc;
 	bool has_stale; // routes of an older session, or of a silent one, to be flushed a grace period after
 	uint64_t stale_tsc;
-	struct fib_answer answers[FIB_WINDOW]; // by sequence number
+	struct fib_answer answers[FIB_ANSWERS]; // by sequence number
 	// Counted, never reset by the session itself.
 	uint64_t messages, records, codes[FIB_CODES], malformed, lost_peers, flushed;
 };

@@ -78,8 +78,7 @@ static void snapshot_free(struct fib_snapshot *s)
 	free(s->hops);
 }
 
-// --- Save
-// ----------------------------------------------------------------------------------------------------
+// --- Save -----------------------------------------------------------------------------------------------
 
 static void collect(const struct fib *fib, struct fib_snapshot *s)
 {
@@ -166,8 +165,7 @@ int fib_save(struct fib *fib, const char *path, char *error)
 	return rc;
 }
 
-// --- Load: the head
-// ------------------------------------------------------------------------------------------
+// --- Load: the head -------------------------------------------------------------------------------------
 
 static bool is_sound(const struct fib_snapshot *s)
 {
@@ -220,8 +218,7 @@ static int tables_match(const struct fib *fib, const struct fib_snapshot *s, cha
 	return 0;
 }
 
-// --- Load: in place of what there was
-// --------------------------------------------------------------------------
+// --- Load: in place of what there was -------------------------------------------------------------------
 
 // Readers find no table from now on, and none is in one.
 static void readers_out(struct fib *fib)

@@ -71,8 +71,7 @@ struct fib {
 	struct fib_entry entries[FIB_NEXT_HOPS_MAX + 1];
 };
 
-// --- Counts: one writer, so no atomic addition
-// ---------------------------------------------------------------
+// --- Counts: one writer, so no atomic addition ----------------------------------------------------------
 
 static inline void fib_add(_Atomic uint64_t *count, int64_t change)
 {
@@ -97,8 +96,7 @@ static inline unsigned fib_group_of(const struct fib_vnf *vnf, const struct fib_
 	return entry->generation == vnf->generation ? GROUP_SESSION : GROUP_STALE;
 }
 
-// --- Keys
-// ----------------------------------------------------------------------------------------------------
+// --- Keys -----------------------------------------------------------------------------------------------
 
 static inline uint16_t fib_owner(uint16_t vnf, bool is_prefix)
 {
@@ -156,8 +154,7 @@ struct fib_key fib_key_of(uint16_t vnf, const struct fib_prefix *prefix); // sou
 uint16_t fib_key4_read(uint64_t key, struct fib_prefix *prefix);
 uint16_t fib_key6_read(const struct cuckoo_wide_key *key, struct fib_prefix *prefix);
 
-// --- Hops
-// ----------------------------------------------------------------------------------------------------
+// --- Hops -----------------------------------------------------------------------------------------------
 
 // Index of a hop of a session, or 0.
 uint16_t fib_hop_find(const struct fib *fib, const struct fib_vnf *vnf, uint16_t vnf_number, uint32_t session,
@@ -167,8 +164,7 @@ void fib_hop_kill(struct fib *fib, struct fib_vnf *vnf, uint16_t index);
 void fib_hop_free(struct fib *fib, struct fib_vnf *vnf, uint16_t index);
 void fib_hop_link(struct fib *fib, struct fib_group *group, uint16_t index);
 
-// --- Routes
-// --------------------------------------------------------------------------------------------------
+// --- Routes ---------------------------------------------------------------------------------------------
 
 // A route of the group more or less (change 1 or -1), and what readers know of lengths.
 void fib_count(struct fib *fib, uint16_t vnf, struct fib_group *group, const struct fib_prefix *prefix,

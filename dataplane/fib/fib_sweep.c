@@ -3,8 +3,7 @@
 // buckets at a time. List: the routes of a VNF, the same way.
 #include "fib_state.h"
 
-// --- Flush
-// ---------------------------------------------------------------------------------------------------
+// --- Flush ----------------------------------------------------------------------------------------------
 
 static void group_flush(struct fib *fib, struct fib_vnf *vnf, struct fib_group *group)
 {
@@ -29,8 +28,7 @@ void fib_flush(struct fib *fib, uint16_t vnf, enum fib_whose whose)
 	fib_lengths_renew(fib, vnf);
 }
 
-// --- Sweep
-// ---------------------------------------------------------------------------------------------------
+// --- Sweep ----------------------------------------------------------------------------------------------
 
 bool fib_is_dirty(const struct fib *fib)
 {
@@ -87,8 +85,7 @@ uint64_t fib_sweep(struct fib *fib, unsigned buckets)
 	return removed;
 }
 
-// --- List
-// ----------------------------------------------------------------------------------------------------
+// --- List -----------------------------------------------------------------------------------------------
 
 struct listing {
 	const struct fib *fib;

@@ -299,10 +299,16 @@ class FibClient:
             return  # answered before
         if ack.code is Code.NO_SESSION:
             self._lost("the forwarder has started anew, or has flushed what a VNF said that was silent for too long")
-        elif place:
+        elif place == 0 and self._is_passed_over(ack):
+            self._lost("the forwarder expects other sequence numbers of it: someone else may use its number")
+        elif place or ack.code is Code.SEQUENCE:
             self._out_of_turn()
         else:
             self._answered(ack)
+
+    def _is_passed_over(self, ack: Ack) -> bool:
+        """It expects what is behind the first. SEQUENCE of the first may also be of when that came out of order."""
+        return ack.code is Code.SEQUENCE and 0 < (ack.next_sequence - self._base) % _SEQUENCES < _SEQUENCES // 2
 
     def _out_of_turn(self) -> None:
         """The first message or its answer got lost: go back at once, but once until there is progress."""
@@ -319,8 +325,6 @@ class FibClient:
         self._went_back = False
         if ack.code is Code.OK:
             self._done(ack)
-        elif ack.code is Code.SEQUENCE:
-            self._lost("the forwarder expects other sequence numbers of it: someone else may use its number")
         else:
             self._stopped(ack)
 

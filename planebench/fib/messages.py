@@ -159,6 +159,8 @@ class HopRecord:
 
     def encode(self) -> bytes:
         """20 bytes."""
+        if self.op is Op.DELETE:
+            return _HOP.pack(self.op, 0, self.number, 0, _NO_MAC, _NO_MAC)
         return _HOP.pack(self.op, self.kind, self.number, self.wire, self.destination, self.source)
 
 

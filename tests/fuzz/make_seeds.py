@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/{vring,nf,frame,capture}: what a fuzzer should not have to find out by itself.
+"""Writes the named inputs of tests/fuzz/{vring,nf,frame,capture,fib_message}: what no fuzzer should have to find out.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c, dataplane/nf/nf_fuzz.c, dataplane/tester/frame_fuzz.c and
-capture_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh --keep).
+The bytes are those that dataplane/test/hostile.c, dataplane/nf/nf_fuzz.c, dataplane/tester/frame_fuzz.c,
+capture_fuzz.c and dataplane/fib/fib_message_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh
+--keep).
 """
 
 from __future__ import annotations
@@ -207,8 +208,48 @@ def capture_seeds() -> dict[str, bytes]:
     return found
 
 
+FIB_ROUTES, FIB_HOPS, FIB_FLUSH, FIB_END, FIB_HELLO = 0, 2, 5, 6, 7
+FIB_SIX = 8
+FIB_ADD, FIB_REPLACE, FIB_DELETE = 0, 1, 2
+FIB_HOLD, FIB_GRACE = 0x3F, 0x7F
+"""Time until a VNF is silent, and until its routes are flushed, with its link down."""
+
+
+def fib_frame(type_: int, *records: tuple[int, ...], more: int = 0) -> bytes:
+    return bytes([1, len(records), type_ | more, *(byte for record in records for byte in record)])
+
+
+def fib_hop(number: int, op: int = FIB_REPLACE) -> tuple[int, ...]:
+    return (next(how for how in range(256) if how % 3 == op and how >> 2 & 3 == number),)
+
+
+def fib_route(length: int, value: int, bits: int = 32, op: int = FIB_REPLACE, hop: int = 1) -> tuple[int, ...]:
+    return (*fib_hop(hop, op), length, *(() if length < 8 else (value,)), *(() if length < bits else (value,)))
+
+
+def fib_seeds() -> dict[str, bytes]:
+    """By name: a session that does all there is to do, and what ends at a limit."""
+    hops = fib_frame(FIB_HOPS, fib_hop(1), fib_hop(2))
+    four = fib_frame(FIB_ROUTES, *(fib_route(length, 1) for length in (0, 7, 8, 24, 31, 32)))
+    six = fib_frame(FIB_ROUTES, *(fib_route(length, 1, 128) for length in (0, 64, 65, 127, 128)), more=FIB_SIX)
+    many = b"".join(fib_frame(FIB_ROUTES, *(fib_route(length, value) for length in range(8, 23))) for value in range(3))
+    codes = fib_frame(FIB_ROUTES, fib_route(8, 1, op=FIB_ADD)) + fib_frame(FIB_ROUTES, fib_route(9, 3, op=FIB_DELETE))
+    return {
+        "session": hops + four + six + fib_frame(FIB_FLUSH) + hops + four,
+        "codes": hops + four + codes + fib_frame(FIB_HOPS, fib_hop(1, FIB_DELETE)),
+        "hop_change": hops + four + hops + fib_frame(FIB_HOPS, fib_hop(2, FIB_DELETE)),
+        "quota": hops + many,
+        "quota_hops": b"".join(fib_frame(FIB_HOPS, *map(fib_hop, range(4))) for _ in range(3)),
+        "dead": (hops + many + fib_frame(FIB_FLUSH)) * 4 + hops + many,
+        "restart": hops + four + fib_frame(FIB_HELLO, more=0x40) + hops + six + fib_frame(FIB_END) + bytes([0, 7]),
+        "restarts": b"".join(fib_frame(FIB_HELLO, more=n << 6) + hops + four + six for n in (1, 2, 3, 0, 1, 2)),
+        "silence": hops + four + bytes([0, FIB_HOLD]) * 3 + hops + bytes([0, FIB_GRACE]) * 2 + hops,
+    }
+
+
 if __name__ == "__main__":
     made = {"vring": seeds(), "nf": nf_seeds(), "frame": frame_seeds(), "capture": capture_seeds()}
+    made["fib_message"] = fib_seeds()
     for folder, named in made.items():
         for name, data in named.items():
             (Path(__file__).parent / folder / name).write_bytes(data)

@@ -61,8 +61,7 @@ static uint8_t *record_at(struct pending *pending, unsigned i)
 	return pending->frame + OVERHEAD + i * record_bytes(pending);
 }
 
-// --- Sending
-// -------------------------------------------------------------------------------------------------
+// --- Sending --------------------------------------------------------------------------------------------
 
 static void frame_send(struct fib_client *client, unsigned place)
 {
@@ -116,8 +115,7 @@ static void go_back(struct fib_client *client)
 	send_queue(client, true);
 }
 
-// --- Collecting
-// ----------------------------------------------------------------------------------------------
+// --- Collecting -----------------------------------------------------------------------------------------
 
 static struct pending *message_add(struct fib_client *client, uint8_t type, uint8_t family)
 {
@@ -182,8 +180,7 @@ int fib_client_end_of_rib(struct fib_client *client)
 	return message_add(client, FIB_END_OF_RIB, 0) ? 0 : -EAGAIN;
 }
 
-// --- Answers
-// -------------------------------------------------------------------------------------------------
+// --- Answers --------------------------------------------------------------------------------------------
 
 static void begin(struct fib_client *client, uint32_t session)
 {
@@ -283,10 +280,15 @@ static void answered(struct fib_client *client, const struct fib_ack *ack)
 	client->went_back = false;
 	if (ack->code == FIB_OK)
 		done(client, ack);
-	else if (ack->code == FIB_SEQUENCE)
-		session_lost(client); // someone else may use its number
 	else
 		stopped(client, ack);
+}
+
+// The forwarder expects what is behind the first message, and has not applied that: someone else may use the
+// session's number. (It says FIB_SEQUENCE of the first also where that came out of order, and again in time.)
+static bool is_passed_over(const struct fib_client *client, const struct fib_ack *ack)
+{
+	return ack->code == FIB_SEQUENCE && (int32_t)(ntohl(ack->next_sequence) - client->base) > 0;
 }
 
 // One behind the first: that, or its answer, got lost. Go back at once, but once until there is progress.
@@ -319,34 +321,32 @@ void fib_client_received(struct fib_client *client, const uint8_t *frame, unsign
 	place = ntohl(message.sequence) - client->base;
 	if (place >= client->known || message.type != (pending_at(client, place)->type | FIB_ACK))
 		return; // answered before
-	if (ack.code == FIB_NO_SESSION)
+	if (ack.code == FIB_NO_SESSION || (place == 0 && is_passed_over(client, &ack)))
 		session_lost(client);
-	else if (place)
+	else if (place || ack.code == FIB_SEQUENCE)
 		out_of_turn(client);
 	else
 		answered(client, &ack);
 }
 
-// --- Time
-// ----------------------------------------------------------------------------------------------------
+// --- Time -----------------------------------------------------------------------------------------------
 
 void fib_client_tick(struct fib_client *client, uint64_t now_ns)
 {
-	uint64_t last =
-	        client->last_sent_ns > client->last_heard_ns ? client->last_sent_ns : client->last_heard_ns;
+	uint64_t last_ns;
 
 	client->now_ns = now_ns;
 	if (client->count == 0 && now_ns - client->last_sent_ns >= client->config.keepalive_ns)
 		message_add(client, FIB_KEEPALIVE, 0);
 	send_queue(client, true);
-	if (client->known == 0 || now_ns - last < client->wait_ns)
+	last_ns = client->last_sent_ns > client->last_heard_ns ? client->last_sent_ns : client->last_heard_ns;
+	if (client->known == 0 || now_ns - last_ns < client->wait_ns)
 		return;
 	client->wait_ns = 2 * client->wait_ns < retry_ns_max ? 2 * client->wait_ns : retry_ns_max;
 	go_back(client);
 }
 
-// --- Making it
-// -----------------------------------------------------------------------------------------------
+// --- Making it ------------------------------------------------------------------------------------------
 
 struct fib_client *fib_client_create(const struct fib_client_config *config, uint64_t now_ns)
 {

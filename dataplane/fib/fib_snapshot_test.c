@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fib_rig.h"
+
+enum { A = 1, B = 2, SESSION = 7 };
+
+static char path[64];
+
+static int path_make(void **state)
+{
+	snprintf(path, sizeof(path), "/tmp/fib_snapshot_test.%d", (int)getpid());
+	return 0;
+}
+
+static int path_remove(void **state)
+{
+	unlink(path);
+	return 0;
+}
+
+// Of A: a route of each group, and one of a hop that is dead. Of B: 100 routes.
+static struct fib *filled(void)
+{
+	struct fib *fib = fib_of(1000, 1000);
+	char text[32];
+
+	vnf_of(fib, A, 10, 4);
+	vnf_of(fib, B, 200, 4);
+	assert_int_equal(fib_begin(fib, A, SESSION), 0);
+	assert_int_equal(fib_begin(fib, B, SESSION), 0);
+	hop_put(fib, A, SESSION, 1, 9);
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.9/32", 1), 0);
+	fib_flush(fib, A, FIB_FLUSH_ALL);
+	hop_put(fib, A, SESSION, 1, 1);
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.1/32", 1), 0);
+	assert_int_equal(fib_begin(fib, A, SESSION + 1), 0);
+	hop_put(fib, A, SESSION + 1, 1, 2);
+	hop_put(fib, A, FIB_OPERATOR, 1, 3);
+	assert_int_equal(route_put(fib, A, SESSION + 1, "10.0.0.0/24", 1), 0);
+	assert_int_equal(route_put(fib, A, FIB_OPERATOR, "2001:db8::/32", 1), 0);
+	hop_put(fib, B, SESSION, 4, 4);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "10.0.0.%u/32", i);
+		assert_int_equal(route_put(fib, B, SESSION, text, 4), 0);
+	}
+	return fib;
+}
+
+static void check_filled(struct fib *fib)
+{
+	struct fib_vnf_stats a = stats_of(fib, A), b = stats_of(fib, B);
+
+	assert_int_equal(found(fib, A, "10.0.0.1"), 1);
+	assert_int_equal(found(fib, A, "10.0.0.9"), 2);
+	assert_int_equal(found(fib, A, "2001:db8::1"), 3);
+	assert_int_equal(found(fib, B, "10.0.0.99"), 4);
+	assert_int_equal(found(fib, B, "10.0.0.100"), 0);
+	assert_int_equal(a.routes4, 2);
+	assert_int_equal(a.routes6, 1);
+	assert_int_equal(a.stale, 2); // all but the operator's
+	assert_int_equal(a.hops, 3);
+	assert_int_equal(b.routes4, 100);
+	assert_int_equal(b.stale, 100);
+	assert_int_equal(b.quota_routes, 200);
+	assert_false(fib_is_dirty(fib));
+}
+
+static void comes_back(void **state)
+{
+	struct fib *fib = filled();
+	char error[256] = "";
+
+	assert_int_equal(fib_save(fib, path, error), 0);
+	fib_destroy(fib);
+	fib = fib_of(1000, 1000);
+	vnf_of(fib, A, 5, 2); // what is configured here holds
+	assert_int_equal(fib_load(fib, path, error), 0);
+	check_filled(fib);
+	assert_int_equal(stats_of(fib, A).quota_routes, 5);
+	fib_destroy(fib);
+}
+
+// The forwarder goes on: a session takes its routes over, the rest is flushed; hops find free indices.
+static void goes_on(void **state)
+{
+	struct fib *fib = filled();
+	char error[256] = "";
+
+	assert_int_equal(fib_save(fib, path, error), 0);
+	hop_put(fib, B, SESSION, 9, 99);
+	assert_int_equal(route_put(fib, B, SESSION, "10.9.9.9/32", 9), 0);
+	assert_int_equal(fib_load(fib, path, error), 0); // in place of what there is
+	check_filled(fib);
+	assert_int_equal(found(fib, B, "10.9.9.9"), 0);
+	assert_int_equal(fib_begin(fib, B, SESSION), 0); // the same number is another session
+	assert_int_equal(route_put(fib, B, SESSION, "10.0.0.7/32", 4), -ENOENT);
+	for (uint16_t number = 0; number < 4; number++)
+		hop_put(fib, B, SESSION, number, (uint8_t)(10 + number));
+	assert_int_equal(route_put(fib, B, SESSION, "10.0.0.7/32", 2), 0);
+	fib_flush(fib, B, FIB_FLUSH_STALE);
+	assert_int_equal(sweep_all(fib), 99);
+	assert_int_equal(found(fib, B, "10.0.0.7"), 12);
+	assert_int_equal(found(fib, B, "10.0.0.8"), 0);
+	assert_int_equal(found(fib, A, "10.0.0.1"), 1);
+	hop_put(fib, A, FIB_OPERATOR, 1, 33); // the operator's go on by their numbers
+	assert_int_equal(found(fib, A, "2001:db8::1"), 33);
+	fib_destroy(fib);
+}
+
+// Wherever a byte is changed or the file ends: it is refused, or is as sound as any.
+static void damaged(void **state)
+{
+	struct fib *fib = filled();
+	char error[256] = "";
+	struct stat info;
+	unsigned refused = 0;
+	int fd;
+
+	assert_int_equal(fib_save(fib, path, error), 0);
+	assert_int_equal(stat(path, &info), 0);
+	fd = open(path, O_RDWR);
+	for (off_t at = 0; at < info.st_size; at += 1 + at / 64) {
+		uint8_t byte, other;
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		other = byte ^ 0x41;
+		assert_int_equal(pwrite(fd, &other, 1, at), 1);
+		error[0] = '\0';
+		if (fib_load(fib, path, error)) {
+			refused++;
+			assert_true(error[0]);
+		}
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	assert_true(refused > 100);
+	for (off_t length = 0; length < info.st_size; length += 1 + length / 16) {
+		int cut = open(path, O_RDONLY), to;
+		char part[80];
+		uint8_t *data = malloc((size_t)info.st_size);
+
+		snprintf(part, sizeof(part), "%s.part", path);
+		to = open(part, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		assert_int_equal(read(cut, data, (size_t)info.st_size), info.st_size);
+		assert_int_equal(write(to, data, (size_t)length), length);
+		assert_int_equal(fib_load(fib, part, error), -EBADMSG);
+		free(data);
+		close(cut);
+		close(to);
+		unlink(part);
+	}
+	close(fd);
+	assert_int_equal(fib_load(fib, path, error), 0);
+	check_filled(fib);
+	fib_destroy(fib);
+}
+
+static void of_another_kind(void **state)
+{
+	struct fib *fib = filled(), *narrow = fib_of(1000, 0);
+	char error[256] = "";
+
+	assert_int_equal(fib_save(fib, path, error), 0);
+	assert_int_equal(fib_load(narrow, path, error), -EINVAL);
+	assert_string_equal(error, "it has a table of IPv6, this FIB has none");
+	assert_int_equal(fib_load(narrow, "/nonexistent", error), -ENOENT);
+	assert_int_equal(fib_save(narrow, "/nonexistent/file", error), -ENOENT);
+	fib_destroy(fib);
+	fib_destroy(narrow);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(comes_back),
+	        cmocka_unit_test(goes_on),
+	        cmocka_unit_test(damaged),
+	        cmocka_unit_test(of_another_kind),
+	};
+
+	return cmocka_run_group_tests(tests, path_make, path_remove);
+}
