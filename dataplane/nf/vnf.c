@@ -319,7 +319,7 @@ static __attribute__((noinline)) unsigned poll_slow(struct vnf *vnf, uint64_t no
 	unsigned in = vnf->slow[vnf->slow_next];
 
 	vnf->slow_next = (uint8_t)(vnf->slow_next + 1u < vnf->slow_count ? vnf->slow_next + 1 : 0);
-	return poll_side(vnf, in, RTE_MIN(vnf->burst, (uint16_t)VNF_SLOW_BURST), now_tsc);
+	return poll_side(vnf, in, 1, now_tsc);
 }
 
 unsigned vnf_poll(struct task *task, uint64_t now_tsc)

@@ -11,9 +11,9 @@
 //
 // rx_packets == tx_packets + drops, always.
 //
-// Sides (ports that are received from) are fast, polled each time, or slow: one of them a poll, in turn, and
-// few frames of it. Those that carry but control are slow (vnf_side_slow()): 63 of them would cost each poll
-// a thousand cycles, and one of them full of work the others their jitter.
+// Sides (ports that are received from) are fast, polled each time, or slow: one frame of one of them a poll,
+// in turn. Those that carry but control are slow (vnf_side_slow()): 63 of them would cost each poll a
+// thousand cycles, and a burst of FIB messages, thousands of routes, would hold up everybody else.
 #pragma once
 
 #include <rte_ether.h>
@@ -27,7 +27,6 @@ enum {
 	VNF_DROP = 0x80,    // a verdict: VNF_DROP | index of drops[]; below: index of ports[]
 	VNF_DROPS_MAX = 32, // reasons of a kind
 	VNF_MACS_BYTES = 2 * RTE_ETHER_ADDR_LEN,
-	VNF_SLOW_BURST = 4, // frames of a slow side
 };
 
 _Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)VNF_DROP, "a verdict holds a port");

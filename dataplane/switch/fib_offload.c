@@ -10,7 +10,7 @@
 
 enum {
 	PREFETCH_AHEAD = 4,
-	SWEEP_BUCKETS = 512, // of a tick: some microseconds
+	SWEEP_BUCKETS = 256, // of a tick: some microseconds
 	SESSIONS_A_TICK = 8,
 };
 _Static_assert((int)CONFIG_BURST_MAX <= (int)CUCKOO_BULK_MAX, "a burst is one lookup");
@@ -77,8 +77,8 @@ static inline bool no_doubt(const struct offload *o, const struct vnf_frame *fra
 }
 
 // A frame for a VNF, by a wire or from another VNF (OFFLOAD_NONE).
-static inline uint8_t to_vnf(struct offload *o, unsigned wire, const struct vnf_frame *frame, unsigned i,
-                             unsigned index, struct lookups *l, uint64_t now_tsc)
+static __rte_always_inline uint8_t to_vnf(struct offload *o, unsigned wire, const struct vnf_frame *frame,
+                                          unsigned i, unsigned index, struct lookups *l, uint64_t now_tsc)
 {
 	struct offload_vnf *to = &o->vnfs[index];
 	struct packet p;
@@ -111,8 +111,9 @@ static inline uint8_t by_wire(struct offload *o, unsigned wire, const struct vnf
 	return offload_stray(o, wire, frame, now_tsc);
 }
 
-static uint8_t by_vnf(struct offload *o, struct offload_vnf *from, const struct vnf_frame *frame, unsigned i,
-                      struct lookups *l, uint64_t now_tsc)
+static __rte_noinline uint8_t by_vnf(struct offload *o, struct offload_vnf *from,
+                                     const struct vnf_frame *frame, unsigned i, struct lookups *l,
+                                     uint64_t now_tsc)
 {
 	unsigned to = OFFLOAD_NONE;
 	uint8_t verdict = offload_from_vnf(o, from, frame, now_tsc, &to);

@@ -127,6 +127,23 @@ static void a_new_task_of_the_same_fib_goes_on(void **state)
 	json_decref(other);
 }
 
+// As on two workers, each with a queue of its own; here in turn.
+static void tasks_that_share_a_fib_forward_alike(void **state)
+{
+	struct task *a = rig_open(state, RIG_PLAIN), *b = rig_open(state, RIG_PLAIN);
+	struct speaker one = announced(state, a, 1, 1, 7);
+
+	assert_int_equal(where(state, b, 1, 1, 0), 100);
+	assert_int_equal(tell_route(state, b, &one, FIB_ADD, 2, 0, 0), FIB_OK); // a session of both
+	assert_int_equal(where(state, a, 1, 2, 0), 100);
+	a->ops->destroy(a);
+	assert_int_equal(where(state, b, 1, 2, 0), 100);
+	b->ops->destroy(b);
+	a = rig_open(state, RIG_PLAIN);
+	assert_int_equal(where(state, a, 1, 2, 0), 0); // the last one took it along
+	a->ops->destroy(a);
+}
+
 static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
 {
 	static const char alone[] =
@@ -273,6 +290,7 @@ int main(void)
 	        TEST(routes_come_in_pages),
 	        TEST(methods_refuse_with_a_sentence),
 	        TEST(a_new_task_of_the_same_fib_goes_on),
+	        TEST(tasks_that_share_a_fib_forward_alike),
 	        TEST(a_vnf_that_is_taken_out_leaves_no_routes),
 	        TEST(tasks_with_one_fib_must_be_alike),
 	        TEST(a_snapshot_is_there_at_the_next_start),
