@@ -26,7 +26,7 @@ from planebench.model.errors import StartError
 from planebench.planed import PlanedClient, find_planed
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "docs" / "examples" / "fib-agent"
-NAMES = ("peer", "vnf", "switch", "host")
+NAMES = ("peer", "other", "vnf", "switch", "host")
 NEEDED = ("bird", "birdc", "ethtool", "ip", "nsenter", "sysctl")
 PORT = 9999
 MARK = b"fib-agent "
@@ -42,7 +42,7 @@ def missing() -> str:
     if os.geteuid() != 0:
         return "needs root: network namespaces, packet sockets"
     absent = [name for name in NEEDED if shutil.which(name) is None]
-    return f"{', '.join(absent)} not here: scripts/setup.sh" if absent else ""
+    return f"{', '.join(absent)} not here: scripts/setup.sh bird2 ethtool" if absent else ""
 
 
 @contextlib.contextmanager
@@ -164,7 +164,15 @@ class Example:
         return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
     def until_established(self) -> None:
+        """And the peer knows the way back: the VNF announces its networks."""
         until(lambda: "Established" in self.birdc("vnf", "show", "protocols", "peer"), "BGP is established")
+        for address in ("10.0.9.2", "2001:db8:9::2"):
+            until(lambda to=address: "bird" in self.route_of_peer(to), "the peer has learned")  # type: ignore[misc]
+
+    def route_of_peer(self, address: str) -> str:
+        """The kernel's, with the daemon that it is of."""
+        command = ["nsenter", f"--net=/proc/{self.pid('peer')}/ns/net", "ip", "route", "get", "fibmatch", address]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
     def start_agents(self, *options: str) -> None:
         """One for each port of the VNF, as root of the VNF would."""
@@ -190,12 +198,12 @@ class Example:
 
     # Datagrams
 
-    def exchange(self, to: str, count: int) -> tuple[int, int]:
-        """Datagrams from the host to an address of the peer, each answered. How many arrived there, and came back."""
+    def exchange(self, to: str, count: int, where: str = "peer") -> tuple[int, int]:
+        """Datagrams from the host to an address there, each answered. How many arrived, and how many came back."""
         family = socket.AF_INET6 if ":" in to else socket.AF_INET
         with inside(self.pid("host")):
             host = socket.socket(family, socket.SOCK_DGRAM)
-        with inside(self.pid("peer")):
+        with inside(self.pid(where)):
             peer = socket.socket(family, socket.SOCK_DGRAM)
         with host, peer:
             peer.bind((to, PORT))

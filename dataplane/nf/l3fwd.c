@@ -68,8 +68,10 @@ static inline void add4(const struct route_table *table, struct lookups *to, uns
 	to->to.v4[to->n++] = address;
 }
 
-static inline void add6(struct lookups *to, unsigned frame, unsigned l3, uint8_t *ip)
+static inline void add6(const struct route_table *table, struct lookups *to, unsigned frame, unsigned l3,
+                        uint8_t *ip)
 {
+	route_table_prefetch6(table, ipv6(ip)->dst_addr);
 	to->frame[to->n] = (uint8_t)frame;
 	to->l3[to->n] = (uint8_t)l3;
 	memcpy(to->to.v6[to->n++], ipv6(ip)->dst_addr, 16);
@@ -125,13 +127,13 @@ static inline void sort_out(struct l3fwd *l, unsigned in, const struct vnf_frame
 	if (likely(is_plain4(l, in, frame))) {
 		add4(&l->table, v4, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
 	} else if (is_plain6(l, in, frame)) {
-		add6(v6, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
+		add6(&l->table, v6, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
 	} else {
 		verdicts[i] = l3fwd_classify(l, in, frame, &p);
 		if (verdicts[i] == L3FWD_FINE && p.version == 4)
 			add4(&l->table, v4, i, p.l3, frame->data + p.l3);
 		else if (verdicts[i] == L3FWD_FINE)
-			add6(v6, i, p.l3, frame->data + p.l3);
+			add6(&l->table, v6, i, p.l3, frame->data + p.l3);
 	}
 }
 

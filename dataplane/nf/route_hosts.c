@@ -150,6 +150,13 @@ void route_hosts_close(struct route_hosts *hosts)
 
 // --- Lookups ---------------------------------------------------------------------------------------------
 
+void route_hosts_prefetch6(const struct route_hosts *hosts, const uint8_t address[static 16])
+{
+	const struct cuckoo_wide_key key = key6(address);
+
+	cuckoo_wide_prefetch(hosts->v6, &key);
+}
+
 void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *addresses, uint16_t *hops, unsigned n)
 {
 	uint64_t keys[CUCKOO_BULK_MAX];

@@ -36,6 +36,9 @@ int route_hosts_check(const struct route_list *list);
 int route_hosts_open(struct route_hosts *hosts, const struct route_list *list);
 void route_hosts_close(struct route_hosts *hosts);
 
+// Say early that an address will be looked up. There is a table of this version.
+void route_hosts_prefetch6(const struct route_hosts *hosts, const uint8_t address[static 16]);
+
 // The hops of n addresses (1 .. CUCKOO_BULK_MAX); 0: no host route. There is a table of this version.
 void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *addresses, uint16_t *hops,
                        unsigned n);

@@ -199,7 +199,7 @@ static struct route_entry entry_of(const struct route route)
 {
 	struct route_entry entry = {.out = route.drop                  ? ROUTE_OUT_DROP
 	                                   : route.port == ROUTE_UNSET ? ROUTE_OUT_OTHER
-	                                                                : route.port,
+	                                                               : route.port,
 	                            .has_mac = route.has_mac};
 
 	memcpy(entry.mac, route.mac, sizeof(entry.mac));

@@ -85,6 +85,12 @@ static inline void route_table_prefetch4(const struct route_table *table, uint32
 		        (const void *)(table->first4 + ((uintptr_t)(address >> 8) << table->first4_shift)));
 }
 
+static inline void route_table_prefetch6(const struct route_table *table, const uint8_t address[static 16])
+{
+	if (table->hosts.v6)
+		route_hosts_prefetch6(&table->hosts, address);
+}
+
 // As the two below, of prefixes alone.
 static inline void route_prefixes_find4(const struct route_table *table, uint32_t *addresses,
                                         uint64_t *entries, unsigned n)

@@ -30,12 +30,12 @@ def example() -> Iterator[Example]:
         made.close()
 
 
-def forwarded_by_the_switch(example: Example, *addresses: str) -> None:
+def forwarded_by_the_switch(example: Example, *addresses: str, where: str = "peer") -> None:
     """Every datagram there and back, by the switch alone: none is seen at the interfaces of the VNF."""
     example.sniffers["vnf0"].seen(), example.sniffers["vnf1"].seen()
     before = [example.vnf(number)["forwarded"] for number in (1, 2)]
     for address in addresses:
-        assert example.exchange(address, COUNT) == (COUNT, COUNT)
+        assert example.exchange(address, COUNT, where) == (COUNT, COUNT)
     total = COUNT * len(addresses)
     until(lambda: example.vnf(1)["forwarded"] >= before[0] + total, "the switch has counted")
     assert [example.vnf(number)["forwarded"] for number in (1, 2)] == [count + total for count in before]
@@ -74,17 +74,17 @@ def test_bgp_routes_are_forwarded_by_the_switch(example: Example) -> None:
 
 def a_route_changes(example: Example) -> None:
     """A withdrawn prefix has no route, one that moves has another next hop."""
-    example.birdc("peer", "disable", "second")
+    example.birdc("peer", "disable", "net_b")
     example.until_hop(2, SECOND, "none")
     before = example.vnf(2)["no_route"]
     example.send_only(SECOND, COUNT)
     until(lambda: example.vnf(2)["no_route"] == before + COUNT, "all of them have no route")
-    example.birdc("peer", "enable", "second")
+    example.birdc("peer", "enable", "net_b")
     example.birdc("peer", "enable", "moved")
     example.until_hop(2, SECOND, PEER)
     example.until_hop(2, FIRST, OTHER_ROUTER)
     example.sniffers["peer"].seen()
-    forwarded_by_the_switch(example, FIRST)
+    forwarded_by_the_switch(example, FIRST, where="other")
     there = {to: n for to, n in example.sniffers["peer"].seen().items() if to.startswith("02:00:00:00:01")}
     assert there == {OTHER_ROUTER.split()[1]: COUNT}
     example.birdc("peer", "disable", "moved")
