@@ -5,7 +5,8 @@
 
 - 63 VNFs offloaded forward at least 5 times what 63 VNF processes do on the same cores;
 - jitter with 63 VNFs is within 1.4 times that of the forwarder alone, which has one VNF: burst jitter and IPDV;
-- 64,000 updates a second while forwarding cost less than 5 % of throughput. Flat out is told, and has no bar.
+- 64,000 updates a second while forwarding cost less than 5 % of what the switch can forward (throughput over its busy
+  share: the tester may be what limits). Flat out is told, and has no bar.
 
 The sides of a ratio take turns, trial by trial; medians. A trial that was disturbed, or saw both core distances, is run
 again; the trials of a ratio are of one core distance.
@@ -218,6 +219,11 @@ def mpps(trial: Trial) -> float:
     return trial.throughput_pps / 1e6
 
 
+def capacity_mpps(trial: Trial) -> float:
+    """Throughput over the switch's busy share: what it would be, where the tester cannot saturate the switch."""
+    return mpps(trial) / (trial.switch.busy_share or 1.0)
+
+
 def throughput_bar(bench: Bench, sides: dict[str, Side]) -> Bar:
     """Offloaded against conventional."""
     found = pairs(
@@ -255,7 +261,7 @@ def jitter_us(trial: Trial, kind: str) -> float:
 
 
 def update_bars(bench: Bench, offloaded: Side) -> tuple[list[Bar], dict[str, Any]]:
-    """Throughput with 64,000 updates a second against none, and whether so many were applied; flat out beside."""
+    """Capacity with 64,000 updates a second against none, and whether so many were applied; flat out beside."""
     paced = offloaded.with_updates(bench.traffic(f":updates={UPDATES_PER_S}"))
     applied: list[float] = []
 
@@ -264,8 +270,8 @@ def update_bars(bench: Bench, offloaded: Side) -> tuple[list[Bar], dict[str, Any
         applied.append(trial.updates.per_s if trial.updates is not None else 0.0)
         return trial
 
-    found = pairs(bench, updating, lambda: offloaded.run(bench.duration_s), mpps)
-    name = f"throughput with {UPDATES_PER_S} updates a second against none"
+    found = pairs(bench, updating, lambda: offloaded.run(bench.duration_s), capacity_mpps)
+    name = f"capacity with {UPDATES_PER_S} updates a second against none"
     said = statistics.median(applied)
     bars = [
         Bar(name, found[0], found[1], MIN_SHARE, True, found[2], "Mpps"),
