@@ -5,7 +5,8 @@
 
 - 63 VNFs offloaded forward at least 5 times what 63 VNF processes do on the same cores;
 - jitter with 63 VNFs is within 1.4 times that of the forwarder alone, which has one VNF: burst jitter and IPDV;
-- 64,000 updates a second while forwarding cost less than 5 % of throughput. Flat out is told, and has no bar.
+- 64,000 updates a second while forwarding cost less than 5 % of what the switch can forward (throughput over its busy
+  share: the tester may be what limits). Flat out is told, and has no bar.
 
 The sides of a ratio take turns, trial by trial; medians. A trial that was disturbed, or saw both core distances, is run
 again; the trials of a ratio are of one core distance.
@@ -32,7 +33,7 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
-from planebench.placement import place
+from planebench.placement import Cpus, place
 from planebench.scenarios import build
 from planebench.stats.histogram import decode, summarise
 from planebench.switches.registry import get_adapter
@@ -47,6 +48,8 @@ JITTER_SHARE = 0.5
 """Of what the forwarder alone forwards: the load at which jitter is taken."""
 MIN_RATIO, MAX_JITTER, MIN_SHARE, MIN_APPLIED = 5.0, 1.4, 0.95, 0.98
 RETRIES = 4
+MEMORY_BYTES = 6_000_000_000
+"""For 63 VNFs with a million routes each, twice: 3.8 GB, and what else runs."""
 OFFLOADED, CONVENTIONAL, ALONE = "offloaded", "conventional", "alone"
 
 
@@ -94,6 +97,7 @@ class Side:
     runner: LiveRunner
     point: Point
     profile: TrafficProfile
+    retries: int = RETRIES
 
     def run(self, duration_s: float, load: Load = SATURATING) -> Trial:
         """One trial, again while it is disturbed."""
@@ -107,7 +111,7 @@ class Side:
             probe_rate_pps=PROBES_PPS if latency else 0,
             profile=self.profile,
         )
-        for _ in range(1 + RETRIES):
+        for _ in range(1 + self.retries):
             trial = self.runner.run(request)
             if trial.verdict.kind is VerdictKind.INVALID:
                 raise SystemExit(f"{self.point.point_id}: {'; '.join(trial.verdict.reasons)}")
@@ -128,6 +132,8 @@ class Bench:
     routes: str
     pairs: int
     duration_s: float
+    disturbed: bool
+    """Disturbed trials count, and any core distance: rough figures of a busy machine."""
 
     @property
     def chain(self) -> str:
@@ -143,62 +149,68 @@ def main() -> int:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vnfs", type=int, default=63)
-    parser.add_argument("--routes", default="1M", help="of each VNF")
+    large = host_facts.memory_total_bytes() >= MEMORY_BYTES
+    parser.add_argument("--routes", default="1M" if large else "100k", help="of each VNF")
     parser.add_argument("--pairs", type=int, default=5, help="trials of each side of a ratio")
     parser.add_argument("--duration", type=float, default=2.0, help="seconds of a trial")
+    parser.add_argument("--disturbed", action="store_true", help="count every trial: rough figures of a busy machine")
     parser.add_argument("--json", action="store_true", help="one object instead of lines")
     given = parser.parse_args()
-    bench = Bench(given.vnfs, given.routes, given.pairs, given.duration)
+    bench = Bench(given.vnfs, given.routes, given.pairs, given.duration, given.disturbed)
+    facts, (_, settings) = host_facts.collect(), rig()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(measuring(host_facts.collect()))
+        stack.enter_context(measuring(facts))
         supervisor = stack.enter_context(Supervisor())
-        bars, told = measure(bench, stack, supervisor)
+        bars, told = measure(bench, cpus_of(facts), settings, supervisor, stack)
     show(bars, told, as_json=given.json)
     verdicts = [bar.passed for bar in bars]
     return 1 if False in verdicts else 2 if None in verdicts else 0
 
 
-def measure(bench: Bench, stack: contextlib.ExitStack, supervisor: Supervisor) -> tuple[list[Bar], dict[str, Any]]:
-    """All bars, and what has none."""
-    _, settings = rig()
-    sides = {label: start(bench, label, supervisor, settings, stack) for label in (OFFLOADED, ALONE, CONVENTIONAL)}
-    bars = [throughput_bar(bench, sides)]
-    bars += jitter_bars(bench, sides)
+def measure(
+    bench: Bench, cpus: Cpus, settings: LiveSettings, supervisor: Supervisor, stack: contextlib.ExitStack
+) -> tuple[list[Bar], dict[str, Any]]:
+    """All bars, and what has none. ``cpus``: looked up before this process went to one of them."""
+    sides = {}
+    for label in (OFFLOADED, ALONE, CONVENTIONAL):
+        live = start(bench, label, cpus, settings, supervisor)
+        stack.callback(live.stop)
+        profile = bench.traffic()
+        count = live.topology.chain_length
+        point = Point(label, "parallel", "unidirectional", count, FRAME_BYTES, chain=bench.chain, traffic=profile.name)
+        sides[label] = Side(LiveRunner(live, settings), point, profile, 0 if bench.disturbed else RETRIES)
+    bars = [throughput_bar(bench, sides), *jitter_bars(bench, sides)]
     updates, told = update_bars(bench, sides[OFFLOADED])
     return [*bars, *updates], told
 
 
-def start(
-    bench: Bench, label: str, supervisor: Supervisor, settings: LiveSettings, stack: contextlib.ExitStack
-) -> Side:
+def start(bench: Bench, label: str, cpus: Cpus, settings: LiveSettings, supervisor: Supervisor) -> LiveTopology:
     """One contestant, up and paused."""
     count = 1 if label == ALONE else bench.vnfs
-    text = f"planed:name={label}" if label == CONVENTIONAL else f"planed:offload=fib:name={label}"
-    profiles = [bench.traffic(), *([bench.traffic(":updates=1")] if label == OFFLOADED else [])]
-    live = LiveTopology.start(
+    adapter = get_adapter("planed" if label == CONVENTIONAL else "planed:offload=fib")
+    return LiveTopology.start(
         label,
-        get_adapter(text),
+        adapter,
         build("parallel", count, chain=bench.chain),
-        place(cpus_of(host_facts.collect()), count, beside_switch=True),
+        place(cpus, count, beside_switch=True),
         settings,
         supervisor,
         directions=("unidirectional",),
-        profiles=profiles,
+        profiles=[bench.traffic(), *([bench.traffic(":updates=1")] if label == OFFLOADED else [])],
     )
-    stack.callback(live.stop)
-    point = Point(label, "parallel", "unidirectional", count, FRAME_BYTES, chain=bench.chain, traffic=profiles[0].name)
-    return Side(LiveRunner(live, settings), point, profiles[0])
 
 
 def pairs(
-    a: Callable[[], Trial], b: Callable[[], Trial], count: int, figure: Callable[[Trial], float]
+    bench: Bench, a: Callable[[], Trial], b: Callable[[], Trial], figure: Callable[[Trial], float]
 ) -> tuple[float | None, float | None, int]:
     """Medians of both over pairs whose trials count and are of one core distance; who is first alternates."""
     bands: dict[str | None, list[tuple[float, float]]] = {}
-    for turn in range(count):
+    for turn in range(bench.pairs):
         first, second = (a(), b()) if turn % 2 == 0 else reversed((b(), a()))
-        if all(t.verdict.kind is not VerdictKind.DISTURBED for t in (first, second)) and first.band == second.band:
-            bands.setdefault(first.band, []).append((figure(first), figure(second)))
+        fit = first.band == second.band and all(t.verdict.kind is not VerdictKind.DISTURBED for t in (first, second))
+        if fit or bench.disturbed:
+            band = "any" if bench.disturbed else first.band
+            bands.setdefault(band, []).append((figure(first), figure(second)))
     best = max(bands.values(), key=len, default=[])
     if not best:
         return None, None, 0
@@ -210,12 +222,19 @@ def mpps(trial: Trial) -> float:
     return trial.throughput_pps / 1e6
 
 
+def capacity_mpps(trial: Trial) -> float:
+    """Throughput over the switch's busy share: what it would be, where the tester cannot saturate the switch."""
+    return mpps(trial) / (trial.switch.busy_share or 1.0)
+
+
 def throughput_bar(bench: Bench, sides: dict[str, Side]) -> Bar:
     """Offloaded against conventional."""
     found = pairs(
-        lambda: sides[OFFLOADED].run(bench.duration_s), lambda: sides[CONVENTIONAL].run(bench.duration_s),
-        bench.pairs, mpps,
-    )  # fmt: skip
+        bench,
+        lambda: sides[OFFLOADED].run(bench.duration_s),
+        lambda: sides[CONVENTIONAL].run(bench.duration_s),
+        mpps,
+    )
     name = f"{bench.vnfs} VNFs offloaded against as many processes, throughput"
     return Bar(name, found[0], found[1], MIN_RATIO, True, found[2], "Mpps")
 
@@ -230,11 +249,9 @@ def jitter_bars(bench: Bench, sides: dict[str, Side]) -> Iterator[Bar]:
         trials[label].append(sides[label].run(bench.duration_s, load))
         return trials[label][-1]
 
-    burst = pairs(lambda: keep(OFFLOADED), lambda: keep(ALONE), bench.pairs, lambda t: jitter_us(t, "burst_jitter"))
+    burst = pairs(bench, lambda: keep(OFFLOADED), lambda: keep(ALONE), lambda t: jitter_us(t, "burst_jitter"))
     again = {label: iter(found) for label, found in trials.items()}
-    ipdv = pairs(
-        lambda: next(again[OFFLOADED]), lambda: next(again[ALONE]), bench.pairs, lambda t: jitter_us(t, "ipdv")
-    )
+    ipdv = pairs(bench, lambda: next(again[OFFLOADED]), lambda: next(again[ALONE]), lambda t: jitter_us(t, "ipdv"))
     for name, found in (("burst jitter", burst), ("IPDV", ipdv)):
         what = f"{name} at {rate / 1e6:.2f} Mpps, {bench.vnfs} VNFs offloaded against the forwarder alone"
         yield Bar(what, found[0], found[1], MAX_JITTER, False, found[2], "µs")
@@ -247,7 +264,7 @@ def jitter_us(trial: Trial, kind: str) -> float:
 
 
 def update_bars(bench: Bench, offloaded: Side) -> tuple[list[Bar], dict[str, Any]]:
-    """Throughput with 64,000 updates a second against none, and whether so many were applied; flat out beside."""
+    """Capacity with 64,000 updates a second against none, and whether so many were applied; flat out beside."""
     paced = offloaded.with_updates(bench.traffic(f":updates={UPDATES_PER_S}"))
     applied: list[float] = []
 
@@ -256,8 +273,8 @@ def update_bars(bench: Bench, offloaded: Side) -> tuple[list[Bar], dict[str, Any
         applied.append(trial.updates.per_s if trial.updates is not None else 0.0)
         return trial
 
-    found = pairs(updating, lambda: offloaded.run(bench.duration_s), bench.pairs, mpps)
-    name = f"throughput with {UPDATES_PER_S} updates a second against none"
+    found = pairs(bench, updating, lambda: offloaded.run(bench.duration_s), capacity_mpps)
+    name = f"capacity with {UPDATES_PER_S} updates a second against none"
     said = statistics.median(applied)
     bars = [
         Bar(name, found[0], found[1], MIN_SHARE, True, found[2], "Mpps"),

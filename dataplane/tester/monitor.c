@@ -324,9 +324,10 @@ static void monitor_clear(struct task *task)
 		struct stream *s = &m->streams[i];
 
 		s->forwarded_bytes = s->corrupt = s->probes = 0;
-		if (s->sequence.unique)
+		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
 			memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
-		sequence_reset(&s->sequence, 0);
+			sequence_reset(&s->sequence, 0);
+		}
 		histogram_reset(s->latency);
 		jitter_reset(&s->jitter);
 	}

@@ -64,8 +64,8 @@ static void run(struct sequence *s, struct model *m, uint32_t first, uint64_t se
 			continue;
 		if (dice == 4)
 			at += random_next(&x) % 300;
-		if (dice == 5 && random_next(&x) % 4096 == 0)
-			at += random_next(&x) % (3 * SEQUENCE_WINDOW);
+		if (dice == 5 && random_next(&x) % (1 << 16) == 0)
+			at += random_next(&x) % (3 * SEQUENCE_WINDOW / 2);
 		if (at >= COUNT)
 			break;
 		both_track(s, m, first, at);

@@ -25,13 +25,13 @@ START_S = 2.5
 START_OF_S = {"ovs-dpdk": 3.2, "linux-bridge": 23.0, "xdp": 23.0}
 """Where it is more: Open vSwitch has a database to fill; the kernel takes 20 s to let go of interfaces that poll."""
 
-VNF_START_S = 0.35
+VNF_START_S = 0.1
 """And each VNF that is a process of its own: all start at once, on one core."""
 
-VNF_TRIAL_S = 0.012
+VNF_TRIAL_S = 0.035
 """And each of them in a trial: counters are read before and after, stragglers waited for, when it has its turn."""
 
-ROUTES_PER_S = 2_000_000
+ROUTES_PER_S = 5_000_000
 """How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""
 
 SEARCH_TRIALS = {"ndr": 45, "pdr": 37, "rfc2544": 7, "bswlv": 4, "curve": 5, "b2b": 14}

@@ -35,12 +35,14 @@ def gap_ns(trial: Trial) -> int:
     """How long pollers, of switch and tester, did not poll: waited for their CPU, or stood still.
 
     A tester's poller that waits for its CPU has a poll gap too, of the same time: the larger of the two counts. Waits
-    are not those of a trial that is shorter than their reading.
+    are not those of a trial that is shorter than their reading. A switch that waits for VNFs in processes of their own
+    does what is measured.
     """
     evidence = trial.evidence
     if trial.offered_duration_ns < SCHEDSTAT_MIN_NS:
         return evidence.poll_gap_sum_ns
-    switch = sum(thread.wait_ns for thread in evidence.threads if thread.owner == "switch")
+    shared = any(thread.owner == "vnf" for thread in evidence.threads)
+    switch = 0 if shared else sum(thread.wait_ns for thread in evidence.threads if thread.owner == "switch")
     tester = sum(thread.wait_ns for thread in evidence.threads if thread.owner == "tester")
     return switch + max(tester, evidence.poll_gap_sum_ns)
 

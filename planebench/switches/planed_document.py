@@ -140,7 +140,7 @@ def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | 
         "tasks": [task for tasks in by_queue for task in tasks],
         "workers": [
             {
-                "name": queue_name(options.function, number),
+                "name": queue_name(stations.TASK if request.stations else options.function, number),
                 "cpu": request.cpus[number],
                 "tasks": [task["name"] for tasks in by_queue[number::count] for task in tasks],
             }

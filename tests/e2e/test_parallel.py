@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,6 +81,10 @@ def test_conventional_each_vnf_forwards_in_a_process_of_its_own(chain: str) -> N
         assert sum(thread.owner == "vnf" for thread in trial.evidence.threads) == 3
         assert len(live.processes) == 2 + 3
         assert trial.switch.packets == 2 * trial.forwarded_packets
+        os.kill(live.processes[-1].pid, signal.SIGKILL)
+        request = TrialRequest(trial.point, "search", Load("x", PPS), DURATION_S)
+        (reason,) = run_trial(live, request, lambda: None).verdict.reasons
+        assert "vnf2" in reason and "was killed by SIGKILL" in reason
 
 
 def test_offloaded_the_switch_forwards_by_the_fibs_of_all() -> None:

@@ -48,6 +48,13 @@ def test_somebody_else_on_that_core_disturbs() -> None:
     assert "switch thread w0 waited" in verdict.reasons[0]
 
 
+def test_accounts_are_read_one_after_the_other() -> None:
+    off = 15_000_000  # of 63 VNFs: less than 64 readings
+    evidence = shared(SECOND_NS // 64, *[SECOND_NS // 64] * 63, wait_ns=SECOND_NS * 63 // 64 + off)
+    verdict = judge("latency", False, SECOND_NS, [replace(LOST_MOST, refused_packets=0)], evidence, IDLE)
+    assert verdict.kind is VerdictKind.VALID
+
+
 def test_without_vnfs_of_its_own_a_switch_that_is_idle_was_not_saturated() -> None:
     evidence = Evidence(threads=(ThreadEvidence("switch", "w0", 1, SECOND_NS, 0, 0),))
     assert judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE).kind is VerdictKind.TESTER_LIMITED

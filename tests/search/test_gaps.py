@@ -208,3 +208,12 @@ def test_waits_are_not_those_of_a_burst() -> None:
     burst = dataclasses.replace(paced(lost=5, wait_ns=10**6, gap_sum_ns=3), offered_duration_ns=9_999_999)
     assert gap_ns(burst) == 3
     assert not explained_by_gaps(burst)
+
+
+def test_waiting_for_vnfs_on_the_same_core_excuses_no_loss() -> None:
+    trial = paced(lost=10, wait_ns=20_000)
+    assert gap_ns(trial) == 20_000
+    vnf = ThreadEvidence("vnf", "w2", 0, 10**9, 10_000, 1)
+    evidence = dataclasses.replace(trial.evidence, threads=(*trial.evidence.threads, vnf))
+    shared = dataclasses.replace(trial, evidence=evidence)
+    assert gap_ns(shared) == 10_000  # the tester's
