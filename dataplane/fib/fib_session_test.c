@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages made by hand: what is in them. fib_session_order_test.c has their order, sessions and time;
 // client/fib_client_test.c a client at the other end of a link that loses and reorders.
+#include <stdio.h>
+
 #include "fib_session_rig.h"
 
 static void routes_are_applied(void **state)
@@ -63,6 +65,25 @@ static void every_code_of_routes(void **state)
 		assert_int_equal(rig.s.codes[code], 1);
 	assert_int_equal(rig.s.codes[FIB_QUOTA], 1);
 	assert_int_equal(rig.s.codes[FIB_NO_NEXT_HOP], 1);
+}
+
+static void a_full_table(void **state)
+{
+	unsigned said = 0;
+	char text[32];
+
+	vnf_of(rig.s.fib, VNF, 1000000, 2);
+	hello(FIRST);
+	hop_said(1);
+	do {
+		message(FIB_ROUTES, 4);
+		snprintf(text, sizeof(text), "10.1.%u.%u/32", said >> 8, said & 255);
+		add_route(FIB_ADD, text, 1);
+		said++;
+	} while (sent()->code == FIB_OK && said < 4000);
+	assert_int_equal(rig.s.codes[FIB_FULL], 1);
+	assert_true(said > 1000);
+	assert_int_equal(stats_of(rig.s.fib, VNF).routes4, said - 1);
 }
 
 static void every_code_of_hops(void **state)
@@ -216,10 +237,9 @@ static void no_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(routes_are_applied),   TEST(the_source_is_the_vnfs),
-	        TEST(every_code_of_routes), TEST(every_code_of_hops),
-	        TEST(malformed_routes),     TEST(malformed_hops),
-	        TEST(malformed_messages),   TEST(no_messages),
+	        TEST(routes_are_applied), TEST(the_source_is_the_vnfs), TEST(every_code_of_routes),
+	        TEST(a_full_table),       TEST(every_code_of_hops),     TEST(malformed_routes),
+	        TEST(malformed_hops),     TEST(malformed_messages),     TEST(no_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,6 +286,8 @@ static void hops_take(struct fib *fib, const struct fib_snapshot *s)
 		struct fib_entry *entry = &fib->entries[hop->index];
 		unsigned group = hop->session == FIB_OPERATOR ? GROUP_OPERATOR : GROUP_STALE;
 
+		if (vnf == NULL) // of none that the file or this FIB has
+			continue;
 		while (fib->indices_free.fresh < hop->index)
 			fib_pool_give(&fib->indices_free, fib->readers, fib->indices_free.fresh++);
 		fib->indices_free.fresh = hop->index + 1u;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fib_rig.h"
+#include "fib_snapshot.h"
 
 enum { A = 1, B = 2, SESSION = 7 };
 
@@ -158,6 +159,51 @@ static void damaged(void **state)
 	fib_destroy(fib);
 }
 
+// As fib_snapshot.c has it: FNV-1a of all but the sum.
+static uint64_t sum_of(const uint8_t *bytes, size_t head, size_t rest)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < head + rest; i++)
+		sum = (sum ^ bytes[i < head ? i : i + sizeof(sum)]) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+// Nothing of it is damaged, and the hops of A lead into a VNF that it does not have.
+static void forged(void **state)
+{
+	struct fib *fib = filled();
+	struct {
+		struct fib_snapshot_head head;
+		uint8_t rest[2 * sizeof(struct fib_snapshot_vnf) + 4 * sizeof(struct fib_snapshot_hop)];
+	} file;
+	struct fib_snapshot_hop hop;
+	char error[256] = "";
+	int fd;
+
+	assert_int_equal(fib_save(fib, path, error), 0);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pread(fd, &file, sizeof(file), 0), sizeof(file));
+	assert_int_equal(file.head.hops, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		uint8_t *at = file.rest + 2 * sizeof(struct fib_snapshot_vnf) + i * sizeof(hop);
+
+		memcpy(&hop, at, sizeof(hop));
+		hop.vnf = hop.vnf == A ? 9 : hop.vnf;
+		memcpy(at, &hop, sizeof(hop));
+	}
+	file.head.sum =
+	        sum_of((const uint8_t *)&file, offsetof(struct fib_snapshot_head, sum), sizeof(file.rest));
+	assert_int_equal(pwrite(fd, &file, sizeof(file), 0), sizeof(file));
+	close(fd);
+	assert_int_equal(fib_load(fib, path, error), 0);
+	assert_int_equal(stats_of(fib, A).routes4 + stats_of(fib, A).routes6 + stats_of(fib, A).hops, 0);
+	assert_int_equal(found(fib, A, "10.0.0.1"), 0);
+	assert_int_equal(stats_of(fib, B).routes4, 100);
+	assert_int_equal(found(fib, B, "10.0.0.99"), 4);
+	fib_destroy(fib);
+}
+
 static void of_another_kind(void **state)
 {
 	struct fib *fib = filled(), *narrow = fib_of(1000, 0);
@@ -175,10 +221,8 @@ static void of_another_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(comes_back),
-	        cmocka_unit_test(goes_on),
-	        cmocka_unit_test(damaged),
-	        cmocka_unit_test(of_another_kind),
+	        cmocka_unit_test(comes_back), cmocka_unit_test(goes_on),         cmocka_unit_test(damaged),
+	        cmocka_unit_test(forged),     cmocka_unit_test(of_another_kind),
 	};
 
 	return cmocka_run_group_tests(tests, path_make, path_remove);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "fib_offload_methods.h"
-#include "schema.h"
 
 enum {
 	SYNTHETIC_MAX = 1 << 24, // addresses of 10.0.0.0/8
@@ -17,22 +16,6 @@ enum {
 #define SYNTHETIC_FIRST UINT32_C(0x0a000000)
 
 #define REFUSE(...) (snprintf(error, CONFIG_ERROR_MAX, __VA_ARGS__), NULL)
-
-struct params {
-	uint32_t vnf, routes, hops;
-	char wire[CONFIG_NAME_MAX], path[OFFLOAD_PATH_BYTES];
-	uint8_t mac[RTE_ETHER_ADDR_LEN];
-};
-
-#define TASK_FIELD                                                                                           \
-	{                                                                                                    \
-		.key = "task", .type = FIELD_ANY                                                             \
-	}
-#define VNF_FIELD                                                                                            \
-	{                                                                                                    \
-		.key = "vnf", FIELD(FIELD_UINT, struct params, vnf), .required = true, .min = 1,             \
-		.max = FIB_VNFS_MAX - 1                                                                      \
-	}
 
 // --- load_synthetic --------------------------------------------------------------------------------------
 
@@ -46,7 +29,7 @@ static struct fib_prefix synthetic(uint32_t i)
 }
 
 // The mac given, plus k in its lower three bytes.
-static int set_hops(struct offload *o, const struct offload_vnf *v, const struct params *params,
+static int set_hops(struct offload *o, const struct offload_vnf *v, const struct offload_params *params,
                     const struct fib_hop *first)
 {
 	uint32_t low = (uint32_t)(first->macs[3] << 16 | first->macs[4] << 8 | first->macs[5]);
@@ -82,7 +65,7 @@ static int set_piece(struct offload *o, uint16_t vnf, uint32_t hops, uint32_t fr
 	return status;
 }
 
-static int set_routes(struct offload *o, uint16_t vnf, const struct params *params)
+static int set_routes(struct offload *o, uint16_t vnf, const struct offload_params *params)
 {
 	int status = 0;
 
@@ -101,31 +84,29 @@ static int set_routes(struct offload *o, uint16_t vnf, const struct params *para
 json_t *offload_load_synthetic(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
-	        TASK_FIELD,
-	        VNF_FIELD,
+	        OFFLOAD_TASK_FIELD,
+	        OFFLOAD_VNF_FIELD,
 	        {.key = "routes",
-	         FIELD(FIELD_UINT, struct params, routes),
+	         FIELD(FIELD_UINT, struct offload_params, routes),
 	         .required = true,
 	         .min = 1,
 	         .max = SYNTHETIC_MAX},
 	        {.key = "next_hops",
-	         FIELD(FIELD_UINT, struct params, hops),
+	         FIELD(FIELD_UINT, struct offload_params, hops),
 	         .min = 1,
 	         .max = FIB_VNF_HOPS_MAX},
-	        {.key = "wire", FIELD(FIELD_NAME, struct params, wire), .required = true},
-	        {.key = "mac", FIELD(FIELD_MAC, struct params, mac), .required = true},
+	        {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire), .required = true},
+	        {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac), .required = true},
 	        {0},
 	};
 	static const uint8_t own[RTE_ETHER_ADDR_LEN]; // the VNF's
 	struct offload *o = (struct offload *)vnf;
-	struct params params = {.hops = 1};
+	struct offload_params params = {.hops = 1};
 	struct offload_vnf *v;
 	struct fib_hop hop;
 	int status;
 
-	if (schema_decode(given, fields, &params, "params", error))
-		return NULL;
-	v = offload_find_vnf(o, params.vnf, error);
+	v = offload_params_read(o, given, fields, &params, error);
 	if (!v || offload_hop(o, v, params.wire, params.mac, own, &hop, error))
 		return NULL;
 	status = set_hops(o, v, &params, &hop);
@@ -139,15 +120,13 @@ json_t *offload_load_synthetic(struct vnf *vnf, const json_t *given, uint64_t no
 
 json_t *offload_flush(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {TASK_FIELD, VNF_FIELD, {0}};
+	static const struct field fields[] = {OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, {0}};
 	struct offload *o = (struct offload *)vnf;
 	struct fib_vnf_stats stats = {0};
-	struct params params = {0};
+	struct offload_params params = {0};
 	struct offload_vnf *v;
 
-	if (schema_decode(given, fields, &params, "params", error))
-		return NULL;
-	v = offload_find_vnf(o, params.vnf, error);
+	v = offload_params_read(o, given, fields, &params, error);
 	if (!v)
 		return NULL;
 	offload_fib_lock(o->fib->fib);
@@ -160,50 +139,39 @@ json_t *offload_flush(struct vnf *vnf, const json_t *given, uint64_t now_tsc, ch
 
 // --- save, load ------------------------------------------------------------------------------------------
 
-// The path given, or that of the settings; NULL and a sentence without both.
-static const char *path_of(struct offload *o, const json_t *given, struct params *params, char *error)
+// As fib_save(), _load().
+typedef int snapshot_action(struct fib *fib, const char *path, char *error);
+
+// With the path given, or that of the settings.
+static json_t *with_snapshot(struct offload *o, const json_t *given, snapshot_action *act, char *error)
 {
 	static const struct field fields[] = {
-	        TASK_FIELD, {.key = "path", FIELD(FIELD_STRING, struct params, path)}, {0}};
+	        OFFLOAD_TASK_FIELD, {.key = "path", FIELD(FIELD_STRING, struct offload_params, path)}, {0}};
+	struct offload_params params = {0};
+	char reason[CONFIG_ERROR_MAX] = "";
+	const char *path = params.path;
+	int status;
 
-	if (schema_decode(given, fields, params, "params", error))
+	if (schema_decode(given, fields, &params, "params", error))
 		return NULL;
-	if (params->path[0])
-		return params->path;
-	if (o->settings.fib.snapshot[0])
-		return o->settings.fib.snapshot;
-	return REFUSE("params.path: missing, and the task has no \"snapshot\"; give one of them");
+	if (!path[0])
+		path = o->settings.fib.snapshot;
+	if (!path[0])
+		return REFUSE("params.path: missing, and the task has no \"snapshot\"; give one of them");
+	offload_fib_lock(o->fib->fib);
+	status = act(o->fib->fib, path, reason);
+	if (act == fib_load)
+		offload_fib_loaded(o->fib);
+	fib_unlock(o->fib->fib);
+	return status ? REFUSE("%.100s: %.140s", path, reason) : json_pack("{s:s}", "path", path);
 }
 
 json_t *offload_save(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
-	struct offload *o = (struct offload *)vnf;
-	struct params params = {0};
-	const char *path = path_of(o, given, &params, error);
-	char reason[CONFIG_ERROR_MAX] = "";
-	int status;
-
-	if (!path)
-		return NULL;
-	offload_fib_lock(o->fib->fib);
-	status = fib_save(o->fib->fib, path, reason);
-	fib_unlock(o->fib->fib);
-	return status ? REFUSE("%.100s: %.140s", path, reason) : json_pack("{s:s}", "path", path);
+	return with_snapshot((struct offload *)vnf, given, fib_save, error);
 }
 
 json_t *offload_load(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
-	struct offload *o = (struct offload *)vnf;
-	struct params params = {0};
-	const char *path = path_of(o, given, &params, error);
-	char reason[CONFIG_ERROR_MAX] = "";
-	int status;
-
-	if (!path)
-		return NULL;
-	offload_fib_lock(o->fib->fib);
-	status = fib_load(o->fib->fib, path, reason);
-	offload_fib_loaded(o->fib);
-	fib_unlock(o->fib->fib);
-	return status ? REFUSE("%.100s: %.140s", path, reason) : json_pack("{s:s}", "path", path);
+	return with_snapshot((struct offload *)vnf, given, fib_load, error);
 }

@@ -7,7 +7,6 @@
 
 #include "fib_offload_methods.h"
 #include "route_parse.h"
-#include "schema.h"
 
 enum {
 	LIMIT_DEFAULT = 1024,
@@ -28,12 +27,15 @@ static const char *const kinds[] = {[FIB_HOP_NONE] = "none",
 
 // --- For all methods -------------------------------------------------------------------------------------
 
-struct offload_vnf *offload_find_vnf(struct offload *o, uint32_t number, char *error)
+struct offload_vnf *offload_params_read(struct offload *o, const json_t *given, const struct field *fields,
+                                        struct offload_params *params, char *error)
 {
+	if (schema_decode(given, fields, params, "params", error))
+		return NULL;
 	for (unsigned i = 0; i < o->vnf_count; i++)
-		if (o->vnfs[i].number == number && o->vnfs[i].offload)
+		if (o->vnfs[i].number == params->vnf && o->vnfs[i].offload)
 			return &o->vnfs[i];
-	return REFUSE("params.vnf: there is no VNF %u that is offloaded in this task", number);
+	return REFUSE("params.vnf: there is no VNF %u that is offloaded in this task", params->vnf);
 }
 
 json_t *offload_refusal(int status, char *error)
@@ -82,15 +84,6 @@ static void add_hop(const struct offload *o, const struct fib_hop *hop, json_t *
 
 // --- What a method is given ------------------------------------------------------------------------------
 
-struct params {
-	uint32_t vnf, number, limit;
-	uint64_t from;
-	int kind;
-	char wire[CONFIG_NAME_MAX];
-	uint8_t mac[RTE_ETHER_ADDR_LEN], source[RTE_ETHER_ADDR_LEN];
-	struct fib_prefix prefix;
-};
-
 static int decode_prefix(const json_t *value, void *out, const char *where, char *error)
 {
 	struct fib_prefix *prefix = out;
@@ -108,23 +101,14 @@ static int decode_prefix(const json_t *value, void *out, const char *where, char
 	return 0;
 }
 
-#define VNF_FIELD                                                                                            \
-	{                                                                                                    \
-		.key = "vnf", FIELD(FIELD_UINT, struct params, vnf), .required = true, .min = 1,             \
-		.max = FIB_VNFS_MAX - 1                                                                      \
-	}
-#define TASK_FIELD                                                                                           \
-	{                                                                                                    \
-		.key = "task", .type = FIELD_ANY                                                             \
-	}
 #define HOP_FIELD                                                                                            \
 	{                                                                                                    \
-		.key = "hop", FIELD(FIELD_UINT, struct params, number), .required = true,                    \
+		.key = "hop", FIELD(FIELD_UINT, struct offload_params, number), .required = true,            \
 		.max = FIB_VNF_HOPS_MAX - 1                                                                  \
 	}
 #define PREFIX_FIELD                                                                                         \
 	{                                                                                                    \
-		.key = "prefix", FIELD(FIELD_CUSTOM, struct params, prefix), .required = true,               \
+		.key = "prefix", FIELD(FIELD_CUSTOM, struct offload_params, prefix), .required = true,       \
 		.decode = decode_prefix                                                                      \
 	}
 
@@ -163,20 +147,20 @@ static int decode_address(const json_t *value, void *out, const char *where, cha
 static json_t *call_lookup(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
-	        TASK_FIELD,
-	        VNF_FIELD,
+	        OFFLOAD_TASK_FIELD,
+	        OFFLOAD_VNF_FIELD,
 	        {.key = "address",
-	         FIELD(FIELD_CUSTOM, struct params, prefix),
+	         FIELD(FIELD_CUSTOM, struct offload_params, prefix),
 	         .required = true,
 	         .decode = decode_address},
 	        {0},
 	};
 	struct offload *o = (struct offload *)vnf;
-	struct params params = {0};
+	struct offload_params params = {0};
 	const struct fib_hop *hop;
 	json_t *object;
 
-	if (schema_decode(given, fields, &params, "params", error) || !offload_find_vnf(o, params.vnf, error))
+	if (!offload_params_read(o, given, fields, &params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
 	hop = find(o->fib->fib, (uint16_t)params.vnf, &params.prefix);
@@ -205,22 +189,22 @@ static json_t *route_json(const struct offload *o, const struct fib_route *route
 static json_t *call_routes(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
-	        TASK_FIELD,
-	        VNF_FIELD,
-	        {.key = "from", FIELD(FIELD_UINT, struct params, from), .max = 9e15},
+	        OFFLOAD_TASK_FIELD,
+	        OFFLOAD_VNF_FIELD,
+	        {.key = "from", FIELD(FIELD_UINT, struct offload_params, from), .max = 9e15},
 	        {.key = "limit",
-	         FIELD(FIELD_UINT, struct params, limit),
+	         FIELD(FIELD_UINT, struct offload_params, limit),
 	         .min = CUCKOO_WAYS,
 	         .max = LIMIT_MAX},
 	        {0},
 	};
 	static struct fib_route page[LIMIT_MAX];
 	struct offload *o = (struct offload *)vnf;
-	struct params params = {.limit = LIMIT_DEFAULT};
+	struct offload_params params = {.limit = LIMIT_DEFAULT};
 	unsigned n;
 	json_t *routes;
 
-	if (schema_decode(given, fields, &params, "params", error) || !offload_find_vnf(o, params.vnf, error))
+	if (!offload_params_read(o, given, fields, &params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
 	n = fib_list(o->fib->fib, (uint16_t)params.vnf, &params.from, PAGE_BUCKETS, page, params.limit);
@@ -236,12 +220,13 @@ static json_t *call_routes(struct vnf *vnf, const json_t *given, uint64_t now_ts
 
 static json_t *call_route_set(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {TASK_FIELD, VNF_FIELD, PREFIX_FIELD, HOP_FIELD, {0}};
+	static const struct field fields[] = {
+	        OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, PREFIX_FIELD, HOP_FIELD, {0}};
 	struct offload *o = (struct offload *)vnf;
-	struct params params = {0};
+	struct offload_params params = {0};
 	int status;
 
-	if (schema_decode(given, fields, &params, "params", error) || !offload_find_vnf(o, params.vnf, error))
+	if (!offload_params_read(o, given, fields, &params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
 	status = fib_route_set(o->fib->fib, (uint16_t)params.vnf, FIB_OPERATOR, FIB_REPLACE, &params.prefix,
@@ -252,12 +237,12 @@ static json_t *call_route_set(struct vnf *vnf, const json_t *given, uint64_t now
 
 static json_t *call_route_delete(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {TASK_FIELD, VNF_FIELD, PREFIX_FIELD, {0}};
+	static const struct field fields[] = {OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, PREFIX_FIELD, {0}};
 	struct offload *o = (struct offload *)vnf;
-	struct params params = {0};
+	struct offload_params params = {0};
 	int status;
 
-	if (schema_decode(given, fields, &params, "params", error) || !offload_find_vnf(o, params.vnf, error))
+	if (!offload_params_read(o, given, fields, &params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
 	status = fib_route_delete(o->fib->fib, (uint16_t)params.vnf, &params.prefix);
@@ -290,24 +275,22 @@ int offload_hop(const struct offload *o, const struct offload_vnf *vnf, const ch
 static json_t *call_next_hop_set(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
-	        TASK_FIELD,
-	        VNF_FIELD,
+	        OFFLOAD_TASK_FIELD,
+	        OFFLOAD_VNF_FIELD,
 	        HOP_FIELD,
-	        {.key = "kind", FIELD(FIELD_CHOICE, struct params, kind), .choices = kinds},
-	        {.key = "wire", FIELD(FIELD_NAME, struct params, wire)},
-	        {.key = "mac", FIELD(FIELD_MAC, struct params, mac)},
-	        {.key = "source", FIELD(FIELD_MAC, struct params, source)},
+	        {.key = "kind", FIELD(FIELD_CHOICE, struct offload_params, kind), .choices = kinds},
+	        {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire)},
+	        {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac)},
+	        {.key = "source", FIELD(FIELD_MAC, struct offload_params, source)},
 	        {0},
 	};
 	struct offload *o = (struct offload *)vnf;
-	struct params params = {.kind = FIB_HOP_FORWARD};
+	struct offload_params params = {.kind = FIB_HOP_FORWARD};
 	struct offload_vnf *v;
 	struct fib_hop hop;
 	int status;
 
-	if (schema_decode(given, fields, &params, "params", error))
-		return NULL;
-	v = offload_find_vnf(o, params.vnf, error);
+	v = offload_params_read(o, given, fields, &params, error);
 	if (!v)
 		return NULL;
 	hop = (struct fib_hop){.kind = (uint8_t)params.kind};

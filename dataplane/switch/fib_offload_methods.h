@@ -3,9 +3,32 @@
 #pragma once
 
 #include "fib_offload.h"
+#include "schema.h"
 
-// The VNF of a number, that is offloaded; NULL and a sentence in error.
-struct offload_vnf *offload_find_vnf(struct offload *o, uint32_t number, char *error);
+// What a method is given: each has some of it.
+struct offload_params {
+	uint32_t vnf, number, routes, hops, limit;
+	uint64_t from;
+	int kind;
+	char wire[CONFIG_NAME_MAX], path[OFFLOAD_PATH_BYTES];
+	uint8_t mac[RTE_ETHER_ADDR_LEN], source[RTE_ETHER_ADDR_LEN];
+	struct fib_prefix prefix;
+};
+
+#define OFFLOAD_TASK_FIELD                                                                                   \
+	{                                                                                                    \
+		.key = "task", .type = FIELD_ANY                                                             \
+	}
+#define OFFLOAD_VNF_FIELD                                                                                    \
+	{                                                                                                    \
+		.key = "vnf", FIELD(FIELD_UINT, struct offload_params, vnf), .required = true, .min = 1,     \
+		.max = FIB_VNFS_MAX - 1                                                                      \
+	}
+
+// Read params of a method that is about a VNF. Returns the VNF, which is offloaded; or NULL and a sentence in
+// error.
+struct offload_vnf *offload_params_read(struct offload *o, const json_t *given, const struct field *fields,
+                                        struct offload_params *params, char *error);
 
 // NULL, and what a status of the FIB means as a sentence in error.
 json_t *offload_refusal(int status, char *error);

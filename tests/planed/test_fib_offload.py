@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from nf.nat44_frames import udp
-from planed_rig import CPU, OTHER_CPU, Document, Planed, document, task, until, vhost, virtio
+from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, stream, task, until, vhost, virtio
 from station import BROADCAST, Station
 
 from planebench.fib.client import FibClient
@@ -307,6 +307,41 @@ def refused_or_answered(switch: Switch, method: str, params: Document) -> None:
         assert isinstance(switch.call(method, **params), dict)
     except RpcError as error:
         assert str(error)
+
+
+def test_workers_share_a_fib(planed: Planed, other: Planed, tmp_path: Path) -> None:
+    """Two workers with a queue each forward by the same routes, while thousands more are put in."""
+    names = (*WIRES, "vnf1")
+    ports = [{**vhost(name, tmp_path / name), "queues": 2} for name in names]
+    tasks = [task(f"sw{q}", "fib_offload", *names, queue=q, settings={**settings(1), "fib": "one"}) for q in (0, 1)]
+    workers = [{"name": f"w{q}", "cpu": cpu, "tasks": [f"sw{q}"]} for q, cpu in enumerate((CPU, OTHER_CPU))]
+    planed.apply(ports, tasks, workers=workers)
+    load_routes = {"task": "sw0", "vnf": 1, "wire": "wire1", "mac": FAR}
+    planed.call("fib_offload.load_synthetic", {**load_routes, "routes": 100})
+    to = {"dst_mac": vnf_mac(1), "dst_ip": "10.0.0.7"}
+    other.apply(
+        [{**virtio(name, tmp_path / name), "queues": 2} for name in WIRES],
+        [task(f"gen{q}", "generator", "wire0", queue=q, stream=q, **to) for q in (0, 1)]
+        + [task(f"mon{q}", "monitor", "wire1", queue=q) for q in (0, 1)],
+    )
+    other.links_up()
+    loads = [load(f"gen{q}", rate_pps=1000) for q in (0, 1)]  # 200 frames: no ring can be full of them
+    other.start_traffic(*loads, duration_s=0.2)
+    planed.call("fib_offload.load_synthetic", {**load_routes, "routes": 50_000})
+    until(lambda: not other.call("traffic.get")["running"], "the generators end")
+    seen = other.settled()
+    for q in (0, 1):
+        sent = seen[f"gen{q}"]["tx_packets"]
+        assert sent > 0
+        assert stream(seen[f"mon{q}"], q)["forwarded_packets"] == sent
+        counted = planed.tasks()[f"sw{q}"]
+        assert counted["fib_offload"]["vnfs"][0]["forwarded"] == sent
+        assert counted["fib_offload"]["vnfs"][0]["routes4"] == 50_000
+        assert conserves(counted)
+    other.apply()  # drivers go before their devices
+    with pytest.raises(RpcError, match='share the FIB "one"'):
+        tasks[1]["settings"] = {**settings(1), "fib": "one", "punt": {"burst": 9}}
+        planed.apply(ports, tasks, workers=workers)
 
 
 def test_63_vnfs(supervisor: Supervisor, tmp_path: Path) -> None:
