@@ -31,7 +31,7 @@ export LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0
 code=0
 # Slow, and on a machine that is busy: a test that hangs is found all the same.
 meson test -C $build --no-rebuild --print-errorlogs --timeout-multiplier 20 || code=1
-TSAN_OPTIONS=log_path=$reports/tsan $build_tsan/dataplane/cuckoo_stress_tsan 2000000 3 || code=1
+TSAN_OPTIONS=log_path=$reports/tsan $build_tsan/dataplane/cuckoo_stress_tsan 2000000 2 || code=1
 TSAN_OPTIONS=log_path=$reports/tsan $build_tsan/dataplane/fib_race_tsan 1000 || code=1
 PLANEBENCH_PLANED=$PWD/$build/dataplane/planed "$python" -m pytest -q "$@" || code=1
 

@@ -25,7 +25,7 @@ from planebench.measure.ahead import Pace
 from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
-from planebench.model.records import Trial
+from planebench.model.records import Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Status
 from planebench.plans import Plan
 from planebench.plans.expand import points_of
@@ -86,10 +86,11 @@ class ProgressListener:
 
     def trial_done(self, trial: Trial) -> None:
         """A trial is on disk."""
-        point = trial.point
+        point, kind = trial.point, trial.verdict.kind
+        rate = "" if kind is VerdictKind.INVALID else f"{trial.throughput_pps / 1e6:.2f} Mpps "  # no figure of any kind
         self._bar.line(
             f"[{self._bar.done + 1}/{self._bar.steps}] {point.switch} {point.scenario_label} {point.direction} "
-            f"{frames(point)} {trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps {trial.verdict.kind.value}"
+            f"{frames(point)} {trial.load.label}: {rate}{kind.value}"
         )
 
     def advance(self, steps: int) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planebench.model.records import Point, Trial
@@ -12,6 +12,7 @@ from planebench.model.run import Run
 from planebench.report.evidence import rejected_trials
 from planebench.stats.chains import Chains, derive_chains
 from planebench.stats.compare import compare_switches
+from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.fairness import Condition, fairness
 from planebench.stats.ranking import Ranking, rank
 from planebench.stats.results import derive_results
@@ -47,9 +48,22 @@ def cell_id(point: Point) -> str:
 
 def level_with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     """Labels that cannot be told from the first of a ranking: by the ranking, or by a comparison that says so."""
-    metric = "throughput" if ranking.by == "throughput" else "cycles_per_packet"
-    cell, first = cell_id(ranking.point), ranking.first.point.switch
-    mine = [c for c in comparisons if (c.metric, c.point) == (metric, cell) and first in (c.a, c.b)]
-    open_ = {c.b if c.a == first else c.a for c in mine if not c.distinguishable}
+    open_ = {label for label, c in _with_first(ranking, comparisons) if not c.distinguishable}
     others = [r.point.switch for r in ranking.results[1:]]
     return tuple(label for label in others if label in open_ or label in ranking.level)
+
+
+def too_few_tell(ranking: Ranking, comparisons: Sequence[Comparison]) -> bool:
+    """Whether the first is level with others only because too few trials count: not because they are close."""
+    level = level_with_first(ranking, comparisons)
+    trials = {label: min(c.trials_a, c.trials_b) for label, c in _with_first(ranking, comparisons)}
+    return bool(level) and all(trials.get(label, MIN_TRIALS) < MIN_TRIALS for label in level)
+
+
+def _with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
+    """The comparisons of the first with each other, by what the ranking goes by: the label of the other, and it."""
+    metric = "throughput" if ranking.by == "throughput" else "cycles_per_packet"
+    cell, first = cell_id(ranking.point), ranking.first.point.switch
+    for c in comparisons:
+        if (c.metric, c.point) == (metric, cell) and first in (c.a, c.b):
+            yield (c.b if c.a == first else c.a), c

@@ -15,7 +15,7 @@ from typing import Literal
 from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import Comparison, Result
 from planebench.model.run import Run
-from planebench.report.derived import Derived, level_with_first
+from planebench.report.derived import Derived, level_with_first, too_few_tell
 from planebench.report.latency_advice import latency_advice
 from planebench.report.switch_cores import cores_words, switch_cores
 from planebench.report.versus import versus
@@ -121,7 +121,8 @@ def _verdict(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[Stren
         return "alone", printable(first), f"is alone: {_figure(ranking.first)}, nothing to set beside it."
     level = level_with_first(ranking, comparisons)
     if level:
-        return "open", "No clear best:", _level_words(ranking, level, comparisons)
+        pick = "Not told:" if too_few_tell(ranking, comparisons) else "No clear best:"
+        return "open", pick, _level_words(ranking, level, comparisons)
     return "clear", printable(first), _lead_words(ranking, comparisons)
 
 
@@ -134,7 +135,9 @@ def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[C
     if ranking.by == "throughput" and bounds:
         cannot = f"{_names(bounds)} may be faster than {printable(first.point.switch)}, the tester was the limit there"
     else:
-        cannot = f"{printable(first.point.switch)} is not distinguishable from {names}"
+        few = too_few_tell(ranking, comparisons)
+        apart = "ahead, but too few trials count to tell it" if few else "not distinguishable"
+        cannot = f"{printable(first.point.switch)} is {apart} from {names}"
     found = versus(comparisons, ranking.point, _metric(ranking), first.point.switch, level[0])
     ratio = f"; {printable(first.point.switch)} over {printable(level[0])}: {found.words}" if found else ""
     why = f"; {found.note}" if found and found.note else ""
@@ -194,11 +197,13 @@ def _elsewhere(rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -
     for ranking in rankings:
         if len(ranking.results) == 1:
             leads["alone"] += 1
+        elif too_few_tell(ranking, comparisons):
+            leads["few"] += 1
         elif level_with_first(ranking, comparisons):
             leads["level"] += 1
         else:
             leads[f"{printable(ranking.first.point.switch)} leads"] += 1
-    words = {"alone": "one switch alone", "level": "no clear best"}
+    words = {"alone": "one switch alone", "level": "no clear best", "few": "too few trials"}
     parts = [f"{words.get(what, what)} in {n}" for what, n in leads.most_common()]
     yield f"Elsewhere, of {len(rankings)}: {', '.join(parts)}."
 

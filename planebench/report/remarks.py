@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planebench.model.header import Calibration
 from planebench.model.results import Comparison, Ledger, LoadFinding, Result
-from planebench.report.derived import level_with_first
+from planebench.report.derived import level_with_first, too_few_tell
 from planebench.report.wording import METHODS, count, frame_size, load_words, percent, point_words, us
 from planebench.stats.ledger import describe, is_policy
 from planebench.stats.ranking import Ranking, rank
@@ -103,8 +103,11 @@ def _wins(what: str, rankings: Sequence[Ranking], comparisons: Sequence[Comparis
         return ""
     clear = [r for r in rankings if not level_with_first(r, comparisons)]
     parts = [f"{name} in {n}" for name, n in Counter(r.first.point.switch for r in clear).most_common()]
-    if len(clear) < len(rankings):
-        parts.append(f"too close to call in {len(rankings) - len(clear)}")
+    few = sum(too_few_tell(r, comparisons) for r in rankings)
+    if close := len(rankings) - len(clear) - few:
+        parts.append(f"too close to call in {close}")
+    if few:
+        parts.append(f"too few trials count in {few}")
     plural = "" if len(rankings) == 1 else "s"
     return f"{what}, over {len(rankings)} comparison{plural}: {', '.join(parts)}."
 

@@ -363,9 +363,12 @@ def test_more_pairs_than_the_port_has(switch: Planed, guest: Planed) -> None:
     guest.apply(wires, ends, cpu=OTHER_CPU, memory=BIG)
     guest.links_up()
     switch.links_up()
+    lines = [f"port {port}: its driver has enabled ring 4; queues is 2" for port in ("a", "b")]
+    # A link is up before its last ring is; rings are enabled in order.
+    until(lambda: all(line in switch.process.log_tail() for line in lines), "all pairs are enabled")
     there = guest.send(load("gen", **PACED))
     assert there["mon"]["rx_packets"] == there["gen"]["tx_packets"] > 0
-    assert switch.process.log_tail().count("port a: its driver has enabled ring 4; queues is 2") == 1
+    assert [switch.process.log_tail().count(line) for line in lines] == [1, 1]
 
 
 def test_queues_are_refused_by_what_has_fewer(planed: Planed, other: Planed) -> None:

@@ -66,7 +66,8 @@ def test_what_is_level_is_not_recommended() -> None:
 
 def test_too_few_trials_are_said() -> None:
     found = _only(_run(*_trials("planed", (18.0,)), *_trials("testpmd", (10.0,))))
-    assert found.strength == "open"
+    assert (found.strength, found.pick) == ("open", "Not told:")
+    assert found.why.startswith("planed is ahead, but too few trials count to tell it from testpmd (planed 18.00 Mpps,")
     assert "planed over testpmd: 1.80 × (no interval); one trial each" in found.why
 
 

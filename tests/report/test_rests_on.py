@@ -161,6 +161,8 @@ def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None
     assert headline(results).endswith("planed in 1.")
     assert headline(results, (_comparison(distinguishable=True),)).endswith("planed in 1.")
     assert headline(results, (_comparison(distinguishable=False),)).endswith("too close to call in 1.")
+    few = dataclasses.replace(_comparison(distinguishable=False), trials_b=2)
+    assert headline(results, (few,)).endswith("too few trials count in 1.")
     other_metric = dataclasses.replace(_comparison(distinguishable=False), metric="latency_p50")
     assert headline(results, (other_metric,)).endswith("planed in 1.")
 
