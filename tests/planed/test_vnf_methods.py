@@ -17,7 +17,7 @@ from planebench.planed import RpcError
 
 pytestmark = pytest.mark.dataplane
 
-NO_VNFS = {"generator", "monitor", "patch", "bridge", "fib_offload"}
+NO_VNFS = {"generator", "monitor", "patch", "bridge", "fib_offload", "fib_source"}
 KINDS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "rate_limiter", "flow_monitor")
 
 
