@@ -65,5 +65,5 @@ def _with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> Iterator
     metric = "throughput" if ranking.by == "throughput" else "cycles_per_packet"
     cell, first = cell_id(ranking.point), ranking.first.point.switch
     for c in comparisons:
-        if (c.metric, c.point) == (metric, cell) and first in (c.a, c.b):
+        if c.point == cell and c.metric == metric and first in (c.a, c.b):
             yield (c.b if c.a == first else c.a), c

@@ -37,9 +37,9 @@ def versus(
     comparisons: Sequence[Comparison], cell: Point, metric: Metric, one: str, other: str, load: str = ""
 ) -> Versus | None:
     """``one`` against ``other`` at a cell (a point, whatever its switch); None where they were not compared."""
-    key = (cell_id(cell), metric, load)
+    at = cell_id(cell)
     for c in comparisons:
-        if (c.point, c.metric, c.load) == key and {c.a, c.b} == {one, other}:
+        if c.point == at and (c.metric, c.load) == (metric, load) and {c.a, c.b} == {one, other}:
             c = replace(c, note=_named(c))
             return _seen(c) if c.b == one else _turned(c)
     return None

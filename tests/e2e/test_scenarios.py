@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from e2e_rig import SWITCHES, Bench, Record, assert_exact, counts
+from planed_rig import often
 
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
@@ -113,9 +114,10 @@ def test_a_chain_of_three(bench: Bench) -> None:
 
 def test_jumbo_frames(bench: Bench) -> None:
     here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
-    run = Measured(bench, "--switch", ",".join(here), "--scenario", "p2p,v2v", "--frame-size", "9000")
+    scenarios = ("v2v", "p2p")[: often(1, 2)]
+    run = Measured(bench, "--switch", ",".join(here), "--scenario", ",".join(scenarios), "--frame-size", "9000")
     assert {(result["switch"], result["scenario"]) for result in run.results} == {
-        (name, scenario) for name in here for scenario in ("p2p", "v2v")
+        (name, scenario) for name in here for scenario in scenarios
     }
     assert {result["frame_size_bytes"] for result in run.results} == {9000}
     for trial in run.trials:
