@@ -122,21 +122,26 @@ class Process:
         waits in read() then never hears of it (testpmd did not).
         """
         self.resume()
+        self._close_stdin()
+        self._signal(signal.SIGTERM)
+
+    def _close_stdin(self) -> None:
         if self.stdin is not None:
             with contextlib.suppress(OSError):
                 self.stdin.close()
-        self._signal(signal.SIGTERM)
 
     def terminate(self, timeout_s: float = 5.0) -> None:
         """End it and its group: SIGTERM, after ``timeout_s`` seconds SIGKILL. Works when paused; safe to repeat."""
         timeout_s = patient(timeout_s)
-        if self.returncode is None:
-            self.ask_to_end()
-            if not self._exited_within(timeout_s):
-                self._signal(signal.SIGKILL)
-                self._exited_within(timeout_s)
-            self._signal(signal.SIGKILL)  # helpers it left; the pid is still ours, it has not been waited for
-            self.wait(timeout_s)
+        if self.returncode is not None:
+            self._close_stdin()  # a child of one that is dead may wait for that (switches/vale_guard.py)
+            return
+        self.ask_to_end()
+        if not self._exited_within(timeout_s):
+            self._signal(signal.SIGKILL)
+            self._exited_within(timeout_s)
+        self._signal(signal.SIGKILL)  # helpers it left; the pid is still ours, it has not been waited for
+        self.wait(timeout_s)
 
     def _exited_within(self, timeout_s: float) -> bool:
         """Wait for the exit without collecting the status, so that the pid stays reserved."""

@@ -135,6 +135,7 @@ def test_kill_of_its_process_group_does_not_reach_the_one_that_detaches(supervis
     guard = supervisor.spawn("guard", argv(*PAIRS), cpus=CPUS, pipe_stdin=True)
     wait_ready("guard", lambda: guard.log_tail(1) == "ready", [guard])
     os.killpg(guard.pid, signal.SIGKILL)
+    until(lambda: guard.returncode is not None)  # the end of its input has to be told all the same
     guard.terminate()
     until(lambda: lines(told, guard.pid) == both_ways())
 
