@@ -131,12 +131,12 @@ def _verdict(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[Stren
         return "alone", printable(first), f"is alone: {_figure(ranking.first)}, nothing to set beside it."
     level = level_with_first(ranking, comparisons)
     if level:
-        pick = "Not told:" if too_few_tell(ranking, comparisons) else "No clear best:"
-        return "open", pick, _level_words(ranking, level, comparisons)
+        few = too_few_tell(ranking, comparisons)
+        return "open", "Not told:" if few else "No clear best:", _level_words(ranking, level, comparisons, few)
     return "clear", printable(first), _lead_words(ranking, comparisons)
 
 
-def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison]) -> str:
+def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison], few: bool) -> str:
     first, names = ranking.first, _names(level)
     by_label = {r.point.switch: r for r in ranking.results}
     shown = (first.point.switch, *level[:MAX_LEVEL])
@@ -145,7 +145,6 @@ def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[C
     if ranking.by == "throughput" and bounds:
         cannot = f"{_names(bounds)} may be faster than {printable(first.point.switch)}, the tester was the limit there"
     else:
-        few = too_few_tell(ranking, comparisons)
         apart = "ahead, but too few trials count to tell it" if few else "not distinguishable"
         cannot = f"{printable(first.point.switch)} is {apart} from {names}"
     found = versus(comparisons, ranking.point, _metric(ranking), first.point.switch, level[0])
