@@ -13,6 +13,7 @@ from typing import Literal
 
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, vnf_texts
+from planebench.model.hosting import Hosting
 from planebench.model.updates import FibUpdates
 
 ScenarioName = Literal["p2p", "p2v", "v2v", "loopback", "parallel"]
@@ -20,7 +21,6 @@ WITH_VNFS: tuple[ScenarioName, ...] = ("loopback", "parallel")
 """Scenarios whose topology has a number of VNFs."""
 Direction = Literal["unidirectional", "bidirectional", "reversed"]
 WireName = Literal["virtio", "memif", "veth"]
-Hosting = Literal["process"]
 Role = Literal["warmup", "r_plus", "search", "latency"]
 
 L1_OVERHEAD_BYTES = 20

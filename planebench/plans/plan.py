@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.model.header import Skipped
-from planebench.model.records import Direction, Hosting, ScenarioName, WireName
+from planebench.model.hosting import Hosting
+from planebench.model.records import Direction, ScenarioName, WireName
 from planebench.search.ask import SearchSettings
 from planebench.traffic.profile import PLAIN, TrafficProfile
 

@@ -15,7 +15,8 @@ from planebench.model.chain_name import SEPARATOR
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
-from planebench.model.records import Direction, Hosting, ScenarioName, WireName
+from planebench.model.hosting import Hosting
+from planebench.model.records import Direction, ScenarioName, WireName
 from planebench.plans.parts import with_parts
 from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import (

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from planebench.model.conditions import Conditions
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, Hosting, ScenarioName, TrafficSent, VerdictKind, WireName
+from planebench.model.hosting import Hosting
+from planebench.model.records import Direction, ScenarioName, TrafficSent, VerdictKind, WireName
 from planebench.model.results import (
     AnatomySummary,
     BandFigure,

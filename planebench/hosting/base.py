@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The seam between the harness and what VNFs run in (docs/design/hosting.md). Adding a hosting = one file and a line in
+``registry.py``. Nothing else knows a hosting by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from planebench.host.evidence import WatchedThread
+from planebench.host.process import Process, Supervisor
+from planebench.model.hosting import HostingFacts
+from planebench.model.option import Option, Value
+from planebench.planed import PlanedClient
+from planebench.switches.finding import Found, NotFound
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HostedPort:
+    """A virtio port of a VNF: the switch is the vhost-user device and listens on ``socket`` already."""
+
+    name: str
+    socket: Path
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostedRequest:
+    """Everything one hosted VNF is started with."""
+
+    name: str
+    """``vnf0``: also of its files in ``workdir``."""
+    ports: tuple[HostedPort, ...]
+    """Two in a chain, in path order; one of VNFs side by side."""
+    values: Mapping[str, Value]
+    """Of the hosting's own options, by key."""
+    document: Document | None
+    """planed's, with these ports as virtio-user ports, and one worker; None for a VNF that is the user's own."""
+    files: tuple[Path, ...]
+    """Files that the document names, by absolute paths: they must be there under the same paths inside."""
+    cpus: tuple[int, ...]
+    """Where what forwards in it is pinned."""
+    control_cpus: frozenset[int]
+    """Where everything else of it may run."""
+    workdir: Path
+    """That of the topology: private, short, shared with the switch's sockets."""
+    planed: Path
+    ring_size: int = 256
+    queues: int = 1
+    """Queue pairs of each port."""
+    max_frame_bytes: int = 1518
+    hugepages: bool = False
+    crowded: bool = False
+    """Others poll on ``cpus`` too: it should sleep when it has nothing to do."""
+
+
+class RunningVnf(Protocol):
+    """A started VNF. Whether it forwards is told by frames that cross it, not by it."""
+
+    name: str
+    facts: HostingFacts
+    client: PlanedClient | None
+    """planed inside answers there; None for a VNF that is the user's own."""
+    same_clock: bool
+    """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """Every process of it, to be paused (SIGSTOP to its group) while another switch is measured."""
+
+    def threads(self) -> tuple[WatchedThread, ...]:
+        """The threads that forward: planed's workers, vCPUs. They stay the same until it ends."""
+
+    def check(self) -> None:
+        """Raise DiedError, with its last words, if it is gone."""
+
+    def ask_to_end(self) -> None:
+        """Without waiting: many end together."""
+
+    def kill(self) -> None:
+        """SIGKILL to all of it, as when it crashes; what is left of it is removed. Never raises."""
+
+    def stop(self) -> None:
+        """End it, paused or not. Never raises; safe to call twice."""
+
+
+class Hosting(Protocol):
+    """One kind of hosting. ``start`` may be called for many at once, from several threads."""
+
+    name: str
+    title: str
+    remedy: str
+    options: tuple[Option, ...]
+    own_vnf: bool
+    """Whether what it hosts is the user's own (``image``, ``exec``) and no function of planed."""
+
+    def find(self) -> Found | NotFound:
+        """Whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
+
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
+        """Start it; return as soon as it has been asked to forward, StartError with its last words if it cannot."""
