@@ -55,8 +55,10 @@ MIN_RATIO, MAX_JITTER, MIN_SHARE, MIN_APPLIED = 5.0, 1.4, 0.95, 0.98
 ATTEMPTS = 8
 """Trials that are tried for each that shall count."""
 LEAST_TRIALS = 3
+MANY = 3
+"""Times as many trials for a ratio that is a few per cent from its limit: one trial is 10 % from the next."""
 SHORT_S = 0.3
-"""A trial of jitter: 600 probes."""
+"""A trial of jitter (600 probes), or of updates."""
 BAND_FACTOR = 2.5
 """What the far core distance costs at most (DESIGN section 4): a ratio that holds in spite of it is told."""
 DISTURBED_FACTOR = 2.0
@@ -244,12 +246,14 @@ class Sample:
         return Bar(name, a, b, limit, at_least, min(len(self.a), len(self.b)), unit, self.why)
 
 
-def sample(bench: Bench, a: Take, b: Take, *, forgiving: bool = False) -> Sample:
+def sample(bench: Bench, a: Take, b: Take, *, times: int = 1, forgiving: bool = False) -> Sample:
     """Trials of both in turn, who is first alternates, until ``bench.trials`` of each at one core distance count, or
-    ATTEMPTS times as many were tried. ``forgiving``: all count. At least three of each, or none counts."""
+    ATTEMPTS times as many were tried; ``times`` as many of both. ``forgiving``: all count. At least three of each, or
+    none counts."""
+    wanted = times * bench.trials
     found: dict[str | None, tuple[list[Trial], list[Trial]]] = {}
     why: Counter[str] = Counter()
-    for turn in range(ATTEMPTS * bench.trials):
+    for turn in range(ATTEMPTS * wanted):
         for side in (0, 1) if turn % 2 == 0 else (1, 0):
             trial = (a, b)[side]()
             any_counts = bench.disturbed or forgiving
@@ -257,10 +261,10 @@ def sample(bench: Bench, a: Take, b: Take, *, forgiving: bool = False) -> Sample
                 found.setdefault("any" if any_counts else trial.band, ([], []))[side].append(trial)
             elif trial.verdict.kind is VerdictKind.DISTURBED:
                 why.update(f"{trial.point.switch}: {reason.partition(' took ')[0]}" for reason in trial.verdict.reasons)
-        if any(min(map(len, both)) >= bench.trials for both in found.values()):
+        if any(min(map(len, both)) >= wanted for both in found.values()):
             break
     best = max(found.values(), key=lambda both: min(map(len, both)), default=([], []))
-    if min(map(len, best)) < min(LEAST_TRIALS, bench.trials):
+    if min(map(len, best)) < min(LEAST_TRIALS, wanted):
         best = ([], [])
     return Sample(tuple(best[0]), tuple(best[1]), "; ".join(f"{n} x {reason}" for reason, n in why.most_common(4)))
 
@@ -325,11 +329,11 @@ def update_bars(bench: Bench, offloaded: Side) -> tuple[list[Bar], dict[str, Any
     applied: list[float] = []
 
     def updating() -> Trial:
-        trial = paced.run(bench.duration_s)
+        trial = paced.run(SHORT_S)
         applied.append(trial.updates.per_s if trial.updates is not None else 0.0)
         return trial
 
-    found = sample(bench, updating, lambda: offloaded.run(bench.duration_s))
+    found = sample(bench, updating, lambda: offloaded.run(SHORT_S), times=MANY)
     name = f"capacity with {UPDATES_PER_S} updates a second against none"
     said = statistics.median(applied)
     bars = [
