@@ -75,6 +75,10 @@ class RunningVnf(Protocol):
     def threads(self) -> tuple[WatchedThread, ...]:
         """The threads that forward: planed's workers, vCPUs. They stay the same until it ends."""
 
+    def forward(self) -> None:
+        """Have it poll, once all others of its topology are up, too: on a shared core those that poll would keep those
+        that come from it. Nothing to do for one that begins by itself. StartError, with its last words."""
+
     def check(self) -> None:
         """Raise DiedError, with its last words, if it is gone."""
 
@@ -96,10 +100,16 @@ class Hosting(Protocol):
     remedy: str
     options: tuple[Option, ...]
     own_vnf: bool
-    """Whether what it hosts is the user's own (``image``, ``exec``) and no function of planed."""
+    """Whether what it hosts is the user's own (``image``, ``exec``) and no function of planed. Then the first of its
+    options is what stands behind its name without a key: ``image:/x.qcow2``, ``exec:"command"``."""
+    ready_within_s: float
+    """On a busy machine frames must cross it by then."""
 
     def find(self) -> Found | NotFound:
         """Whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
-        """Start it; return as soon as it has been asked to forward, StartError with its last words if it cannot."""
+        """Start it; return as soon as it has been asked to come up, StartError with its last words if it cannot.
+
+        It forwards after :meth:`RunningVnf.forward`, at the latest.
+        """

@@ -12,7 +12,7 @@ from typing import Literal
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 
-OptionKind = Literal["whole", "flag", "text", "list", "file"]
+OptionKind = Literal["whole", "flag", "text", "list", "file", "path"]
 Value = int | bool | str | list[str]
 
 LIST_SEPARATOR = "+"
@@ -25,8 +25,8 @@ _SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 class Option:
     """``name=value`` becomes ``key: value`` of the settings. ``default`` is for people.
 
-    ``whole``: a number from ``least`` to ``most``, 64k and 10G too. ``list``: texts with + between them. ``file``: a
-    path. ``choices``: of a text.
+    ``whole``: a number from ``least`` to ``most``, 64k and 10G too. ``list``: texts with + between them. ``file``: its
+    path. ``path``: of a file or folder. ``choices``: of a text.
     """
 
     name: str
@@ -49,12 +49,15 @@ class Option:
         return text.split(LIST_SEPARATOR) if self.kind == "list" else text
 
     def resolved(self, text: str, what: str, base: Path) -> str:
-        """The text as it is kept: of a file, its absolute path. UsageError for a value that is not valid, or not there.
+        """The text as it is kept: of a file or folder, its absolute path. UsageError for a value that is not valid, or
+        not there.
 
         A relative path is one from ``base``.
         """
         self.value(text, what)
-        return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind == "file" else text
+        if self.kind == "path" and (base / Path(text).expanduser()).is_dir():
+            return str(_fit((base / Path(text).expanduser()).resolve(), f"{what}: {self.name}"))
+        return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind in ("file", "path") else text
 
     def _whole(self, text: str, what: str) -> int:
         match = re.fullmatch(r"([0-9]{1,18})([kMG]?)", text)
@@ -92,12 +95,16 @@ def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str
 
 def existing_file(text: str, what: str, base: Path) -> Path:
     """The absolute path of a readable file. UsageError if it is none, or if its path cannot be part of a chain."""
-    path = (base / Path(text).expanduser()).resolve()
-    if _UNFIT.search(str(path)):
-        raise UsageError(f'{what} "{path}": a path in a chain has no comma, colon, equals sign or space; give another')
+    path = _fit((base / Path(text).expanduser()).resolve(), what)
     try:
         with path.open("rb") as file:
             file.read(1)
     except OSError as error:
         raise UsageError(f'{what} "{path}" cannot be read: {error.strerror}; give a readable file') from None
+    return path
+
+
+def _fit(path: Path, what: str) -> Path:
+    if _UNFIT.search(str(path)):
+        raise UsageError(f'{what} "{path}": a path in a chain has no comma, colon, equals sign or space; give another')
     return path
