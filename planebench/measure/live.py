@@ -20,7 +20,7 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
-from planebench.measure.anatomy import read_anatomy
+from planebench.measure.anatomy import StampedVnf, read_anatomy
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import arrived, lost, vnf_drops
 from planebench.measure.sending import next_epoch, send
@@ -140,10 +140,8 @@ class LiveTopology:
 
     def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor, planed: Path | None = None) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
-        known = len(supervisor.processes)
         self._tsc_hz = int(self._call("stats.get")["tsc_hz"])
-        self._switch = adapter.start(self.request, supervisor)
-        self._switch_processes = tuple(supervisor.processes[known:])
+        self._start_switch(adapter, supervisor)
         try:
             if self.topology.parallel and not offloads(adapter) and planed is not None:
                 self._vnfs = VnfProcesses.start(self.topology, self.placement, self.links, planed, supervisor)
@@ -162,6 +160,16 @@ class LiveTopology:
         self.apply(wire_stage(self.topology, self.links))
         self.switch.stop()
         self._attach(adapter, supervisor)
+
+    def renew_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+        """As :meth:`restart_switch` under traffic: who is at its ports stays, and connects anew. Not paused."""
+        self.switch.stop()
+        self._start_switch(adapter, supervisor)
+
+    def _start_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+        known = len(supervisor.processes)
+        self._switch = adapter.start(self.request, supervisor)
+        self._switch_processes = tuple(supervisor.processes[known:])
 
     @property
     def request(self) -> SwitchRequest:
@@ -231,11 +239,10 @@ class LiveTopology:
         sends so many meanwhile. ``watch`` is called just before and just after the sending.
         Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
         """
-        self._epoch = next_epoch(self._epoch)
         with updating(self._call, self.links.updates, updates):
             return send(
                 self._call,
-                self._epoch,
+                self.next_epoch(),
                 flows,
                 frame_size_bytes,
                 duration_s,
@@ -246,11 +253,16 @@ class LiveTopology:
                 queues=self.links.queues,
                 profile=profile,
                 stamps=stamps,
-                turns=self._turns,
+                turns=self.turns,
             )
 
+    def next_epoch(self) -> int:
+        """By which frames of the next sending are known."""
+        self._epoch = next_epoch(self._epoch)
+        return self._epoch
+
     @property
-    def _turns(self) -> int:
+    def turns(self) -> int:
         """How many take turns on the busiest core: a frame may wait for all of them."""
         return 1 if self._vnfs is None else 1 + max(Counter(self.placement.vnf_cpus).values())
 
@@ -262,7 +274,7 @@ class LiveTopology:
     def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
-        return read_anatomy(self._call, sent, [vnf.name for vnf in vnfs], stats)
+        return read_anatomy(self._call, sent, [StampedVnf(vnf.name) for vnf in vnfs], stats)
 
     def _sleep(self, duration_s: float) -> None:
         """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""
