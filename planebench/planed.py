@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +24,8 @@ from planebench.model.errors import PlanebenchError, StartError
 PROTOCOL_VERSION = 1
 PLANED_ENV = "PLANEBENCH_PLANED"
 REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of the planed program"
+STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
+STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
 
 
 class RpcError(PlanebenchError):
@@ -49,14 +51,27 @@ def find_planed() -> Path | None:
 
     A $PLANEBENCH_PLANED that is not a program finds nothing: a wrong setting never means another binary.
     """
-    wanted = os.environ.get(PLANED_ENV)
+    return _find("planed", PLANED_ENV, ())
+
+
+def find_static_planed(planed: Path | None = None) -> Path | None:
+    """The same program without shared libraries, for what has none: containers and virtual machines.
+
+    $PLANEBENCH_PLANED_STATIC, else beside ``planed`` (the one that is found), else where planed would be.
+    """
+    beside = planed or find_planed()
+    return _find(STATIC_NAME, STATIC_ENV, (beside.with_name(STATIC_NAME),) if beside else ())
+
+
+def _find(name: str, variable: str, first: Sequence[Path]) -> Path | None:
+    wanted = os.environ.get(variable)
     if wanted:
         found = shutil.which(wanted)
         return Path(found).resolve() if found else None
-    for candidate in (Path(sys.executable).parent / "planed", Path(sys.prefix) / "bin" / "planed"):
+    for candidate in (*first, Path(sys.executable).parent / name, Path(sys.prefix) / "bin" / name):
         if os.access(candidate, os.X_OK) and candidate.is_file():
             return candidate
-    found = shutil.which("planed")
+    found = shutil.which(name)
     return Path(found) if found else None
 
 

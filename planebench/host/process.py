@@ -143,6 +143,11 @@ class Process:
         self._signal(signal.SIGKILL)  # helpers it left; the pid is still ours, it has not been waited for
         self.wait(timeout_s)
 
+    def kill(self, timeout_s: float = 5.0) -> None:
+        """SIGKILL to its group, as when it crashes, and wait up to ``timeout_s`` seconds. Harmless if it is gone."""
+        self._signal(signal.SIGKILL)
+        self.wait(patient(timeout_s))
+
     def _exited_within(self, timeout_s: float) -> bool:
         """Wait for the exit without collecting the status, so that the pid stays reserved."""
         try:
@@ -160,6 +165,26 @@ class Process:
         if self._popen.returncode is None:
             with contextlib.suppress(OSError):
                 os.killpg(self.pid, number)
+
+
+class Enclosed(Process):
+    """A child that only waits for a program in namespaces of its own, as bwrap does, and takes it with it.
+
+    What is inside may have process groups of its own. So all descendants are paused, and asked to end: the child itself
+    would die of SIGTERM at once, and they of that. If it is killed the kernel kills everything in its pid namespace.
+    """
+
+    def _signal(self, number: signal.Signals) -> None:
+        inside = set() if number == signal.SIGKILL else procfs.descendants(self.pid)
+        if number != signal.SIGTERM or not inside:
+            super()._signal(number)
+        told: set[int] = set()
+        while new := inside - told:
+            for pid in new:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
+            told |= new
+            inside = procfs.descendants(self.pid)  # one that was not stopped yet may have had children
 
 
 class Supervisor:
@@ -228,12 +253,14 @@ class Supervisor:
         netns_pid: int | None = None,
         new_netns: bool = False,
         high_priority: bool = True,
+        enclosed: bool = False,
     ) -> Process:
         """Start ``argv`` on ``cpus`` with its output in ``<workdir>/<name>.log``. Returns at once, before it is ready.
 
         ``env`` is added to our own environment. ``workdir`` is the current directory of the child, ``workdir(name)`` by
         default. ``netns_pid``: live in the network namespace of that process; ``new_netns``: in one of its own.
-        ``high_priority``: nice -20 where the system allows it (see :attr:`Process.nice`).
+        ``high_priority``: nice -20 where the system allows it (see :attr:`Process.nice`). ``enclosed``: it is one that
+        waits for a program in a pid namespace of its own (:class:`Enclosed`).
         A program that cannot be executed shows as a dead process with the reason in its log. Raises StartError only if
         the supervisor is closed.
         """
@@ -250,9 +277,12 @@ class Supervisor:
             netns,
             *argv,
         ]
-        return self._spawner.submit(self._start, name, command, where, env or {}, pipe_stdin).result()
+        kind = Enclosed if enclosed else Process
+        return self._spawner.submit(self._start, name, command, where, env or {}, pipe_stdin, kind).result()
 
-    def _start(self, name: str, command: list[str], where: Path, env: Mapping[str, str], pipe_stdin: bool) -> Process:
+    def _start(
+        self, name: str, command: list[str], where: Path, env: Mapping[str, str], pipe_stdin: bool, kind: type[Process]
+    ) -> Process:
         """Fork and register; runs in the spawner thread, so that a Ctrl-C cannot come between the two."""
         with _open_log(where, name) as log:
             popen = subprocess.Popen(
@@ -265,7 +295,7 @@ class Supervisor:
                 start_new_session=True,
                 umask=0o077,
             )
-            process = Process(name, popen, Path(log.name))
+            process = kind(name, popen, Path(log.name))
         with (self.root / reaper.PIDS_FILE).open("a", encoding="ascii") as file:
             file.write(f"{popen.pid} {procfs.start_ticks(popen.pid) or 0}\n")
         self._processes.append(process)

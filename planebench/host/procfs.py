@@ -50,3 +50,27 @@ def threads(pid: int) -> dict[int, str]:
     except OSError:
         return {}
     return {tid: read_text(f"/proc/{pid}/task/{tid}/comm") or "" for tid in sorted(tids)}
+
+
+def descendants(pid: int) -> set[int]:
+    """Children of a process, theirs, and so on: whatever group, session or namespace they are in."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        fields = stat_fields(int(entry.name)) if entry.name.isdigit() else None
+        if fields:
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: set[int] = set()
+    wanted = [pid]
+    while wanted:
+        below = children.get(wanted.pop(), [])
+        found.update(below)
+        wanted.extend(below)
+    return found
+
+
+def ids_of_thread(tid: int) -> tuple[int, ...]:
+    """The ids of a thread in each pid namespace that it is in, its own innermost one last; empty if it is gone."""
+    for line in (read_text(f"/proc/{tid}/status") or "").splitlines():
+        if line.startswith("NSpid:"):
+            return tuple(map(int, line.split()[1:]))
+    return ()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""bubblewrap: a container of namespaces and bind mounts that needs no daemon, no image store and no root. Pure.
+
+Read-only root, no network but the switch's sockets, no capabilities. The folder of the topology is there under its own
+path, read-only: as a folder, because a switch that starts anew makes its sockets anew. Only the VNF's folder in it can
+be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from planebench.hosting.base import HostedRequest
+from planebench.hosting.inside import folder_of
+from planebench.switches.finding import find_program
+
+PROGRAM = "bwrap"
+REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"
+PLANED = "/planed"
+"""Where the static planed is inside."""
+OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
+"""Of the root: every container has its own."""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def find() -> Path | None:
+    """The program; None if it is not here."""
+    return find_program(PROGRAM)
+
+
+def planed_container(bwrap: Path, request: HostedRequest, planed: Path) -> list[str]:
+    """The command line up to the command: a root with nothing but planed, which is process 1 and takes signals."""
+    return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), "--as-pid-1", "--"]
+
+
+def command_container(bwrap: Path, request: HostedRequest, root: Path) -> list[str]:
+    """The same with what is in ``root``, and a process 1 that collects what a command leaves."""
+    return [*_container(bwrap, request, _of_root(root)), "--"]
+
+
+def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list[str]:
+    folder, workdir = str(folder_of(request)), str(request.workdir)
+    return [
+        str(bwrap),
+        "--unshare-all",
+        "--die-with-parent",
+        *("--cap-drop", "ALL"),
+        *("--hostname", request.name),
+        "--clearenv",
+        *("--setenv", "PATH", _PATH),
+        *("--setenv", "HOME", folder),
+        *("--setenv", "RUNTIME_DIRECTORY", "/run"),  # of DPDK
+        *root,
+        *("--proc", "/proc"),
+        *("--dev", "/dev"),
+        *("--ro-bind", "/sys", "/sys"),  # EAL reads the CPUs
+        *("--tmpfs", "/run"),
+        *("--tmpfs", "/tmp"),
+        *("--ro-bind", workdir, workdir),
+        *("--bind", folder, folder),
+        *(word for file in request.files for word in ("--ro-bind", str(file), str(file))),
+        *("--remount-ro", "/"),
+        *("--chdir", folder),
+    ]
+
+
+def _of_root(root: Path) -> Iterator[str]:
+    """Entry by entry: what is mounted beside them then needs no place in a root that cannot be written to."""
+    for entry in sorted(root.iterdir()):
+        if entry.name in OWN_FOLDERS:
+            continue
+        if entry.is_symlink():
+            yield from ("--symlink", str(entry.readlink()), f"/{entry.name}")
+        else:
+            yield from ("--ro-bind", str(entry), f"/{entry.name}")

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``exec``: a VNF is a command of the user's, in a container of this machine's root or of an image.
+
+    exec:"dpdk-testpmd {eal} -- --forward-mode=io --auto-start"
+
+The command is split as a shell does it, and no shell runs it. What is in braces is filled in (:data:`PLACEHOLDERS`).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from planebench.host.process import Supervisor
+from planebench.hosting import bubblewrap, limits, oci
+from planebench.hosting.base import HostedRequest
+from planebench.hosting.inside import RunningCommand, folder_of
+from planebench.model.choices import unknown
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.hosting import HostingFacts
+from planebench.model.option import Option
+from planebench.planed import program_lines
+from planebench.switches.finding import Found, NotFound
+
+MEMORY_MB = 1024
+HIDDEN = ("/tmp", "/run")
+"""A container has its own, whatever its image."""
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+
+PLACEHOLDERS: Mapping[str, str] = {
+    "eal": "EAL options of a DPDK program: its ports, memory, an lcore for each CPU, and a main lcore beside them",
+    "eal_main": "the same for a program whose main lcore forwards, as dpdk-l2fwd",
+    "port0": "socket of the first port: the VNF is the virtio driver (virtio-user), the switch listens",
+    "port1": "socket of the second port",
+    "mac0": "MAC address of the first port",
+    "mac1": "MAC address of the second port",
+    "cpus": "CPUs that it may poll on, with commas",
+    "control_cpus": "CPUs for everything else of it, with commas",
+    "name": "its name, as vnf0",
+    "ring_size": "entries of a ring",
+    "queues": "queue pairs of a port",
+    "max_frame_bytes": "the largest frame, with FCS",
+}
+"""What may be in braces, and what it becomes."""
+_PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
+
+
+class ExecHosting:
+    """A command of the user's, by bubblewrap."""
+
+    name = "exec"
+    title = "a command in a container"
+    remedy = bubblewrap.REMEDY
+    options: tuple[Option, ...] = (
+        Option("command", "command", "text", "the command, in double quotes, with {eal}, {port0}, {port1}, ..."),
+        Option("image", "image", "path", "its root: a folder, or an OCI archive", "this machine's"),
+        Option("memory_mb", "memory_mb", "whole", "MiB it may have, DPDK the half of it", str(MEMORY_MB), least=16),
+        limits.PIDS_OPTION,
+    )
+    own_vnf = True
+    ready_within_s = 60.0
+
+    def find(self) -> Found | NotFound:
+        """bubblewrap."""
+        bwrap = bubblewrap.find()
+        lines = program_lines((str(bwrap), "--version"), bwrap.stat().st_mtime_ns) if bwrap else None
+        return Found(lines[0], bwrap) if bwrap and lines else NotFound(self.remedy)
+
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
+        """The command in its container. Raises UsageError for one that cannot be, StartError, NotInstalledError."""
+        found = self.find()
+        if isinstance(found, NotFound):
+            raise NotInstalledError(f"hosting exec cannot be had here; {found.remedy}")
+        chosen = limits.chosen(request.values, MEMORY_MB)
+        command = str(request.values.get("command", ""))
+        argv = words_of(command, request, chosen.memory_mb // 2)
+        image = request.values.get("image")
+        root = oci.root_of(Path(str(image)), supervisor) if image else Path("/")
+        _check_program(argv[0], root)
+        limited = limits.limit(request, chosen, supervisor)
+        process = supervisor.spawn(
+            request.name,
+            [*limited.prefix, *bubblewrap.command_container(found.binary, request, root), *argv],
+            cpus=_cpus(command, request),
+            workdir=folder_of(request),
+            enclosed=True,
+        )
+        details = {"cpus": ",".join(map(str, request.cpus)), "command": shlex.join(argv)}
+        details |= {"image": str(image) if image else "this machine's root, read-only"}
+        facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
+        return RunningCommand(request, process, limited.told(facts), limited)
+
+
+def words_of(command: str, request: HostedRequest, memory_mb: int) -> list[str]:
+    """The command line, filled in. Raises UsageError: no command, an open quote, something unknown in braces."""
+    try:
+        texts = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f'exec "{command}" is no command line: {error}') from error
+    if not texts:
+        raise UsageError('exec needs a command: exec:"dpdk-testpmd {eal} -- --forward-mode=io --auto-start"')
+    known = _values(request)
+    eal = {"{eal}": _eal(request, memory_mb, main=False), "{eal_main}": _eal(request, memory_mb, main=True)}
+    return [word for text in texts for word in (eal.get(text) or [_filled(text, known)])]
+
+
+def _filled(text: str, known: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in ("eal", "eal_main"):
+            raise UsageError(f'exec: {{{name}}} is several words; leave spaces around it, not "{text}"')
+        if name not in known:
+            raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
+        return known[name]
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def _values(request: HostedRequest) -> dict[str, str]:
+    ports = dict(enumerate(request.ports))
+    return {
+        **{f"port{number}": str(port.socket) for number, port in ports.items()},
+        **{f"mac{number}": port.mac for number, port in ports.items()},
+        "cpus": ",".join(map(str, request.cpus)),
+        "control_cpus": ",".join(map(str, sorted(request.control_cpus))),
+        "name": request.name,
+        "ring_size": str(request.ring_size),
+        "queues": str(request.queues),
+        "max_frame_bytes": str(request.max_frame_bytes),
+    }
+
+
+def _eal(request: HostedRequest, memory_mb: int, *, main: bool) -> list[str]:
+    """EAL's options. A vhost back end takes our memory only as one segment (DESIGN section 4)."""
+    workers = [f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.cpus, start=0 if main else 1)]
+    beside = [] if main else [f"0@({','.join(map(str, sorted(request.control_cpus)))})"]
+    return [
+        f"--lcores={','.join([*beside, *workers])}",
+        "--main-lcore=0",
+        "--no-pci",
+        "--no-telemetry",
+        f"--file-prefix={request.name}",
+        *("-m", str(memory_mb), "--single-file-segments"),
+        *(("--in-memory",) if request.hugepages else ("--no-huge", "--no-shconf")),
+        *(
+            f"--vdev=net_virtio_user{number},path={port.socket},mac={port.mac},queue_size={request.ring_size}"
+            f",queues={request.queues}"
+            for number, port in enumerate(request.ports)
+        ),
+    ]
+
+
+def _cpus(command: str, request: HostedRequest) -> frozenset[int]:
+    """A command that is told where to poll pins itself; another is kept on the VNF's CPUs as a whole."""
+    pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
+    return frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())})
+
+
+def _check_program(program: str, root: Path) -> None:
+    hidden = [folder for folder in HIDDEN if Path(program).is_relative_to(folder)]
+    if hidden and root == Path("/"):
+        raise UsageError(f"exec: {program} is in {hidden[0]}, of which a container has its own; have it elsewhere")
+
+
+HOSTING = ExecHosting()

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VNFs that are a process, enclosed in namespaces or not: planed behind a unix socket, or a command of the user's."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+from planebench.host import procfs
+from planebench.host.evidence import WatchedThread
+from planebench.host.process import Process
+from planebench.hosting.base import Document, HostedRequest
+from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.hosting import HostingFacts
+from planebench.planed import PlanedClient, RpcClosedError
+
+APPLY_DEADLINE_S = 120.0
+"""A FIB of a million routes, while the others fill theirs."""
+ASK_DEADLINE_S = 60.0
+"""A worker is parked when it runs next: with 63 on a core that is a fifth of a second, and twice for each question."""
+
+
+class Around(Protocol):
+    """What is around the process of a VNF, and made for it."""
+
+    def why(self) -> str:
+        """What it knows about the VNF's end, to add to its last words; else empty."""
+
+    def remove(self) -> None:
+        """For the end, when nothing is in it any more. Never raises; safe to call twice."""
+
+
+class Nothing:
+    """Nothing is around it."""
+
+    def why(self) -> str:
+        """It knows nothing."""
+        return ""
+
+    def remove(self) -> None:
+        """There is nothing to remove."""
+
+
+def folder_of(request: HostedRequest) -> Path:
+    """The VNF's own folder, the only one that it may write to from inside; made here."""
+    folder = request.workdir / request.name
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def document_of(request: HostedRequest) -> Document:
+    """The document. Raises StartError without one: only the user's own VNFs have none."""
+    if request.document is None:
+        raise StartError(f"{request.name} has no document for planed; give HostedRequest.document")
+    return request.document
+
+
+def planed_arguments(request: HostedRequest) -> list[str]:
+    """What planed is started with: the document before anything polls, and its socket. Writes the document."""
+    config, socket = folder_of(request) / "document.json", rpc_of(request)
+    config.write_text(json.dumps(waiting(document_of(request)), indent=1), encoding="utf-8")
+    socket.unlink(missing_ok=True)  # of one that was killed
+    return ["--config", str(config), "--rpc", str(socket)]
+
+
+def rpc_of(request: HostedRequest) -> Path:
+    """planed's socket."""
+    return folder_of(request) / "rpc"
+
+
+def waiting(document: Document) -> Document:
+    """The same before anything polls: only its ports. Those that are up must not take the CPU of those that come."""
+    return {**document, "tasks": [], "workers": []}
+
+
+class RunningProcess:
+    """A VNF that is a process: what planed and a command of the user's have in common."""
+
+    same_clock = True
+
+    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, around: Around) -> None:
+        self.name = request.name
+        self.facts = facts
+        self._process = process
+        self._around = around
+        self._threads: tuple[WatchedThread, ...] | None = None
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The one that was started; what is inside of it goes with it."""
+        return (self._process,)
+
+    def check(self) -> None:
+        """Raise DiedError, with its last log lines, if it is gone."""
+        if not self._process.alive():
+            raise DiedError(f"{self._title} died: {self._last_words()}")
+
+    def ask_to_end(self) -> None:
+        """SIGTERM; does not wait."""
+        if self._process.alive():
+            self._process.ask_to_end()
+
+    def kill(self) -> None:
+        """SIGKILL, as when it crashes. Never raises."""
+        self._process.kill()
+        self._around.remove()
+
+    def stop(self) -> None:
+        """End it, paused or not. Never raises; safe to call twice."""
+        self._process.terminate()
+        self._around.remove()
+
+    @property
+    def _title(self) -> str:
+        return f"{self.name} ({self.facts.hosting})"
+
+    def _last_words(self) -> str:
+        return self._process.obituary() + self._around.why()
+
+
+class RunningPlaned(RunningProcess):
+    """A planed that has come up, and does not poll yet. One thread at a time may ask it. Raises StartError."""
+
+    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, around: Around) -> None:
+        super().__init__(request, process, facts, around)
+        self._document = document_of(request)
+        try:
+            self._client = PlanedClient(rpc_of(request), deadline_s=ASK_DEADLINE_S, give_up=self._give_up)
+        except BaseException:
+            super().stop()
+            raise
+        self.client: PlanedClient | None = self._client
+
+    def forward(self) -> None:
+        """Have it poll. Raises StartError with planed's own words if it refuses."""
+        try:
+            self._call("config.apply", dict(self._document), APPLY_DEADLINE_S)
+        except PlanebenchError as error:
+            raise StartError(f"{self._title}: {error}") from error
+
+    def threads(self) -> tuple[WatchedThread, ...]:
+        """planed's workers, by the ids that they have outside. Raises DiedError."""
+        if self._threads is None:
+            workers = self._call("stats.get")["workers"]
+            outside = ids_outside(self._process.pid)
+            ids = [(*outside[int(worker["tid"])], str(worker["name"])) for worker in workers]
+            self._threads = tuple(WatchedThread("vnf", pid, tid, name) for pid, tid, name in ids)
+        return self._threads
+
+    def kill(self) -> None:
+        """SIGKILL, as when it crashes. Never raises."""
+        self._client.close()
+        super().kill()
+
+    def stop(self) -> None:
+        """End it, paused or not. Never raises; safe to call twice."""
+        self._client.close()
+        super().stop()
+
+    def _give_up(self) -> None:
+        if not self._process.alive():
+            raise StartError(f"{self._title} did not come up: {self._last_words()}")
+
+    def _call(
+        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = ASK_DEADLINE_S
+    ) -> dict[str, Any]:
+        try:
+            return self._client.call(method, params, timeout_s=timeout_s)
+        except RpcClosedError as error:
+            self._process.wait(0.2)
+            raise DiedError(f"{self._title} does not answer: {error}; {self._last_words()}") from error
+
+
+class RunningCommand(RunningProcess):
+    """A command of the user's. It begins by itself."""
+
+    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, around: Around) -> None:
+        super().__init__(request, process, facts, around)
+        self.client: PlanedClient | None = None
+        self._cpus = frozenset(request.cpus)
+
+    def forward(self) -> None:
+        """Nothing to do."""
+
+    def threads(self) -> tuple[WatchedThread, ...]:
+        """Its threads that may run on the VNF's CPUs and on no other."""
+        if self._threads is None:
+            found = ids_outside(self._process.pid, besides=(BWRAP,)).values()
+            self._threads = tuple(
+                WatchedThread("vnf", pid, tid, procfs.threads(pid).get(tid, ""))
+                for pid, tid in sorted(found)
+                if set() < _affinity(tid) <= self._cpus
+            )
+        return self._threads
+
+
+BWRAP = "bwrap"
+"""Process 1 of a container of bubblewrap is bwrap again, if it is not told otherwise."""
+
+
+def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int, int]]:
+    """Of the program that a process is or holds in namespaces: id of a thread there -> process and thread id here.
+
+    ``besides``: names of processes there that are no part of it.
+    """
+    pids = (pid, *procfs.descendants(pid))
+    ids = {(one, tid): procfs.ids_of_thread(tid) for one in pids for tid in procfs.threads(one)}
+    deepest = max(map(len, ids.values()), default=0)
+    inside = {outside: chain for outside, chain in ids.items() if len(chain) == deepest > 0}
+    return {
+        chain[-1]: outside
+        for outside, chain in inside.items()
+        if not besides or procfs.read_text(f"/proc/{outside[0]}/comm") not in besides
+    }
+
+
+def _affinity(tid: int) -> frozenset[int]:
+    """Where a thread may run; nowhere if it is gone."""
+    try:
+        return frozenset(os.sched_getaffinity(tid))
+    except OSError:
+        return frozenset()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``make image``: the static planed as an OCI archive, made offline.
+
+    python -m planebench.hosting.make_image FOLDER
+
+It loads with `podman load -i`, or is the image of an ``exec`` VNF.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from planebench import __version__
+from planebench.hosting import oci
+from planebench.hosting.bubblewrap import OWN_FOLDERS, PLANED
+from planebench.model.errors import NotInstalledError, PlanebenchError
+from planebench.planed import STATIC_REMEDY, find_static_planed, program_lines
+
+
+def write_image(planed: Path, folder: Path) -> Path:
+    """``planed-VERSION.oci.tar`` in the folder, which is made."""
+    lines = program_lines((str(planed), "--version"), planed.stat().st_mtime_ns)
+    labels = {
+        "org.opencontainers.image.title": "planed",
+        "org.opencontainers.image.version": lines[0] if lines else __version__,
+        "org.opencontainers.image.licenses": "BSD-3-Clause",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    archive = folder / f"planed-{__version__}.oci.tar"
+    config = {"Entrypoint": [PLANED], "Env": ["RUNTIME_DIRECTORY=/run"], "Labels": labels}
+    oci.write(archive, {PLANED: planed.read_bytes()}, tuple(sorted(OWN_FOLDERS)), config)
+    return archive
+
+
+def main(folder: str) -> int:
+    """Write it and say where; 0 if it is there now, else the error's exit code."""
+    try:
+        planed = find_static_planed()
+        if planed is None:
+            raise NotInstalledError(f"there is no static planed; {STATIC_REMEDY}")
+        archive = write_image(planed, Path(folder))
+    except PlanebenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print(f"{archive} ({archive.stat().st_size / 2**20:.1f} MiB)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

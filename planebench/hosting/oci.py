@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OCI archives: a container image in one tar file, read and written without a network or a container engine.
+
+A file of ours is the same for the same content, byte by byte. Spec: OCI image format 1.0, image-layout.md, manifest.md,
+layer.md (whiteouts). What is read may be hostile: nothing is written outside its root, and no device is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from planebench.host.process import Supervisor
+from planebench.model.errors import UsageError
+
+Document = Mapping[str, Any]
+
+LAYOUT = {"imageLayoutVersion": "1.0.0"}
+INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"
+PLATFORM = {"architecture": "amd64", "os": "linux"}
+_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+_WAY_OUT = "give a folder, or an OCI archive: `podman save --format oci-archive -o FILE IMAGE`"
+_unpacking = threading.Lock()
+
+
+def root_of(image: Path, supervisor: Supervisor) -> Path:
+    """The root that an image is: itself, if it is a folder; an archive is unpacked once for a supervisor, which has it.
+
+    Raises UsageError for a file that is no OCI archive.
+    """
+    if image.is_dir():
+        return image
+    try:
+        status = image.stat()
+    except OSError as error:
+        raise UsageError(f"image {image} cannot be read: {error.strerror}; {_WAY_OUT}") from None
+    folder = supervisor.workdir("images") / f"{status.st_dev:x}-{status.st_ino:x}-{status.st_mtime_ns:x}"
+    with _unpacking:
+        if not folder.exists():
+            unpack(image, folder)
+    return folder
+
+
+def unpack(archive: Path, root: Path) -> None:
+    """All layers of an OCI archive into a new folder. Raises UsageError, and then there is no folder."""
+    making = root.with_name(f"{root.name}.part")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(mode=0o700)
+    try:
+        with tarfile.open(archive) as file:
+            for layer in _manifest(file)["layers"]:
+                _unpack_layer(_blob(file, layer["digest"]), making)
+        making.rename(root)
+    except (OSError, LookupError, ValueError, TypeError, AttributeError, tarfile.TarError) as error:
+        shutil.rmtree(making, ignore_errors=True)
+        raise UsageError(f"image {archive} cannot be unpacked: {error}; {_WAY_OUT}") from error
+
+
+def _manifest(file: tarfile.TarFile) -> Any:
+    """The manifest of the archive's first image; of one for several platforms, of ours."""
+    found = json.loads(_content(file, "index.json"))
+    while "layers" not in found:
+        of_ours = [it for it in found["manifests"] if it.get("platform", PLATFORM).items() >= PLATFORM.items()]
+        found = json.loads(_blob(file, of_ours[0]["digest"]))
+    return found
+
+
+def _blob(file: tarfile.TarFile, digest: str) -> bytes:
+    content = _content(file, f"blobs/{digest.replace(':', '/')}")
+    if _digest(content) != digest:
+        raise ValueError(f"{digest} is damaged")
+    return content
+
+
+def _content(file: tarfile.TarFile, name: str) -> bytes:
+    try:
+        member = file.getmember(name)
+    except KeyError:
+        member = file.getmember(f"./{name}")
+    found = file.extractfile(member)
+    if found is None:
+        raise ValueError(f"{name} is no file")
+    return found.read()
+
+
+def _unpack_layer(content: bytes, root: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as layer:
+        for member in layer:
+            path = inside(root, member.name)
+            if path == root.resolve():
+                continue
+            if path.name.startswith(_WHITEOUT):
+                _remove(path)
+            elif member.isreg() or member.isdir() or member.issym() or member.islnk():
+                _make_way(path, member)
+                _make(path, member, layer, root)
+
+
+def _make(path: Path, member: tarfile.TarInfo, layer: tarfile.TarFile, root: Path) -> None:
+    """Owned by us, who may be nobody else in the container, and readable. Devices and the like are left out."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if member.isdir():
+        path.mkdir(exist_ok=True)
+    elif member.issym():
+        path.symlink_to(member.linkname)
+    elif member.islnk():
+        shutil.copy(inside(root, member.linkname), path, follow_symlinks=False)
+    else:
+        content = layer.extractfile(member)
+        assert content is not None
+        with path.open("xb") as file:
+            shutil.copyfileobj(content, file)
+        path.chmod(member.mode & 0o755 | 0o600)
+
+
+def _make_way(path: Path, member: tarfile.TarInfo) -> None:
+    """What a lower layer has there goes, but a folder for a folder."""
+    if path.is_symlink() or (path.exists() and not (path.is_dir() and member.isdir())):
+        _clear(path)
+
+
+def _remove(whiteout: Path) -> None:
+    if whiteout.name == _OPAQUE:
+        for entry in whiteout.parent.iterdir() if whiteout.parent.is_dir() else ():
+            _clear(entry)
+    else:
+        _clear(whiteout.with_name(whiteout.name.removeprefix(_WHITEOUT)))
+
+
+def _clear(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def inside(root: Path, name: str) -> Path:
+    """A path of an archive below the root, its last part not followed. ValueError if it leads out of it."""
+    parts = [part for part in PurePosixPath(name.lstrip("/")).parts if part != "."]
+    path = root.resolve()
+    if parts:
+        path = path.joinpath(*parts[:-1]).resolve() / parts[-1]
+    if ".." in parts or not path.is_relative_to(root.resolve()):
+        raise ValueError(f"{name} leads out of the image")
+    return path
+
+
+def write(archive: Path, files: Mapping[str, bytes], folders: tuple[str, ...], config: Document) -> None:
+    """An image of one layer with these programs, mode 0755, by absolute path; ``config``: Entrypoint, Labels, ...
+
+    The archive appears whole, or not at all.
+    """
+    layer = _tar({**dict.fromkeys(name.lstrip("/") for name in folders), **_relative(files)})
+    rootfs = {"type": "layers", "diff_ids": [_digest(layer)]}
+    image = _json({**PLATFORM, "config": config, "rootfs": rootfs})
+    manifest = _json(
+        {
+            "schemaVersion": 2,
+            "mediaType": MANIFEST_TYPE,
+            "config": _described(image, CONFIG_TYPE),
+            "layers": [_described(layer, LAYER_TYPE)],
+        }
+    )
+    described = {**_described(manifest, MANIFEST_TYPE), "platform": PLATFORM}
+    index = _json({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [described]})
+    blobs = {f"blobs/{_digest(blob).replace(':', '/')}": blob for blob in (layer, image, manifest)}
+    making = archive.with_name(f".{archive.name}.part")
+    making.write_bytes(_tar({"oci-layout": _json(LAYOUT), "index.json": index, **blobs}))
+    making.replace(archive)
+
+
+def _relative(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name.lstrip("/"): content for name, content in files.items()}
+
+
+def _tar(entries: Mapping[str, bytes | None]) -> bytes:
+    """A tar file; None is a folder. No times and no names of this machine are in it."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as file:
+        for name, content in entries.items():
+            member = tarfile.TarInfo(name)
+            member.type = tarfile.DIRTYPE if content is None else tarfile.REGTYPE
+            member.mode, member.size = 0o755, len(content or b"")
+            file.addfile(member, io.BytesIO(content or b""))
+    return buffer.getvalue()
+
+
+def _described(blob: bytes, media_type: str) -> dict[str, Any]:
+    return {"mediaType": media_type, "digest": _digest(blob), "size": len(blob)}
+
+
+def _digest(blob: bytes) -> str:
+    return f"sha256:{hashlib.sha256(blob).hexdigest()}"
+
+
+def _json(document: Document) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()

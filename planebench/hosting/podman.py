@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""podman with runc: the container engine of distributions, as root.
+
+It runs in a pid and a mount namespace of its own. So the kernel ends all of it with its first process, whatever groups
+and sessions conmon, runc and the container have made, and no mount outlives it. Its storage is in the supervisor's
+folder, and its control groups go with the supervisor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from planebench.host.process import Supervisor
+from planebench.hosting import limits
+from planebench.hosting.base import HostedRequest
+from planebench.hosting.bubblewrap import PLANED
+from planebench.hosting.inside import RunningPlaned, folder_of, planed_arguments
+from planebench.hosting.limits import Limited, Limits
+from planebench.model.hosting import HostingFacts
+from planebench.planed import program_lines
+from planebench.switches.finding import Found, NotFound, find_program
+
+PROGRAM = "podman"
+REMEDY = "install podman: `apt-get install podman runc` (Debian, Ubuntu) or `dnf install podman runc` (Fedora)"
+ROOT_REMEDY = "run as root for podman, or take runtime=bwrap, which needs no root"
+_UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+_FIRST = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
+"""Process 1 of the namespace: it collects what conmon leaves, which podman does not."""
+
+
+def find() -> Found | NotFound:
+    """podman and runc, and whether we may run them."""
+    podman, runc = find_program(PROGRAM), find_program("runc")
+    if podman is None or runc is None:
+        return NotFound(REMEDY)
+    if os.geteuid() != 0:
+        return NotFound(ROOT_REMEDY)
+    first = [program_lines((str(it), "--version"), it.stat().st_mtime_ns) for it in (podman, runc)]
+    words = [lines[0].replace("version ", "") if lines else "of no version" for lines in first]
+    return Found(" with ".join(words), podman)
+
+
+def start(
+    request: HostedRequest, supervisor: Supervisor, planed: Path, chosen: Limits, facts: HostingFacts
+) -> RunningPlaned:
+    """A container with planed in it, connected to the switch. Raises StartError."""
+    podman, runc = find_program(PROGRAM), find_program("runc")
+    assert podman is not None and runc is not None
+    store = Path(tempfile.mkdtemp(prefix="p", dir=supervisor.root))  # short: podman refuses longer ones
+    limited = _limited(request, chosen, supervisor)
+    process = supervisor.spawn(
+        request.name,
+        [
+            *_UNSHARE,
+            *_FIRST,
+            str(podman),
+            *_run(request, planed, chosen, limits.group_name(request, supervisor), store),
+            *planed_arguments(request),
+        ],
+        cpus=frozenset({*request.cpus, *request.control_cpus}),
+        env=_settings(store, runc),
+        workdir=folder_of(request),
+        enclosed=True,
+    )
+    return RunningPlaned(request, process, limited.told(facts), limited)
+
+
+def _limited(request: HostedRequest, chosen: Limits, supervisor: Supervisor) -> Limited:
+    """podman's runtime makes the groups and sets them; they are known beforehand, so that they go in any case."""
+    name = limits.group_name(request, supervisor)
+    groups = tuple(parent / name for parent in limits.all_parents())
+    for group in groups:
+        supervisor.track_path(group)
+    return Limited(chosen, groups, f"{chosen.memory_mb} MiB of memory and {chosen.pids} processes by podman")
+
+
+def _settings(store: Path, runc: Path) -> Mapping[str, str]:
+    """The environment that has podman read our settings and no others: nothing of it is outside of ``store``."""
+    engine = {
+        "cgroup_manager": "cgroupfs",
+        "events_logger": "none",
+        "lock_type": "file",  # the other type leaves a file in /dev/shm
+        "runtime": str(runc),
+        "static_dir": str(store / "lib"),
+        "tmp_dir": str(store / "tmp"),
+        "volume_path": str(store / "vol"),
+    }
+    storage = {"driver": "vfs", "graphroot": str(store / "lib"), "runroot": str(store / "run")}
+    files = {"CONTAINERS_CONF": ("engine", engine), "CONTAINERS_STORAGE_CONF": ("storage", storage)}
+    for name, (section, values) in files.items():
+        lines = [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+        (store / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {name: str(store / name) for name in files}
+
+
+def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store: Path) -> list[str]:
+    folder, workdir = folder_of(request), request.workdir
+    root = store / "root"
+    root.mkdir()
+    cpus = sorted({*request.cpus, *request.control_cpus})
+    return [
+        "run",
+        "--rm",
+        "--name=vnf",
+        "--log-driver=none",
+        "--network=none",
+        "--no-hosts",
+        "--ipc=none",
+        "--cap-drop=all",
+        "--security-opt=no-new-privileges",
+        "--read-only",
+        "--ulimit=host",
+        f"--cgroup-parent={group}",
+        f"--memory={chosen.memory_mb}m",
+        f"--pids-limit={chosen.pids}",
+        f"--cpuset-cpus={','.join(map(str, cpus))}",
+        "--env=RUNTIME_DIRECTORY=/run",
+        f"--hostname={request.name}",
+        f"--volume={planed}:{PLANED}:ro",
+        f"--volume={workdir}:{workdir}:ro",
+        f"--volume={folder}:{folder}",
+        *(f"--volume={file}:{file}:ro" for file in request.files),
+        f"--workdir={folder}",
+        "--rootfs",
+        str(root),
+        PLANED,
+    ]

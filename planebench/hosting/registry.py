@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every hosting there is, by name. ``process``, a task of the tester, needs no entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planebench.hosting import container, exec, separate
+from planebench.hosting.base import Hosting
+
+_ALL: tuple[Hosting, ...] = (
+    separate.HOSTING,
+    container.HOSTING,
+    exec.HOSTING,
+)
+HOSTINGS: Mapping[str, Hosting] = {hosting.name: hosting for hosting in _ALL}
+"""In the order in which they are listed."""

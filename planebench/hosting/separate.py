@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``separate``: a VNF is a planed process of its own, with nothing around it. What hosting costs is set against it."""
+
+from __future__ import annotations
+
+from planebench.host.process import Supervisor
+from planebench.hosting.base import HostedRequest
+from planebench.hosting.inside import Nothing, RunningPlaned, folder_of, planed_arguments
+from planebench.model.hosting import HostingFacts
+from planebench.model.option import Option
+from planebench.planed import REMEDY, find_planed, planed_version
+from planebench.switches.finding import Found, NotFound
+
+
+class SeparateHosting:
+    """A planed process for each VNF."""
+
+    name = "separate"
+    title = "a process of its own"
+    remedy = REMEDY
+    options: tuple[Option, ...] = ()
+    own_vnf = False
+    ready_within_s = 15.0
+
+    def find(self) -> Found | NotFound:
+        """planed itself."""
+        planed, version = find_planed(), planed_version()
+        return Found(version, planed) if planed and version else NotFound(REMEDY)
+
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
+        """A planed with the VNF's ports, connected to the switch. Raises StartError."""
+        process = supervisor.spawn(
+            request.name,
+            [str(request.planed), *planed_arguments(request)],
+            cpus=frozenset({*request.cpus, *request.control_cpus}),
+            workdir=folder_of(request),
+        )
+        cpus = ",".join(map(str, request.cpus))
+        facts = HostingFacts(request.name, "separate", planed_version() or "planed", details={"cpus": cpus})
+        return RunningPlaned(request, process, facts, Nothing())
+
+
+HOSTING = SeparateHosting()
