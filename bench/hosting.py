@@ -29,12 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import psutil
 from hosting_rig import Way, arrived, family, hosted_request, start_vnf, tester, until_crossing
-from planebench.hosting.registry import HOSTINGS
 from planed_rig import CPU, OTHER_CPU, Planed, load, planed_binary, stream
 
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.hosting.base import Hosting, RunningVnf
+from planebench.hosting.registry import HOSTINGS
 from planebench.measure.distance import measure_distance
 from planebench.model.choices import unknown
 from planebench.model.option import Value, parse_values

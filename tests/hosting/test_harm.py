@@ -23,11 +23,11 @@ from hosting_rig import (
     tester,
     until_crossing,
 )
-from planebench.hosting.registry import HOSTINGS
-from planed_rig import often, until
+from planed_rig import until
 
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
+from planebench.hosting.registry import HOSTINGS
 from planebench.planed import REMEDY, PlanedClient, find_planed
 from planebench.switches.base import Found, NotFound
 from planebench.switches.registry import get_adapter
