@@ -26,7 +26,9 @@ struct options {
 };
 
 static const char usage_text[] =
-        "usage: planed --config FILE [--rpc SOCKET]   run until SIGINT, SIGTERM or the RPC shutdown\n"
+        "usage: planed --config FILE [--rpc PATH]     run until SIGINT, SIGTERM or the RPC shutdown; PATH "
+        "is\n"
+        "                                             made as a socket, or is a character device\n"
         "       planed --check FILE                   validate a configuration document: exit 0 or 2\n"
         "       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON "
         "line\n"

@@ -15,6 +15,7 @@ _Static_assert(CONFIG_ERROR_MAX == (int)SCHEMA_ERROR_MAX, "one buffer serves bot
 
 const char *const config_port_kinds[] = {"vhost-user", "virtio-user", "ethdev", NULL};
 static const char *const port_backends[] = {"dpdk", "vring", NULL};
+static const char *const worker_idles[] = {"poll", "sleep", NULL};
 
 struct root {
 	uint32_t version;
@@ -110,6 +111,7 @@ static const struct field task_fields[] = {
 static const struct field worker_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_worker, name), .required = true},
         {.key = "cpu", FIELD(FIELD_UINT, struct config_worker, cpu), .required = true, .max = 1023},
+        {.key = "idle", FIELD(FIELD_CHOICE, struct config_worker, idle), .choices = worker_idles},
         {.key = "tasks",
          FIELD(FIELD_NAMES, struct config_worker, tasks),
          .required = true,

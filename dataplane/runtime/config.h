@@ -76,9 +76,12 @@ struct config_task {
 	const json_t *settings; // of a VNF, decoded by itself; NULL: none. Lives as long as the document
 };
 
+enum config_worker_idle { WORKER_IDLE_POLL, WORKER_IDLE_SLEEP };
+
 struct config_worker {
 	char name[CONFIG_NAME_MAX];
 	uint32_t cpu;
+	enum config_worker_idle idle; // what it does when there is nothing to do
 	unsigned task_count;
 	char tasks[CONFIG_TASKS_MAX][CONFIG_NAME_MAX];
 };

@@ -91,12 +91,13 @@ static json_t *worker_stats(const struct worker *worker)
 {
 	const struct worker_counters *counters = &worker->counters;
 
-	return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "name", worker->name, "cpu",
-	                 (int)worker->cpu, "tid", (int)worker->tid, "loops", count(counters->loops),
-	                 "busy_cycles", count(counters->busy_cycles), "idle_cycles",
-	                 count(counters->idle_cycles), "gap_threshold_ns", WORKER_GAP_THRESHOLD_NS, "gaps",
-	                 count(counters->gaps), "gap_sum_ns", count(cycles_to_ns(counters->gap_sum_cycles)),
-	                 "gap_max_ns", count(cycles_to_ns(counters->gap_max_cycles)));
+	return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "name", worker->name,
+	                 "cpu", (int)worker->cpu, "tid", (int)worker->tid, "loops", count(counters->loops),
+	                 "sleeps", count(counters->sleeps), "busy_cycles", count(counters->busy_cycles),
+	                 "idle_cycles", count(counters->idle_cycles), "gap_threshold_ns",
+	                 WORKER_GAP_THRESHOLD_NS, "gaps", count(counters->gaps), "gap_sum_ns",
+	                 count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
+	                 count(cycles_to_ns(counters->gap_max_cycles)));
 }
 
 static json_t *task_stats(const struct task *task)

@@ -10,25 +10,27 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "methods.h"
 #include "planed.h"
+#include "rpc_device.h"
 #include "stale_socket.h"
 
-enum { CLIENTS_MAX = 16, LINE_MAX_BYTES = 1 << 20, READ_BYTES = 1 << 16, SEND_TIMEOUT_S = 5 };
+enum { CLIENTS_MAX = 16, LINE_MAX_BYTES = 1 << 20, SEND_TIMEOUT_MS = 5000, AGAIN_MS = 100 };
 
 struct client {
-	int fd;
+	int fd;     // does not block
 	char *line; // what has come of the current line
 	size_t used;
 };
 
+// At a socket; or at a device, which is one client that stays. Its fd is -1 while it cannot be opened.
 struct rpc {
-	int listener;
+	int listener; // or -1: at a device
+	bool hung_up; // the other end of the device: it is looked at every AGAIN_MS
 	char path[CONFIG_PATH_MAX];
 	struct client clients[CLIENTS_MAX];
 	unsigned client_count;
@@ -60,24 +62,47 @@ static int listen_on(const char *path)
 	return fd;
 }
 
+static int add_client(struct rpc *rpc, int fd)
+{
+	char *line = rpc->client_count < CLIENTS_MAX ? malloc(LINE_MAX_BYTES) : NULL;
+
+	if (line == NULL)
+		return -ENOMEM;
+	rpc->clients[rpc->client_count++] = (struct client){.fd = fd, .line = line};
+	return 0;
+}
+
+static int open_device(struct rpc *rpc, const char *path)
+{
+	int fd = rpc_device_open(path), rc = fd < 0 ? fd : add_client(rpc, fd);
+
+	if (rc && fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int open_at(struct rpc *rpc, const char *path)
+{
+	rpc->listener = -1;
+	if (strlen(path) >= sizeof(rpc->path))
+		return -ENAMETOOLONG;
+	strcpy(rpc->path, path);
+	if (rpc_is_device(path))
+		return open_device(rpc, path);
+	rpc->listener = listen_on(path);
+	return rpc->listener < 0 ? rpc->listener : 0;
+}
+
 int rpc_open(const char *path, struct rpc **out)
 {
 	struct rpc *rpc = calloc(1, sizeof(*rpc));
+	int rc = rpc ? open_at(rpc, path) : -ENOMEM;
 
-	if (rpc == NULL)
-		return -ENOMEM;
-	if (strlen(path) >= sizeof(rpc->path))
-		rpc->listener = -ENAMETOOLONG;
-	else
-		rpc->listener = listen_on(path);
-	if (rpc->listener < 0) {
-		int rc = rpc->listener;
-
+	if (rc) {
 		LOG_ERROR("cannot listen on %s: %s", path, strerror(-rc));
 		free(rpc);
 		return rc;
 	}
-	strcpy(rpc->path, path);
 	*out = rpc;
 	return 0;
 }
@@ -130,11 +155,16 @@ static json_t *answer(struct planed *planed, const char *line, size_t length)
 	return reply;
 }
 
+// SIGPIPE is ignored by the whole program.
 static int send_all(int fd, const char *text, size_t length)
 {
 	while (length > 0) {
-		ssize_t sent = send(fd, text, length, MSG_NOSIGNAL);
+		struct pollfd room = {.fd = fd, .events = POLLOUT};
+		ssize_t sent = write(fd, text, length);
 
+		if (sent < 0 && errno == EAGAIN && poll(&room, 1, SEND_TIMEOUT_MS) == 1 &&
+		    room.revents == POLLOUT)
+			continue;
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent <= 0)
@@ -165,8 +195,7 @@ static int serve_line(struct planed *planed, struct client *client, size_t lengt
 // Read what is there and serve every whole line. Non-zero: the client is to go.
 static int serve_client(struct planed *planed, struct client *client)
 {
-	ssize_t got =
-	        recv(client->fd, client->line + client->used, LINE_MAX_BYTES - client->used, MSG_DONTWAIT);
+	ssize_t got = read(client->fd, client->line + client->used, LINE_MAX_BYTES - client->used);
 	char *newline;
 
 	if (got <= 0)
@@ -189,27 +218,47 @@ static int serve_client(struct planed *planed, struct client *client)
 
 static void accept_client(struct rpc *rpc)
 {
-	struct timeval timeout = {.tv_sec = SEND_TIMEOUT_S};
-	int fd = accept4(rpc->listener, NULL, NULL, SOCK_CLOEXEC);
-	char *line;
+	int fd = accept4(rpc->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0 || add_client(rpc, fd) == 0)
 		return;
-	line = rpc->client_count < CLIENTS_MAX ? malloc(LINE_MAX_BYTES) : NULL;
-	if (line == NULL) {
-		LOG_WARN("rpc: more than %d clients; one is turned away", CLIENTS_MAX);
-		close(fd);
-		return;
-	}
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	rpc->clients[rpc->client_count++] = (struct client){.fd = fd, .line = line};
+	LOG_WARN("rpc: more than %d clients; one is turned away", CLIENTS_MAX);
+	close(fd);
 }
 
 static void drop_client(struct rpc *rpc, unsigned i)
 {
-	close(rpc->clients[i].fd);
+	if (rpc->clients[i].fd >= 0)
+		close(rpc->clients[i].fd);
 	free(rpc->clients[i].line);
 	rpc->clients[i] = rpc->clients[--rpc->client_count];
+}
+
+// The next one does not end what this one has begun to say.
+static void lose_client(struct rpc *rpc, unsigned i)
+{
+	if (rpc->listener >= 0) {
+		drop_client(rpc, i);
+		return;
+	}
+	rpc->clients[i].used = 0;
+	rpc->hung_up = true;
+}
+
+// Whoever comes back to a virtio port finds it as it was; a terminal that has hung up is dead (POLLERR) and
+// is opened anew.
+static void look_again(struct rpc *rpc)
+{
+	struct client *client = &rpc->clients[0];
+	struct pollfd now = {.fd = client->fd, .events = POLLIN};
+
+	if (poll(&now, 1, 0) == 1 && now.revents & POLLERR) {
+		close(client->fd);
+		client->fd = -1;
+	}
+	if (client->fd < 0)
+		client->fd = rpc_device_open(rpc->path);
+	rpc->hung_up = client->fd < 0 || now.revents & POLLHUP;
 }
 
 static void serve_ready(struct rpc *rpc, struct planed *planed, const struct pollfd *fds)
@@ -217,9 +266,21 @@ static void serve_ready(struct rpc *rpc, struct planed *planed, const struct pol
 	// From the last to the first: drop_client() moves the last one down.
 	for (unsigned i = rpc->client_count; i-- > 0;)
 		if (fds[2 + i].revents && serve_client(planed, &rpc->clients[i]))
-			drop_client(rpc, i);
+			lose_client(rpc, i);
 	if (fds[1].revents)
 		accept_client(rpc);
+}
+
+// What to wait for besides signals; poll() passes over a descriptor of -1. Returns how many.
+static nfds_t wait_for(const struct rpc *rpc, struct pollfd *fds)
+{
+	nfds_t count = 0;
+
+	fds[count++] = (struct pollfd){.fd = rpc->listener, .events = POLLIN};
+	for (unsigned i = 0; i < rpc->client_count; i++)
+		fds[count++] =
+		        (struct pollfd){.fd = rpc->hung_up ? -1 : rpc->clients[i].fd, .events = POLLIN};
+	return count;
 }
 
 void rpc_serve(struct rpc *rpc, struct planed *planed)
@@ -232,18 +293,16 @@ void rpc_serve(struct rpc *rpc, struct planed *planed)
 	sigaddset(&signals, SIGTERM);
 	fds[0] = (struct pollfd){.fd = signalfd(-1, &signals, SFD_CLOEXEC), .events = POLLIN};
 	while (!planed->ending) {
-		nfds_t count = 1;
+		nfds_t count = 1 + (rpc ? wait_for(rpc, fds + 1) : 0);
 
-		if (rpc) {
-			fds[count++] = (struct pollfd){.fd = rpc->listener, .events = POLLIN};
-			for (unsigned i = 0; i < rpc->client_count; i++)
-				fds[count++] = (struct pollfd){.fd = rpc->clients[i].fd, .events = POLLIN};
-		}
-		if (poll(fds, count, -1) < 0)
+		if (poll(fds, count, rpc && rpc->hung_up ? AGAIN_MS : -1) < 0)
 			continue;
 		if (fds[0].revents)
 			break;
-		serve_ready(rpc, planed, fds);
+		if (rpc && rpc->hung_up)
+			look_again(rpc);
+		else if (rpc)
+			serve_ready(rpc, planed, fds);
 	}
 	close(fds[0].fd);
 }
@@ -254,7 +313,9 @@ void rpc_close(struct rpc *rpc)
 		return;
 	while (rpc->client_count > 0)
 		drop_client(rpc, 0);
-	close(rpc->listener);
-	unlink(rpc->path);
+	if (rpc->listener >= 0) {
+		close(rpc->listener);
+		unlink(rpc->path);
+	}
 	free(rpc);
 }

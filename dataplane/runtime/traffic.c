@@ -168,7 +168,7 @@ static int start_all(struct planed *planed, const struct request *request,
 {
 	for (unsigned i = 0; i < planed->task_count; i++)
 		if (planed->tasks[i]->ops == &monitor_ops)
-			monitor_start(planed->tasks[i], request->epoch);
+			monitor_start(planed->tasks[i], request->epoch, start_tsc);
 	for (unsigned i = 0; i < count; i++) {
 		int rc;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker is one thread pinned to one CPU that polls its tasks in turn. It never sleeps or blocks while it
-// runs; parked, it sleeps, and the control thread may read and change everything its tasks own.
+// A worker is one thread pinned to one CPU that polls its tasks in turn. It never blocks while it runs, and
+// sleeps only where others poll on its CPU and it was told to ("idle": "sleep"): for a microsecond at a time
+// once nothing has come for WORKER_IDLE_TURNS turns. Parked, it sleeps, and the control thread may read and
+// change everything its tasks own.
 //
 // All functions are for the control thread.
 #pragma once
@@ -14,20 +16,21 @@
 
 struct task;
 
-enum { WORKER_GAP_THRESHOLD_NS = 100000 };
+enum { WORKER_GAP_THRESHOLD_NS = 100000, WORKER_IDLE_TURNS = 64, WORKER_SLEEP_NS = 1000 };
 
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
 
 // One writer: the worker. A gap is one turn through all tasks that took longer than WORKER_GAP_THRESHOLD_NS:
-// the thread lost its CPU. Gaps count only in the watched time.
+// the thread lost its CPU. Gaps count only in the watched time. Sleeping is idle, and no gap.
 struct worker_counters {
-	uint64_t loops, busy_cycles, idle_cycles;
+	uint64_t loops, sleeps, busy_cycles, idle_cycles;
 	uint64_t gaps, gap_sum_cycles, gap_max_cycles;
 };
 
 struct worker {
 	char name[CONFIG_NAME_MAX];
 	uint32_t cpu;
+	enum config_worker_idle idle;
 	int nice;
 	pid_t tid;
 	unsigned task_count;

@@ -16,7 +16,6 @@
 
 enum {
 	BURST_DEFAULT = 64,
-	NS_SHIFT = 32,
 	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
 };
 
@@ -59,8 +58,7 @@ static __attribute__((noinline)) void probe_record(struct monitor *m, const stru
                                                    uint64_t now_tsc)
 {
 	struct stream *s = &m->streams[fields->stream];
-	uint64_t latency_tsc = now_tsc - fields->tsc;
-	uint64_t latency_ns = (uint64_t)((unsigned __int128)latency_tsc * m->ns_per_tick >> NS_SHIFT);
+	uint64_t latency_ns = monitor_ns(m, now_tsc - fields->tsc);
 
 	if (unlikely(m->task.stamps))
 		probe_note(m, fields, now_tsc);
@@ -78,6 +76,24 @@ static __attribute__((noinline, cold)) void probed_burst_end(struct monitor *m)
 	m->probed = 0;
 }
 
+static inline void note_silence(struct silence *silence, uint64_t now_tsc)
+{
+	if (unlikely(silence->first_tsc == 0)) {
+		silence->first_tsc = now_tsc;
+	} else if (unlikely(now_tsc - silence->last_tsc > silence->end_tsc - silence->begin_tsc)) {
+		silence->begin_tsc = silence->last_tsc;
+		silence->end_tsc = now_tsc;
+	}
+	silence->last_tsc = now_tsc;
+}
+
+// Once a burst, for the streams that it had: one, as a rule.
+static inline void note_silences(struct monitor *m, uint64_t now_tsc)
+{
+	for (; m->heard; m->heard &= m->heard - 1)
+		note_silence(&m->streams[__builtin_ctz(m->heard)].silence, now_tsc);
+}
+
 static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uint8_t stream)
 {
 	m->corrupt++;
@@ -86,10 +102,13 @@ static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uin
 }
 
 // A unique frame or another one of its stream.
-static inline bool count_number(struct stream *s, uint32_t number, uint32_t length)
+static inline bool count_number(struct monitor *m, unsigned stream, uint32_t number, uint32_t length)
 {
+	struct stream *s = &m->streams[stream];
+
 	if (unlikely(sequence_track(&s->sequence, number) == SEQUENCE_DUPLICATE))
 		return false;
+	m->heard |= UINT32_C(1) << stream;
 	s->forwarded_bytes += length + FRAME_FCS_BYTES;
 	s->sizes[length]++;
 	return true;
@@ -122,7 +141,7 @@ static void count_intact(struct monitor *m, const struct frame_bytes *frame,
 	}
 	if (!probe)
 		learn(m, frame, fields->stream);
-	if (count_number(&m->streams[fields->stream], fields->sequence, frame->length) && probe)
+	if (count_number(m, fields->stream, fields->sequence, frame->length) && probe)
 		probe_record(m, fields, now_tsc);
 }
 
@@ -151,7 +170,7 @@ static inline bool count_out_of_order(struct monitor *m, unsigned stream, const 
 	number = rte_be_to_cpu_32(number);
 	if (m->run(&m->looks[stream], frame, 1, number) == 0)
 		return false;
-	count_number(&m->streams[stream], number, frame->length);
+	count_number(m, stream, number, frame->length);
 	return true;
 }
 
@@ -167,6 +186,7 @@ static inline unsigned count_some(struct monitor *m, const struct frame_bytes *f
 		count = m->run(&m->looks[stream], frames, n, (uint32_t)s->sequence.next);
 		if (likely(count)) {
 			sequence_track_run(&s->sequence, count);
+			m->heard |= UINT32_C(1) << stream;
 			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
 			s->sizes[frames->length] += count;
 			return count;
@@ -278,6 +298,7 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 
 	if (n == 0)
 		return 0;
+	note_silences(m, now_tsc);
 	if (unlikely(m->probed)) // once a burst: frames that are no probes cost nothing
 		probed_burst_end(m);
 	task->counters.rx_packets += n;
@@ -299,7 +320,7 @@ static int monitor_create(const struct config_task *config, struct port *const *
 		return -ENOMEM;
 	}
 	m->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
-	m->ns_per_tick = (uint64_t)(((unsigned __int128)1000000000 << NS_SHIFT) / rte_get_tsc_hz());
+	m->ns_per_tick = (uint64_t)(((unsigned __int128)1000000000 << MONITOR_NS_SHIFT) / rte_get_tsc_hz());
 	m->streams = streams;
 	m->run = frame_run_current()->check;
 	m->receive = port_in_place(ports[0]) ? receive_in_place : receive_mbufs;
@@ -324,6 +345,7 @@ static void monitor_clear(struct task *task)
 		struct stream *s = &m->streams[i];
 
 		s->forwarded_bytes = s->corrupt = s->probes = 0;
+		s->silence = (struct silence){0};
 		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
 			memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
 			sequence_reset(&s->sequence, 0);
@@ -333,12 +355,13 @@ static void monitor_clear(struct task *task)
 	}
 }
 
-void monitor_start(struct task *task, uint16_t epoch)
+void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 {
 	struct monitor *m = (struct monitor *)task;
 
 	monitor_clear(task);
 	m->epoch = epoch;
+	m->start_tsc = start_tsc;
 	memset(m->looks, 0, sizeof(m->looks));
 	for (unsigned i = 0; i < CONFIG_STREAMS; i++)
 		m->streams[i].looks = 0;

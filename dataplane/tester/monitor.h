@@ -6,12 +6,16 @@
 // received == foreign + stale + corrupt + sum over streams of (forwarded + duplicate); reordered is part of
 // forwarded. forwarded_bytes counts frame sizes, with FCS. A stream's corrupt frames are those whose stream
 // field can be believed.
+//
+// The longest silence of a stream: between two bursts that had frames of it, by the times at which the
+// monitor was polled for them, so a turn of its worker is how fine that is. No reading of a clock is spent on
+// it, and no work for a frame.
 #pragma once
 
 #include <stdint.h>
 
 struct task;
 
-// Clear all counts and expect frames of this epoch, numbered from 0; others count as stale. Control thread,
-// worker parked.
-void monitor_start(struct task *task, uint16_t epoch);
+// Clear all counts and expect frames of this epoch, numbered from 0; others count as stale. Silences are
+// told from start_tsc on. Control thread, worker parked.
+void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc);

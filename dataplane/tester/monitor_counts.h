@@ -10,13 +10,22 @@
 #include "sequence.h"
 #include "task.h"
 
+enum { MONITOR_NS_SHIFT = 32 };
+
+// Between two bursts with frames of a stream. By the time at which the monitor was polled for each.
+struct silence {
+	uint64_t first_tsc, last_tsc; // bursts of the stream; 0: none yet
+	uint64_t begin_tsc, end_tsc;  // of the longest
+};
+
 struct stream {
 	struct histogram *latency;
 	uint64_t *sizes; // frames counted as forwarded, by length in memory: FRAME_TAGGED_MAX + 1 of them
 	uint32_t looks;  // learned, or tried to
 	uint64_t forwarded_bytes, corrupt, probes;
 	struct sequence sequence;
-	struct jitter jitter; // last: the cache line of the others is that of every frame
+	struct jitter jitter; // these two last: the cache line of the others is that of every frame
+	struct silence silence;
 };
 
 struct monitor {
@@ -26,13 +35,20 @@ struct monitor {
 	uint64_t ns_per_tick; // times 2^32: one multiplication for a latency, no division
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
 	uint64_t burst_tsc;     // when this burst was there; known with stamps only
+	uint64_t start_tsc;     // of the trial
 	uint32_t probed;        // bit n: this burst holds a probe of stream n
+	uint32_t heard;         // bit n: this burst holds a frame of stream n that counts as forwarded
 	struct stream *streams; // CONFIG_STREAMS of them
 	unsigned (*run)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
 	                uint32_t sequence);
 	unsigned (*receive)(struct monitor *m);  // mbufs, or frames in place
 	struct frame_look looks[CONFIG_STREAMS]; // of this epoch, and with the stream's number
 };
+
+static inline uint64_t monitor_ns(const struct monitor *m, uint64_t ticks)
+{
+	return (uint64_t)((unsigned __int128)ticks * m->ns_per_tick >> MONITOR_NS_SHIFT);
+}
 
 // struct task_ops.report
 void monitor_report(const struct task *task, json_t *object);

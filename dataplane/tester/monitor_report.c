@@ -28,6 +28,25 @@ static json_t *sizes_report(const struct stream *s)
 	return NULL;
 }
 
+// From the start of the trial; null: there was no frame, or only one burst of them. The first may have come
+// in a poll that began before.
+static json_t *since_start(const struct monitor *m, uint64_t tsc)
+{
+	uint64_t ticks = tsc > m->start_tsc ? tsc - m->start_tsc : 0;
+
+	return tsc ? json_integer((json_int_t)monitor_ns(m, ticks)) : json_null();
+}
+
+static void silence_report(const struct monitor *m, const struct silence *silence, json_t *object)
+{
+	json_object_set_new(object, "longest_silence_ns",
+	                    json_integer((json_int_t)monitor_ns(m, silence->end_tsc - silence->begin_tsc)));
+	json_object_set_new(object, "longest_silence_begin_ns", since_start(m, silence->begin_tsc));
+	json_object_set_new(object, "longest_silence_end_ns", since_start(m, silence->end_tsc));
+	json_object_set_new(object, "first_ns", since_start(m, silence->first_tsc));
+	json_object_set_new(object, "last_ns", since_start(m, silence->last_tsc));
+}
+
 static json_t *stream_report(const struct stream *s, unsigned index)
 {
 	const struct sequence *q = &s->sequence;
@@ -49,8 +68,12 @@ void monitor_report(const struct task *task, json_t *object)
 	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
 		const struct stream *s = &m->streams[i];
 
-		if (s->sequence.unique || s->sequence.duplicate || s->corrupt)
-			json_array_append_new(streams, stream_report(s, i));
+		if (s->sequence.unique || s->sequence.duplicate || s->corrupt) {
+			json_t *stream = stream_report(s, i);
+
+			silence_report(m, &s->silence, stream);
+			json_array_append_new(streams, stream);
+		}
 	}
 	json_object_set_new(object, "monitor",
 	                    json_pack("{sI sI sI sI sI sI so}", "received_packets", (json_int_t)m->received,

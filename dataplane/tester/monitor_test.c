@@ -1,76 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The monitor with mbufs and in place: known frames are dropped, duplicated, reordered and damaged, and
 // exactly those counted.
-#include "frame.h"
 #include "isa.h"
-#include "monitor.h"
-#include "unit.h"
-#include "wire.h"
-
-#include <rte_cycles.h>
-
-enum { EPOCH = 40, FRAME_SIZE = 128, STREAM = 1 };
-
-static struct config_task config = {.name = "mon", .kind = "monitor", .port_count = 1, .ports = {"p0"}};
-
-struct bench {
-	struct wire *w;
-	struct task *task;
-};
-
-// A frame before it is sent.
-struct sample {
-	uint8_t data[FRAME_SIZE + 64];
-	unsigned length;
-};
-
-static struct bench open_bench(void **state, uint32_t burst)
-{
-	struct bench b = {.w = *state};
-
-	config.burst = burst;
-	b.task = wire_task(b.w, &config);
-	assert_non_null(b.task);
-	monitor_start(b.task, EPOCH);
-	return b;
-}
-
-// A frame of ours; tsc 0: no probe.
-static struct sample make(uint8_t stream, uint16_t epoch, uint32_t sequence, uint64_t tsc)
-{
-	struct frame_flow flow = {
-	        .src_ip = 1, .dst_ip = 2, .stream = stream, .epoch = epoch, .frame_size_bytes = FRAME_SIZE};
-	struct frame_template t;
-	struct sample s = {.length = FRAME_SIZE - FRAME_FCS_BYTES};
-
-	assert_int_equal(frame_template_init(&t, &flow), 0);
-	frame_fill_payload(s.data, s.length);
-	if (tsc)
-		frame_write_probe(&t, s.data, sequence, tsc);
-	else
-		frame_write(&t, s.data, sequence);
-	return s;
-}
-
-static void put(struct bench *b, struct sample s)
-{
-	assert_true(wire_inject(b->w, s.data, s.length, 0));
-}
-
-static void poll_all(struct bench *b)
-{
-	while (b->task->ops->poll(b->task, 0))
-		;
-}
-
-static json_int_t number(struct bench *b, const char *path)
-{
-	json_t *report = fixture_report(b->task);
-	json_int_t value = fixture_number(report, path);
-
-	json_decref(report);
-	return value;
-}
+#include "monitor_rig.h"
 
 // How many values a histogram of the report holds.
 static json_int_t samples(struct bench *b, const char *path)
@@ -84,29 +16,6 @@ static json_int_t samples(struct bench *b, const char *path)
 		if (n < 0)
 			return sum;
 	}
-}
-
-// received == foreign + stale + corrupt + forwarded + duplicate, and equals what the worker counts.
-static void assert_conserves(struct bench *b)
-{
-	json_int_t sum = number(b, "monitor.foreign_packets") + number(b, "monitor.stale_packets") +
-	                 number(b, "monitor.corrupt_packets");
-	char path[64];
-
-	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
-		snprintf(path, sizeof(path), "monitor.streams.%u.forwarded_packets", i);
-		sum += RTE_MAX(number(b, path), 0);
-		snprintf(path, sizeof(path), "monitor.streams.%u.duplicate_packets", i);
-		sum += RTE_MAX(number(b, path), 0);
-	}
-	assert_int_equal(number(b, "monitor.received_packets"), sum);
-	assert_int_equal(b->task->counters.rx_packets, sum);
-}
-
-static void close_bench(struct bench *b)
-{
-	assert_conserves(b);
-	b->task->ops->destroy(b->task);
 }
 
 static void every_burst_is_counted(void **state)
@@ -225,7 +134,7 @@ static void streams_epochs_and_strangers_are_told_apart(void **state)
 	assert_int_equal(number(&b, "monitor.streams.1.forwarded_packets"), 2);
 	assert_int_equal(number(&b, "monitor.streams.2.stream"), -1);
 	assert_conserves(&b);
-	monitor_start(b.task, EPOCH + 1);
+	monitor_start(b.task, EPOCH + 1, 0);
 	b.task->counters.rx_packets = 0;
 	assert_int_equal(number(&b, "monitor.received_packets"), 0);
 	assert_int_equal(number(&b, "monitor.streams.0.stream"), -1);
@@ -281,7 +190,7 @@ static void jitter_is_counted_per_pair_and_per_burst(void **state)
 	assert_int_equal(samples(&b, "streams.1.burst_jitter"), 0);
 	assert_int_equal(number(&b, "monitor.streams.0.ipdv.overflow"), 0);
 	assert_int_equal(number(&b, "monitor.streams.0.burst_jitter.highest_ns"), 10000000000);
-	monitor_start(b.task, EPOCH);
+	monitor_start(b.task, EPOCH, 0);
 	b.task->counters.rx_packets = 0;
 	put(&b, make(STREAM, EPOCH, 0, ago));
 	poll_all(&b);

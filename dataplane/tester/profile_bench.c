@@ -101,7 +101,7 @@ static void tasks_measure(json_t *source, double *send, double *receive)
 	uint64_t sent[ROUNDS], received[ROUNDS];
 	char error[CONFIG_ERROR_MAX];
 
-	monitor_start(monitor, 0);
+	monitor_start(monitor, 0, load.start_tsc);
 	if (generator_prepare(generator, source, &load, "bench", error) != 0 ||
 	    generator_start(generator, &load) != 0)
 		exit(1);

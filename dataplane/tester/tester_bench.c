@@ -121,7 +121,7 @@ static void traffic_start(struct bench *b, uint16_t frame_size)
 	                              .flat_out = true};
 
 	b->length = frame_size - FRAME_FCS_BYTES;
-	monitor_start(b->monitor, 0);
+	monitor_start(b->monitor, 0, load.start_tsc);
 	generator_start(b->generator, &load);
 }
 

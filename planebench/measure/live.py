@@ -19,7 +19,7 @@ from typing import Any
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
-from planebench.measure.anatomy import read_anatomy
+from planebench.measure.anatomy import StampedVnf, read_anatomy
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s
@@ -164,6 +164,11 @@ class LiveTopology:
         self.switch.stop()
         self._attach(adapter, supervisor)
 
+    def renew_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+        """As :meth:`restart_switch` under traffic: who is at its ports stays, and connects anew. Not paused."""
+        self.switch.stop()
+        self._start_switch(adapter, supervisor)
+
     def _start_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         known = len(supervisor.processes)
         self._switch = adapter.start(self.request, supervisor)
@@ -286,7 +291,7 @@ class LiveTopology:
     def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
-        return read_anatomy(self._call, sent, [vnf.name for vnf in vnfs], stats)
+        return read_anatomy(self._call, sent, [StampedVnf(vnf.name) for vnf in vnfs], stats)
 
     def _sleep(self, duration_s: float) -> None:
         """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""

@@ -222,7 +222,7 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
     assert [set(port) for port in stats["ports"]] == [{"name", "link_up", *counted}] * 3
     cycles = {"busy_cycles", "idle_cycles"}
     gaps = {"gap_threshold_ns", "gaps", "gap_sum_ns", "gap_max_ns"}
-    assert [set(worker) for worker in stats["workers"]] == [{"name", "cpu", "tid", "loops", *cycles, *gaps}]
+    assert [set(worker) for worker in stats["workers"]] == [{"name", "cpu", "tid", "loops", "sleeps", *cycles, *gaps}]
     common = {"name", "kind", "worker", "polls", "busy_polls", *cycles, "rx_packets", "tx_packets"}
     common |= {"drops", "drops_by_port"}
     assert [set(it) - common for it in stats["tasks"]] == [{"generator"}, {"monitor"}, {"rx_bursts"}]

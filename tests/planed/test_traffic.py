@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from planed_rig import Document, Planed, ethdev, load, ring, stream, task, until, vhost, virtio
+from planed_rig import CPU, Document, Planed, ethdev, load, ring, stream, task, until, vhost, virtio
 
 from planebench.planed import RpcError
 
@@ -216,6 +216,23 @@ def test_without_probes_there_is_no_jitter(planed: Planed) -> None:
     came = stream(tasks["mon"])
     assert tasks["gen"]["generator"]["probes_stamped"] == 0
     assert [came[kind]["counts"] for kind in ("latency", "ipdv", "burst_jitter")] == [[], [], []]
+
+
+def test_a_worker_that_may_sleep_loses_nothing(planed: Planed) -> None:
+    tasks = [task("gen", "generator", "r0"), task("mon", "monitor", "r0")]
+    worker = {"name": "w0", "cpu": CPU, "tasks": ["gen", "mon"]}
+    wire = ring("r0")
+    for idle in ("sleep", "poll"):
+        planed.apply([wire], tasks, workers=[{**worker, "idle": idle}])
+        if idle == "sleep":
+            until(lambda: planed.call("stats.get")["workers"][0]["sleeps"] > 10, "it sleeps")
+        seen = planed.send(load("gen", **PACED))
+        assert_accounted_for(seen["gen"], seen["mon"])
+        assert (planed.call("stats.get")["workers"][0]["sleeps"] > 0) == (idle == "sleep")
+        came = stream(seen["mon"])
+        times = [came[key] for key in ("first_ns", "longest_silence_begin_ns", "longest_silence_end_ns", "last_ns")]
+        assert times == sorted(times)
+        assert abs(times[2] - times[1] - came["longest_silence_ns"]) <= 1
 
 
 def test_frames_of_an_earlier_epoch_are_stale(wired: tuple[Planed, Planed]) -> None:
