@@ -118,7 +118,7 @@ def test_a_mixed_chain_and_what_a_function_in_a_container_drops(bench: Bench) ->
     (dropped,) = [n for key, n in trial["tester_drops"].items() if key.startswith("vnf1:")]
     assert way["offered_packets"] == way["forwarded_packets"] + sum(trial["tester_drops"].values()), trial
     assert 0 < way["forwarded_packets"] < dropped
-    (conditions,) = [json.loads(line) for line in (bench.folder() / "conditions.jsonl").read_text().splitlines()]
+    (conditions,) = [json.loads(line) for line in (bench.folder / "conditions.jsonl").read_text().splitlines()]
     assert [(fact["vnf"], fact["hosting"]) for fact in conditions["hosting"]] == [
         ("vnf0", "separate"),
         ("vnf1", "container"),
