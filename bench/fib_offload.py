@@ -212,7 +212,7 @@ def start(bench: Bench, label: str, cpus: Cpus, settings: LiveSettings, supervis
         label,
         adapter,
         build("parallel", count, chain=bench.chain(label)),
-        place(cpus, count, beside_switch=True),
+        place(cpus, count, hosted=range(count)),
         settings,
         supervisor,
         directions=("unidirectional",),

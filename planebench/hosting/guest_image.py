@@ -43,6 +43,7 @@ MODULES = (
 )
 """Of every guest, in the order in which they need each other. One that the kernel has built in is left out."""
 NETWORK_MODULES = ("failover", "net_failover", "virtio_net", "llc", "stp", "bridge")
+DISK_MODULE = "virtio_blk"
 """Beside the kernel, for guests that use Linux's own drivers."""
 SPARED_S = 86400.0
 """Images that nobody used for so long are removed when another one is made."""
@@ -137,7 +138,7 @@ def _locked(folder: Path) -> Iterator[Path]:
 
 def _kernel_prefix() -> str:
     """Of folders with these modules; an older planebench kept others."""
-    kept = hashlib.sha256(" ".join(MODULES + NETWORK_MODULES).encode()).hexdigest()[:8]
+    kept = hashlib.sha256(" ".join((*MODULES, *NETWORK_MODULES, DISK_MODULE)).encode()).hexdigest()[:8]
     return f"kernel-{kept}-"
 
 
@@ -148,7 +149,7 @@ def _kept_kernel(folder: Path) -> Path | None:
 
 def _fetch_kernel(folder: Path) -> Path:
     package = debian.newest_dependency(KERNEL_PACKAGE, "linux-image-")
-    wanted = {*MODULES, *NETWORK_MODULES}
+    wanted = {*MODULES, *NETWORK_MODULES, DISK_MODULE}
     found = debian.files_of(
         package, lambda name: "/boot/vmlinuz-" in name or PurePosixPath(name).name.partition(".ko")[0] in wanted
     )
