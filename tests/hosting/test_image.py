@@ -92,7 +92,7 @@ def disk(folder: Path) -> Path:
 
 
 def files_kept_by(vnf: RunningVnf) -> list[str]:
-    """What it writes to and would leave behind, whatever way it ended; its log, and those in /proc and /dev, are ours."""
+    """What it writes to and would leave behind, however it ended: but its log, and what is in /proc and /dev."""
     found = []
     for link in Path(f"/proc/{vnf.processes[0].pid}/fd").iterdir():
         flags = int((link.parents[1] / "fdinfo" / link.name).read_text().split("flags:")[1].split()[0], 8)
