@@ -136,14 +136,14 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="switches, traffic, vnfs, scenarios, suites or runs.", autocompletion=one_of(complete.LISTS)
+            help="switches, traffic, vnfs, hostings, scenarios, suites or runs.", autocompletion=one_of(complete.LISTS)
         ),
     ],
     details: Annotated[bool, typer.Option("--details", help="Of switches: all that is known of each.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What there is: switches (found or not, and how to get them), traffic profiles, vnfs, scenarios, suites, runs."""
+    """What there is: switches (found or not, and how to get them), traffic, vnfs, hostings, scenarios, suites, runs."""
     from planebench.cli import inspect
 
     inspect.list_things(what, runs, json, details)
