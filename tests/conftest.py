@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from planebench.host.cache_folder import default_folder
 
 # CI machines stall; a slow example is not a failure. The examples are the same in every run.
 settings.register_profile("planebench", deadline=None, derandomize=True)
@@ -18,6 +21,19 @@ settings.load_profile("planebench")
 def own_run_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """No test writes to the runs of the user, or to what is kept of the tester; tests share one calibration."""
     folder = tmp_path_factory.mktemp("runs")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    _share_guest(cache / "planebench" / "guest")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.setenv("PLANEBENCH_RUNS", str(folder))
     yield folder
+
+
+def _share_guest(link: Path) -> None:
+    """The kernel of guests is the user's: 30 MB need not be fetched for every run of the tests."""
+    if link.parent.exists():
+        return
+    kept = default_folder() / "guest"
+    link.parent.mkdir(parents=True)
+    with contextlib.suppress(OSError):
+        kept.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(kept)

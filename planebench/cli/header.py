@@ -91,7 +91,8 @@ def _hosted_settings(
         return {}, []
     placement = place(cpus, most.chain_length, hosted=_hosted(most))
     used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in _hosted(most)})))
-    others = dict.fromkeys(name for number in _hosted(most) for name in placement.beside(number))
+    names = [name for number in _hosted(most) for name in placement.beside(number)]
+    others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
         f"rates tell nothing; give {most.chain_length + 2} CPUs or more"

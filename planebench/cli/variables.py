@@ -12,7 +12,7 @@ VARIABLES: dict[str, str] = {
     "FORCE_COLOR": "set to anything: colours into a pipe too; as --color",
     "TERM": "dumb: neither colours nor bold type",
     "COLUMNS": "width of tables where the terminal does not say",
-    "XDG_CACHE_HOME": "where calibrations are kept, in place of ~/.cache",
+    "XDG_CACHE_HOME": "where calibrations and the guest of VMs are kept, in place of ~/.cache",
     "XDG_CONFIG_HOME": "where planebench/switches.toml is looked for, in place of ~/.config",
     "XDG_RUNTIME_DIR": "where sockets and logs of a run are, in place of /tmp",
 }

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Collection
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from planebench.host.cache_folder import default_folder
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration
 from planebench.planed import program_lines
@@ -58,12 +58,6 @@ def version_of(planed: Path) -> str:
     except OSError:
         return "unknown"
     return f"{lines[0] if lines else 'unknown'} ({digest})"
-
-
-def default_folder() -> Path:
-    """$XDG_CACHE_HOME/planebench, or ~/.cache/planebench. A relative $XDG_CACHE_HOME counts as unset (XDG rules)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (cache if cache.is_absolute() else Path("~/.cache").expanduser()) / "planebench"
 
 
 def save(calibration: Calibration, folder: Path | None = None, now: datetime | None = None) -> Path:

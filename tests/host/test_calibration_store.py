@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from planebench.host.calibration_store import Condition, condition_of, default_folder, load, save, version_of
+from planebench.host.cache_folder import default_folder
+from planebench.host.calibration_store import Condition, condition_of, load, save, version_of
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.store.codec import to_json

@@ -1,132 +1,79 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Linux's virtio-net in a QEMU guest: it sleeps until it is called, where DPDK's drivers poll.
 
-One guest has both ends of a patch, each in a network namespace of its own, so all that goes between them goes through
-planed. No KVM is needed. scripts/guest.sh gets what it boots.
+One guest has both ends of each patch, each end in a network namespace of its own, so all that goes between them goes
+through planed. A patch for each layout of rings. No KVM is needed.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
-import time
-from pathlib import Path
 
 import pytest
-from planed_rig import CPU, CPUS, PATIENCE_S, Planed, task, until
+from guest_rig import boot, card, image, until_said
+from planed_rig import CPU, Planed, often, task, until
 from vring_rig import device, ports
 
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Supervisor
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 
-PARTS = Path(__file__).parents[2] / "build" / "guest"
-QEMU = "qemu-system-x86_64"
-MODULES = (
-    "virtio_ring",
-    "virtio",
-    "virtio_pci_legacy_dev",
-    "virtio_pci_modern_dev",
-    "virtio_pci",
-    "failover",
-    "net_failover",
-    "virtio_net",
-)
+LAYOUTS = [f"packed={packed},mrg_rxbuf={merge}" for packed in ("off", "on") for merge in ("on", "off")]
+MODULES = "virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net"
 """In the order in which they need each other."""
+FAST = often(300, 1000)
 
-INIT = """#!/bin/busybox sh
+INIT = f"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
-for module in {modules}; do insmod /modules/$module.ko; done
-unshare -n sleep 1000 &
-sleep 1
-ip link set eth1 netns $!
-ip addr add 10.0.0.1/24 dev eth0
-ip link set eth0 up
-nsenter -t $! -n ip addr add 10.0.0.2/24 dev eth1
-nsenter -t $! -n ip link set eth1 up
-echo PING-SLOW; ping -c 10 -i 0.3 10.0.0.2
-echo PING-LARGE; ping -c 10 -i 0.1 -s 1472 10.0.0.2
-echo PING-FAST; ping -A -c 1000 10.0.0.2
+for module in {MODULES}; do insmod /modules/$module.ko; done
+end() {{ # network card and address: an end of a patch, in the place that $place then is
+	unshare -n sleep 1000 &
+	place=$!
+	until [ "$(readlink /proc/$place/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do usleep 1000; done
+	ip link set $1 netns $place
+	nsenter -t $place -n ip addr add $2/24 dev $1
+	nsenter -t $place -n ip link set $1 up
+}}
+cat >/pings <<-END
+	ping -c 10 -i 0.3 10.0.0.2
+	ping -c 10 -i 0.1 -s 1472 10.0.0.2
+	ping -A -c {FAST} 10.0.0.2
+END
+pings=
+for patch in {" ".join(map(str, range(len(LAYOUTS))))}; do
+	end eth$((2 * patch + 1)) 10.0.0.2
+	end eth$((2 * patch)) 10.0.0.1
+	nsenter -t $place -n sh /pings >/said.$patch 2>&1 &
+	pings="$pings $!"
+done
+wait $pings
+cat /said.*
 echo GUEST-DONE
 sleep 1000
 """
 
 
-def archive(files: dict[str, bytes]) -> bytes:
-    """An initramfs (cpio, "newc"); a name that ends in / is a directory."""
-    made = []
-    for number, (name, data) in enumerate([*files.items(), ("TRAILER!!!", b"")], start=1):
-        mode = 0o040755 if name.endswith("/") else 0o100755
-        path = name.rstrip("/").encode() + b"\0"
-        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0)
-        head = b"070701" + b"".join(b"%08x" % field for field in fields) + path
-        made += [head + bytes(-len(head) % 4), data + bytes(-len(data) % 4)]
-    return b"".join(made)
-
-
-def initramfs() -> bytes:
-    folders = ("bin/", "dev/", "proc/", "sys/", "modules/")
-    files: dict[str, bytes] = dict.fromkeys(folders, b"")
-    files["bin/busybox"] = (PARTS / "busybox").read_bytes()
-    files |= {f"modules/{name}.ko": (PARTS / "modules" / f"{name}.ko").read_bytes() for name in MODULES}
-    return archive({**files, "init": INIT.format(modules=" ".join(MODULES)).encode()})
-
-
-def network_cards(planed: Planed, features: str) -> list[str]:
-    arguments = []
-    for number, wire in enumerate(planed.wires):
-        # vectors=0: QEMU 7.2 without KVM ends by SIGSEGV when such a device has MSI-X.
-        card = f"virtio-net-pci,netdev=n{number},mac=52:54:00:00:00:0{number + 1},romfile=,vectors=0,{features}"
-        arguments += ["-chardev", f"socket,id=c{number},path={wire['path']}"]
-        arguments += ["-netdev", f"vhost-user,id=n{number},chardev=c{number}", "-device", card]
-    return arguments
-
-
-def boot(supervisor: Supervisor, planed: Planed, name: str, features: str) -> tuple[Process, Path]:
-    """The guest, and what it says on its serial line."""
-    where = supervisor.workdir(name)
-    (where / "initramfs").write_bytes(initramfs())
-    said = where / "serial.log"
-    said.touch()
-    command = [
-        *(QEMU, "-accel", "tcg", "-machine", "q35,memory-backend=m0", "-cpu", "max", "-smp", "1", "-m", "192"),
-        *("-object", "memory-backend-memfd,id=m0,size=192M,share=on"),
-        *("-kernel", str(PARTS / "vmlinuz"), "-initrd", str(where / "initramfs")),
-        *("-append", "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr net.ifnames=0"),
-        *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{said}"),
-        *network_cards(planed, features),
-    ]
-    return supervisor.spawn(name, command, cpus=frozenset(CPUS), workdir=where), said
-
-
-def until_done(guest: Process, said: Path) -> str:
-    """All that the guest has said, once it says that it has done."""
-    end = time.monotonic() + PATIENCE_S
-    while "GUEST-DONE" not in (words := said.read_text(errors="replace")):
-        assert guest.alive(), guest.obituary()
-        assert time.monotonic() < end, words
-        time.sleep(0.1)
-    return words
-
-
-@pytest.mark.parametrize("packed", ["off", "on"])
-@pytest.mark.parametrize("mergeable", ["on", "off"])
-def test_a_linux_guest_that_sleeps(planed: Planed, supervisor: Supervisor, packed: str, mergeable: str) -> None:
+def test_a_linux_guest_that_sleeps(planed: Planed, supervisor: Supervisor) -> None:
     """Every ping is answered: each way, a few bytes or a full frame, from idle and one after the other."""
-    if not shutil.which(QEMU) or not PARTS.exists():
-        pytest.skip(f"no {QEMU}, or no {PARTS}: run scripts/guest.sh")
-    planed.wires = tuple(device(name, planed.workdir / f"{name}.sock") for name in "ab")
-    planed.apply(planed.wires, [task("sw", "patch", "a", "b")], cpu=CPU)
-    name = f"guest-{packed}-{mergeable}"
-    guest, said = boot(supervisor, planed, name, f"packed={packed},mrg_rxbuf={mergeable},disable-legacy=on")
-    words = until_done(guest, said)
-    answers = re.findall(r"(\d+) packets transmitted, (\d+) packets received", words)
-    assert answers == [("10", "10"), ("10", "10"), ("1000", "1000")], words
-    switch = planed.tasks()["sw"]
-    assert switch["rx_packets"] == switch["tx_packets"] + switch["drops"]["tx_full"] >= 2 * 1020
-    assert all(port["link_up"] for port in ports(planed).values())
+    modules = image().modules
+    names = [f"{end}{number}" for number in range(len(LAYOUTS)) for end in "ab"]
+    planed.wires = tuple(device(name, planed.workdir / f"{name}.sock") for name in names)
+    patches = [task(f"sw{n}", "patch", f"a{n}", f"b{n}") for n in range(len(LAYOUTS))]
+    planed.apply(planed.wires, patches, cpu=CPU)
+    files = {f"modules/{name}.ko": (modules / f"{name}.ko").read_bytes() for name in MODULES.split()}
+    cards = [part for n, wire in enumerate(planed.wires) for part in card(wire, n, LAYOUTS[n // 2])]
+    guest, said = boot(supervisor, "guest", {**files, "init": INIT.encode()}, cards)
+    words = until_said(guest, said, "GUEST-DONE")
+    answers = [[int(it) for it in re.findall(r"seq=(\d+)", ping)] for ping in words.split("PING ")[1:]]
+    assert answers == [[*range(10)], [*range(10)], [*range(FAST)]] * len(LAYOUTS), words
+    for switch in planed.tasks().values():
+        assert switch["rx_packets"] == switch["tx_packets"] + switch["drops"]["tx_full"] >= 2 * (20 + FAST)
+    negotiated = {port["name"]: set(port["virtio"]["features"]) for port in planed.call("ports.get")["ports"]}
+    for name, features in negotiated.items():
+        layout = LAYOUTS[int(name[1])]
+        assert ("packed" in features, "mrg_rxbuf" in features) == ("packed=on" in layout, "mrg_rxbuf=on" in layout)
     guest.terminate()
     until(lambda: not any(port["link_up"] for port in ports(planed).values()), "the switch sees it go")

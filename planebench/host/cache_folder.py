@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where what can be made again is kept: calibrations, guests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def default_folder() -> Path:
+    """$XDG_CACHE_HOME/planebench, or ~/.cache/planebench. A relative $XDG_CACHE_HOME counts as unset (XDG rules)."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (cache if cache.is_absolute() else Path("~/.cache").expanduser()) / "planebench"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files out of Debian packages that are not installed: fetched and read, never set up. Needs no root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from planebench.host.patience import patient
+from planebench.model.errors import StartError
+
+FETCH_DEADLINE_S = 300.0
+"""30 MB over a slow line."""
+ASK_DEADLINE_S = 30.0
+PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb")
+WAY_OUT = "it needs the network and Debian's package lists once (`apt-get update` as root); what was fetched is kept"
+
+
+def missing_program() -> str | None:
+    """The first of Debian's programs that is not here, or None."""
+    return next((name for name in PROGRAMS if shutil.which(name) is None), None)
+
+
+def newest_dependency(package: str, prefix: str) -> str:
+    """The package that a meta package stands for: the dependency of it whose name begins so. Raises StartError."""
+    said = _run(["apt-cache", "depends", package], f"look for the Debian package {package}", ASK_DEADLINE_S)
+    names = [line.rpartition("Depends:")[2].strip() for line in said.splitlines() if "Depends:" in line]
+    found = next((name for name in names if name.startswith(prefix)), None)
+    if found is None:
+        raise StartError(f"the Debian package {package} depends on no {prefix}*: {WAY_OUT}")
+    return found
+
+
+def files_of(package: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """The files of a package whose paths (``./boot/vmlinuz-...``) are wanted. Fetches it. Raises StartError."""
+    with tempfile.TemporaryDirectory(prefix="pb-deb-") as folder:
+        what = f"fetch the Debian package {package}"
+        _run(["apt-get", "-q", "download", package], what, FETCH_DEADLINE_S, Path(folder))
+        fetched = next(Path(folder).glob("*.deb"), None)
+        if fetched is None:
+            raise StartError(f"cannot {what}: apt-get left no file; {WAY_OUT}")
+        with _contents(fetched) as contents:
+            return dict(_read(contents, wanted))
+
+
+@contextmanager
+def _contents(deb: Path) -> Iterator[tarfile.TarFile]:
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as unpacking:
+        assert unpacking.stdout is not None
+        try:
+            with tarfile.open(fileobj=unpacking.stdout, mode="r|") as contents:
+                yield contents
+        except tarfile.TarError as error:
+            raise StartError(f"cannot read {deb.name}: {error}; {WAY_OUT}") from error
+        finally:
+            unpacking.kill()
+
+
+def _read(contents: tarfile.TarFile, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    for member in contents:
+        data = contents.extractfile(member) if member.isfile() and wanted(member.name) else None
+        if data is not None:
+            yield member.name, data.read()
+
+
+def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = None) -> str:
+    """What a program prints; its last words in a StartError if it fails."""
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=folder,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=patient(deadline_s),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StartError(f"cannot {what}: {error}; {WAY_OUT}") from error
+    if done.returncode:
+        words = (done.stderr or done.stdout).strip().splitlines()
+        raise StartError(f"cannot {what}: {words[-1] if words else f'{argv[0]} failed'}; {WAY_OUT}")
+    return done.stdout

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a guest boots: Debian's cloud kernel, and an initramfs of busybox, kernel modules and the static planed.
+
+The kernel is fetched once and only unpacked (:mod:`planebench.hosting.debian`). The initramfs is named by its
+content, so a planed that was built anew gets a new one. Both are in $XDG_CACHE_HOME/planebench/guest; any number of
+planebenches may want them at once.
+
+A guest of its own is the same and one more archive: the kernel unpacks what is appended (:func:`archive`) over it.
+``guest_init.sh`` is what runs first; ``/document.json`` is planed's document.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import lzma
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from planebench.host.cache_folder import default_folder
+from planebench.hosting import debian
+from planebench.model.errors import StartError
+from planebench.planed import STATIC_REMEDY, find_static_planed
+
+KERNEL_PACKAGE = "linux-image-cloud-amd64"
+BUSYBOX_PACKAGE = "busybox-static"
+MODULES = (
+    "uio",
+    "uio_pci_generic",
+    "virtio_ring",
+    "virtio",
+    "virtio_pci_legacy_dev",
+    "virtio_pci_modern_dev",
+    "virtio_pci",
+    "virtio_console",
+)
+"""Of every guest, in the order in which they need each other. One that the kernel has built in is left out."""
+NETWORK_MODULES = ("failover", "net_failover", "virtio_net", "llc", "stp", "bridge")
+DISK_MODULE = "virtio_blk"
+"""Beside the kernel, for guests that use Linux's own drivers."""
+SPARED_S = 86400.0
+"""Images that nobody used for so long are removed when another one is made."""
+_INIT = Path(__file__).with_name("guest_init.sh")
+_FILE, _FOLDER = 0o100755, 0o040755
+
+
+@dataclass(frozen=True, slots=True)
+class GuestImage:
+    """What QEMU is given."""
+
+    kernel: Path
+    initramfs: Path
+    version: str
+    """Of the kernel: ``6.1.0-56-cloud-amd64``."""
+    modules: Path
+    """The folder of all that were kept: ``virtio_net.ko``."""
+
+
+def remedy() -> str | None:
+    """What is missing here to make a guest, and how to get it; None if nothing is. Fetches nothing."""
+    if platform.machine() != "x86_64":
+        return f"guests are made for x86-64 only, and this machine is {platform.machine()}"
+    if find_static_planed() is None:
+        return STATIC_REMEDY
+    program = debian.missing_program()
+    if program and _kept_kernel(_folder()) is None:
+        return f"the guest's kernel is unpacked from a Debian package, and there is no {program} here"
+    return None
+
+
+def guest_image(planed: Path) -> GuestImage:
+    """Kernel and initramfs with the static planed that is beside ``planed``. Raises StartError.
+
+    Takes a download and half a minute once, and a moment afterwards.
+    """
+    program = find_static_planed(planed)
+    if program is None:
+        raise StartError(f"no planed for a guest: {STATIC_REMEDY}")
+    with _locked(_folder()) as folder:
+        kernel = _kept_kernel(folder) or _fetch_kernel(folder)
+        made = archive(_contents(folder, kernel, program))
+        path = folder / f"image-{hashlib.sha256(made).hexdigest()[:16]}.cpio"
+        if not path.exists():
+            _remove_old(folder)
+            _write(path, made)
+        os.utime(path)
+    return GuestImage(kernel / "vmlinuz", path, kernel.name.partition("linux-image-")[2], kernel)
+
+
+def archive(files: Mapping[str, bytes]) -> bytes:
+    """An archive that the kernel unpacks (cpio, "newc"): files, all executable, and the folders that they are in.
+
+    Names are from the root, with or without a slash before them; one that ends in a slash is a folder.
+    """
+    entries: dict[str, tuple[int, bytes]] = {}
+    for name, data in files.items():
+        path = PurePosixPath("/", name)
+        for folder in list(path.parents)[-2::-1]:
+            entries.setdefault(str(folder)[1:], (_FOLDER, b""))
+        entries[str(path)[1:]] = (_FOLDER if name.endswith("/") else _FILE, data)
+    entries["TRAILER!!!"] = (0, b"")
+    numbered = enumerate(entries.items(), start=1)
+    return b"".join(_entry(number, name, mode, data) for number, (name, (mode, data)) in numbered)
+
+
+def _entry(number: int, name: str, mode: int, data: bytes) -> bytes:
+    path = name.encode() + b"\0"
+    fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0)
+    head = b"070701" + b"".join(b"%08x" % field for field in fields) + path
+    return head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)
+
+
+def _folder() -> Path:
+    return default_folder() / "guest"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[Path]:
+    """The folder, for one thread of one process at a time."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise StartError(
+            f"cannot keep a guest in {folder}: {error.strerror}. Set XDG_CACHE_HOME to a folder you may write"
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def _kernel_prefix() -> str:
+    """Of folders with these modules; an older planebench kept others."""
+    kept = hashlib.sha256(" ".join((*MODULES, *NETWORK_MODULES, DISK_MODULE)).encode()).hexdigest()[:8]
+    return f"kernel-{kept}-"
+
+
+def _kept_kernel(folder: Path) -> Path | None:
+    kept = sorted(folder.glob(f"{_kernel_prefix()}*/"), key=lambda path: path.stat().st_mtime)
+    return kept[-1] if kept else None
+
+
+def _fetch_kernel(folder: Path) -> Path:
+    package = debian.newest_dependency(KERNEL_PACKAGE, "linux-image-")
+    wanted = {*MODULES, *NETWORK_MODULES, DISK_MODULE}
+    found = debian.files_of(
+        package, lambda name: "/boot/vmlinuz-" in name or PurePosixPath(name).name.partition(".ko")[0] in wanted
+    )
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as new:
+        made = Path(new) / "kernel"
+        made.mkdir()
+        for name, data in found.items():
+            _keep(made, PurePosixPath(name).name, data)
+        if not (made / "vmlinuz").exists():
+            raise StartError(f"the Debian package {package} has no kernel in /boot")
+        return made.rename(folder / f"{_kernel_prefix()}{package}")
+
+
+def _keep(folder: Path, name: str, data: bytes) -> None:
+    """The kernel under one name; a module as busybox can load it."""
+    if name.startswith("vmlinuz-"):
+        name = "vmlinuz"
+    elif name.endswith(".ko.xz"):
+        name, data = name.removesuffix(".xz"), lzma.decompress(data)
+    (folder / name).write_bytes(data)
+
+
+def _contents(folder: Path, kernel: Path, planed: Path) -> dict[str, bytes]:
+    files = {"dev/": b"", "proc/": b"", "sys/": b"", "tmp/": b""}
+    files |= {"init": _INIT.read_bytes(), "bin/busybox": _busybox(folder), "bin/planed": planed.read_bytes()}
+    modules = [kernel / f"{name}.ko" for name in MODULES]
+    return files | {f"modules/{module.name}": module.read_bytes() for module in modules if module.exists()}
+
+
+def _busybox(folder: Path) -> bytes:
+    """The machine's own if it is static, else that of Debian's package."""
+    own, kept = shutil.which("busybox"), folder / "busybox"
+    data = Path(own).read_bytes() if own else b""
+    if data and b"/ld-linux" not in data[:4096]:  # the name of its loader, which a static program has not got
+        return data
+    if not kept.exists():
+        found = debian.files_of(BUSYBOX_PACKAGE, lambda name: name.endswith("/bin/busybox"))
+        if not found:
+            raise StartError(f"the Debian package {BUSYBOX_PACKAGE} has no busybox")
+        _write(kept, next(iter(found.values())))
+    return kept.read_bytes()
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all, whenever we are killed."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(data)
+    new.replace(path)
+
+
+def _remove_old(folder: Path) -> None:
+    for path in folder.glob("image-*.cpio"):
+        if time.time() - path.stat().st_mtime > SPARED_S:
+            path.unlink()
