@@ -23,7 +23,6 @@ from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.hosting import qemu
 from planebench.model.errors import StartError, StoreError
-from planebench.store.files import write_atomically
 from planebench.switches.finding import Found
 
 DEVICE = Path("/dev/kvm")
@@ -139,6 +138,8 @@ def _load(file: Path) -> Outcome | None:
 
 def _save(file: Path, outcome: Outcome) -> None:
     """A result that cannot be kept is found out again, that is all."""
+    from planebench.store.files import write_atomically  # the store knows plans, which know chains, which know hostings
+
     with contextlib.suppress(OSError, StoreError):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, json.dumps(asdict(outcome)).encode())

@@ -18,13 +18,15 @@ from planebench.switches.base import NotFound
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(240)]
 
 TIMES = often(1, 3)
-USUAL = [("planed,ovs-dpdk", "container:l2fwd", "vnf0", ("--kill",))]
+USUAL = [("planed,ovs-dpdk", "container:l2fwd", "vnf0", ("--kill",)), ("planed", "vm:l2fwd:accel=tcg", "switch", ())]
 THOROUGH = [
     ("planed,ovs-dpdk", "container:l2fwd", "vnf0", ()),
     ("planed,ovs-dpdk", "container:l2fwd,l2fwd", "switch", ("--kill",)),
+    ("planed", "vm:l2fwd:accel=tcg", "vnf0", ("--kill",)),
+    ("ovs-dpdk", "vm:l2fwd:accel=tcg", "switch", ("--kill",)),
 ]
 RESTARTS = [*USUAL, *THOROUGH * often(0, 1)]
-ALL_SORTS = "container:l2fwd,container:l2fwd:runtime=podman,separate:l2fwd"
+ALL_SORTS = "container:l2fwd,container:l2fwd:runtime=podman,vm:l2fwd:accel=tcg"
 
 
 def needs(chain: str) -> None:
