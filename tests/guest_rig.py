@@ -24,7 +24,7 @@ WORDS = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr net
 def image() -> GuestImage:
     """What guests boot; the test is skipped where there can be none."""
     if not shutil.which(QEMU):
-        pytest.skip(f"no {QEMU}: scripts/setup.sh qemu-system-x86 busybox-static")
+        pytest.skip(f"no {QEMU}: scripts/setup.sh qemu-system-x86")
     try:
         return guest_image(Path(planed_binary()))
     except StartError as error:

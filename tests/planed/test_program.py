@@ -13,7 +13,7 @@ import pytest
 from planed_rig import CPUS, PATIENCE_S, Planed, document, ethdev, planed_binary, ring, task, until
 
 from planebench.host.process import Supervisor
-from planebench.planed import PlanedClient, RpcError
+from planebench.planed import STATIC_REMEDY, PlanedClient, RpcError, find_static_planed
 
 pytestmark = pytest.mark.dataplane
 
@@ -29,6 +29,17 @@ def config(tmp_path: Path) -> Path:
     tasks = [task("gen", "generator", "r0"), task("mon", "monitor", "r0")]
     path.write_text(json.dumps(document("program", [ring("r0")], tasks)))
     return path
+
+
+def test_the_static_one_is_the_same_program_without_libraries(config: Path) -> None:
+    static = find_static_planed(Path(planed_binary()))
+    if static is None:
+        pytest.skip(STATIC_REMEDY)
+    loader = b"/ld-linux"  # beside the program headers of what needs one
+    assert loader in Path(planed_binary()).read_bytes()[:4096] and loader not in static.read_bytes()[:4096]
+    for arguments in (["--version"], ["--help"], ["--check", str(config)]):
+        done = subprocess.run([static, *arguments], capture_output=True, text=True, timeout=60, env={})
+        assert (done.returncode, done.stdout) == (0, run(*arguments).stdout)
 
 
 def test_check_of_a_good_document(config: Path) -> None:
