@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -88,7 +89,7 @@ def _settings(store: Path, runc: Path) -> Mapping[str, str]:
         "conmon_env_vars": [f"PATH={PATH}", *(f"{name}={path}" for name, path in files.items())],  # it ends by podman
         "events_logger": "none",
         "lock_type": "file",  # the other type leaves a file in /dev/shm
-        "runtime": str(runc),
+        "runtime": str(_with_root(runc, store)),
         "static_dir": str(store / "lib" / "libpod"),  # of its --root, too
         "tmp_dir": str(store / "tmp"),
         "volume_path": str(store / "vol"),
@@ -98,6 +99,14 @@ def _settings(store: Path, runc: Path) -> Mapping[str, str]:
     _write_toml(store / "CONTAINERS_CONF", engine=engine, network=network)
     _write_toml(store / "CONTAINERS_STORAGE_CONF", storage=storage)
     return files
+
+
+def _with_root(runc: Path, store: Path) -> Path:
+    """runc with its state in ``store``: podman passes its --runtime-flag on to runc, but not to what cleans up."""
+    script = store / runc.name
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(runc))} --root {store}/state "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    return script
 
 
 def _write_toml(path: Path, **sections: Mapping[str, Any]) -> None:
@@ -116,7 +125,6 @@ def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store
     cpus = sorted({*request.cpus, *request.control_cpus})
     files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
     return [
-        f"--runtime-flag=root={store / 'runc'}",
         "run",
         "--rm",
         "--name=vnf",

@@ -4,21 +4,25 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_crossing
 from planed_rig import OTHER_CPU, Planed, load, until
 
-from planebench.host import procfs
-from planebench.host.leftovers import Leftovers
+from planebench.host import procfs, reaper
+from planebench.host.leftovers import Leftovers, command_line
 from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, sweep_stale
 from planebench.hosting import container
 from planebench.hosting.base import HostedRequest, Hosting, RunningVnf
 from planebench.hosting.registry import HOSTINGS
-from planebench.model.errors import DiedError
+from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed import REMEDY, find_planed
 from planebench.switches.base import NotFound
 
@@ -41,7 +45,9 @@ def supervisor() -> Iterator[Supervisor]:
 def hosting_of(kind: str) -> Hosting:
     """The hosting of a test, if it can be had here."""
     hosting = HOSTINGS["separate" if kind == "separate" else "container"]
-    missing = hosting.find() if kind != "podman" else container.find_runtime("podman")
+    missing = hosting.find()
+    if not isinstance(missing, NotFound) and kind != "separate":
+        missing = container.find_runtime(kind)
     if isinstance(missing, NotFound):
         pytest.skip(f"no {kind}: {missing.remedy}")
     return hosting
@@ -141,3 +147,74 @@ def _killed_it_is_gone(it: Planed, vnf: RunningVnf) -> None:
         vnf.check()
     until(lambda: not any(port["link_up"] for port in it.call("ports.get")["ports"]), "the tester sees it go")
     vnf.stop()
+
+
+def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosting = hosting_of("bwrap")
+    _, request = bed(supervisor, "bwrap")
+    assert request.document is not None
+    known = len(supervisor.processes)
+    with pytest.raises(StartError, match=r'vnf0 \(container\): planed refused config.apply: .*"kind"'):
+        start_vnf(hosting, replace(request, document={**request.document, "tasks": [{"name": "nonsense"}]}), supervisor)
+    supervisor.processes[known].terminate()
+    with pytest.raises(StartError, match=r"(?s)vnf0 \(container\) did not come up: .*size_mb"):
+        start_vnf(hosting, replace(request, document={**request.document, "memory": {"size_mb": 1}}), supervisor)
+    with pytest.raises(StartError, match=r"(?s)did not come up: .*bwrap: Can't find source path /no/file"):
+        start_vnf(hosting, replace(request, files=(Path("/no/file"),)), supervisor)
+    assert not any(process.alive() for process in supervisor.processes[known:])
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("planebench.switches.finding._SYSTEM_FOLDERS", "/nowhere")
+    for runtime, remedy in (("auto", "bubblewrap"), ("bwrap", "bubblewrap"), ("podman", "podman")):
+        with pytest.raises(NotInstalledError, match=f"hosting container cannot be had here; install {remedy}"):
+            hosting.start(replace(request, values={"runtime": runtime}), supervisor)
+    assert isinstance(hosting.find(), NotFound)
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from hosting_rig import hosted_request, start_vnf, tester
+from planebench.host.process import Supervisor
+from planebench.hosting.registry import HOSTINGS
+with Supervisor(Path("/tmp")) as supervisor:
+    for kind in sys.argv[1:]:
+        folder = supervisor.workdir(kind)
+        tester(supervisor, f"tester-{kind}", ["a", "b"], folder)
+        values = {"runtime": kind}
+        request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values)
+        vnf = start_vnf(HOSTINGS["container"], request, supervisor)
+        (worker,) = vnf.threads()
+        vnf.processes[0].pause()
+        print(vnf.processes[0].pid, worker.pid, end=" ")
+    print(supervisor.root, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("reaper_lives", [True, False], ids=["reaper", "next-start"])
+def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
+    kinds = [kind for kind in ("bwrap", "podman") if not isinstance(container.find_runtime(kind), NotFound)]
+    hosting_of("bwrap")
+    mounts = mounts_here()
+    path = os.pathsep.join(map(str, (Path.cwd(), Path(__file__).parents[1])))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, *kinds],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    ) as holder:
+        assert holder.stdout is not None
+        *words, root = holder.stdout.readline().split()
+        pids = [int(word) for word in words]
+        assert len(pids) == 2 * len(kinds) and all(map(procfs.is_running, pids))
+        if not reaper_lives:
+            (found,) = [pid for pid in procfs.descendants(holder.pid) if reaper.__file__ in command_line(pid)]
+            os.kill(found, signal.SIGKILL)
+        holder.kill()
+    until(lambda: not any(map(procfs.is_running, pids)), "they are dead")
+    if not reaper_lives:
+        assert Path(root) in sweep_stale([Path("/tmp")])
+    until(lambda: not Path(root).exists(), "the folder is gone")
+    assert not list(Path("/sys/fs/cgroup").rglob(f"{Path(root).name}*"))
+    assert mounts_here() == mounts
