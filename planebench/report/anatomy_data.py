@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planebench.model.anatomy import PartKind
+from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.report.chart_data import TIP_MARK, Row
 from planebench.report.page_table import Head, PageTable, heads, point_cells, point_heads
@@ -71,10 +72,15 @@ def anatomy_rows(results: Sequence[Result]) -> list[Row]:
 def anatomy_sentences(results: Sequence[Result]) -> list[str]:
     """One line a direction and load for the terminal."""
     lines = [
-        f"{r.point.switch} {point_words(r.point)}, {load_words(s.load)}, {a.direction}: {_line(a)}"
+        f"{r.point.switch} {point_words(r.point)}, {load_words(s.load)}, {a.direction}{_mark(s)}: {_line(a)}"
         for r, s, a in found_anatomies(results)
     ]
     return [*lines, PAPER] if lines else []
+
+
+def _mark(summary: LatencySummary) -> str:
+    """For one whose times tell nothing but their shares."""
+    return " (functional)" if summary.verdict.kind is VerdictKind.FUNCTIONAL else ""
 
 
 def _line(anatomy: AnatomySummary) -> str:
@@ -118,7 +124,7 @@ def missing_words(anatomy: AnatomySummary) -> str:
 
 
 def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part: PartSummary, start: float) -> Row:
-    switch = printable(result.point.switch)
+    switch = printable(result.point.switch) + _mark(summary)
     several = len(summary.anatomy) > 1
     return {
         "bar": f"{switch} {anatomy.direction}" if several else switch,
