@@ -37,9 +37,9 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	meson test -C build --print-errorlogs
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
-	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
+	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
 	$(BIN)/python -P -m pytest
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these

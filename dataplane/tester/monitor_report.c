@@ -37,14 +37,14 @@ static json_t *since_start(const struct monitor *m, uint64_t tsc)
 	return tsc ? json_integer((json_int_t)monitor_ns(m, ticks)) : json_null();
 }
 
-static void silence_report(const struct monitor *m, const struct silence *silence, json_t *object)
+static void silence_report(const struct monitor *m, const struct stream *s, json_t *object)
 {
 	json_object_set_new(object, "longest_silence_ns",
-	                    json_integer((json_int_t)monitor_ns(m, silence->end_tsc - silence->begin_tsc)));
-	json_object_set_new(object, "longest_silence_begin_ns", since_start(m, silence->begin_tsc));
-	json_object_set_new(object, "longest_silence_end_ns", since_start(m, silence->end_tsc));
-	json_object_set_new(object, "first_ns", since_start(m, silence->first_tsc));
-	json_object_set_new(object, "last_ns", since_start(m, silence->last_tsc));
+	                    json_integer((json_int_t)monitor_ns(m, s->longest_silence)));
+	json_object_set_new(object, "longest_silence_begin_ns", since_start(m, s->silence.begin_tsc));
+	json_object_set_new(object, "longest_silence_end_ns", since_start(m, s->silence.end_tsc));
+	json_object_set_new(object, "first_ns", since_start(m, s->silence.first_tsc));
+	json_object_set_new(object, "last_ns", since_start(m, s->last_tsc));
 }
 
 static json_t *stream_report(const struct stream *s, unsigned index)
@@ -71,7 +71,7 @@ void monitor_report(const struct task *task, json_t *object)
 		if (s->sequence.unique || s->sequence.duplicate || s->corrupt) {
 			json_t *stream = stream_report(s, i);
 
-			silence_report(m, &s->silence, stream);
+			silence_report(m, s, stream);
 			json_array_append_new(streams, stream);
 		}
 	}

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from planebench.host.cache_folder import default_folder
+from planebench.host.cache_folder import default_folder, keep
 from planebench.hosting import debian
 from planebench.model.errors import StartError
 from planebench.planed import STATIC_REMEDY, find_static_planed
@@ -89,7 +89,7 @@ def guest_image(planed: Path) -> GuestImage:
         path = folder / f"image-{hashlib.sha256(made).hexdigest()[:16]}.cpio"
         if not path.exists():
             _remove_old(folder)
-            _write(path, made)
+            keep(path, made)
         os.utime(path)
     return GuestImage(kernel / "vmlinuz", path, kernel.name.partition("linux-image-")[2], kernel)
 
@@ -189,15 +189,8 @@ def _busybox(folder: Path) -> bytes:
         found = debian.files_of(BUSYBOX_PACKAGE, lambda name: name.endswith("/bin/busybox"))
         if not found:
             raise StartError(f"the Debian package {BUSYBOX_PACKAGE} has no busybox")
-        _write(kept, next(iter(found.values())))
+        keep(kept, next(iter(found.values())))
     return kept.read_bytes()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all, whenever we are killed."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(data)
-    new.replace(path)
 
 
 def _remove_old(folder: Path) -> None:

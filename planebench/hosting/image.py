@@ -45,7 +45,7 @@ class ImageHosting:
 
     def find(self) -> Found | NotFound:
         """QEMU on PATH."""
-        return qemu.find()
+        return qemu.look()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
         """Boot it. Raises UsageError or StartError."""

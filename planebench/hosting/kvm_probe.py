@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.cache_folder import default_folder
+from planebench.host.cache_folder import default_folder, keep
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
 from planebench.hosting import qemu
-from planebench.model.errors import StartError, StoreError
+from planebench.model.errors import StartError
 from planebench.switches.finding import Found
 
 DEVICE = Path("/dev/kvm")
@@ -124,10 +124,16 @@ def _watched(process: Process, limit_s: float) -> Outcome:
         if GUEST_UP in process.log_path.read_text(errors="replace"):
             return Outcome(True)
         if ended:
-            words = "; ".join(process.log_tail(2).splitlines())
-            return Outcome(False, f"the probe boot failed: {words or f'exit code {process.returncode}'}")
+            return Outcome(False, f"the probe boot failed: {_why(process)}")
         time.sleep(0.02)
     return Outcome(False, f"the probe boot was not up after {limit_s:g} s")
+
+
+def _why(process: Process) -> str:
+    """The first line that tells of an error: after it QEMU may print registers."""
+    lines = process.log_tail(100).splitlines()
+    told = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+    return told.removeprefix(f"{qemu.PROGRAM}: ") or f"exit code {process.returncode}"
 
 
 def _load(file: Path) -> Outcome | None:
@@ -138,8 +144,5 @@ def _load(file: Path) -> Outcome | None:
 
 def _save(file: Path, outcome: Outcome) -> None:
     """A result that cannot be kept is found out again, that is all."""
-    from planebench.store.files import write_atomically  # imports plans, and these what VNFs run in
-
-    with contextlib.suppress(OSError, StoreError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, json.dumps(asdict(outcome)).encode())
+    with contextlib.suppress(OSError):
+        keep(file, json.dumps(asdict(outcome)).encode())

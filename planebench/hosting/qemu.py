@@ -122,6 +122,12 @@ def find() -> Found | NotFound:
     return Found(match[1], binary)
 
 
+def look() -> Found | NotFound:
+    """The same for people: its version begins with its name."""
+    found = find()
+    return Found(f"QEMU {found.version}", found.binary) if isinstance(found, Found) else found
+
+
 def require(title: str) -> Found:
     """QEMU for something of that title. Raises NotInstalledError."""
     found = find()

@@ -38,7 +38,7 @@ class VmHosting:
     def find(self) -> Found | NotFound:
         """QEMU on PATH, and what its guest is made from."""
         remedy = guest_image.remedy()
-        return NotFound(remedy) if remedy else qemu.find()
+        return NotFound(remedy) if remedy else qemu.look()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
         """Boot it. Raises UsageError or StartError."""

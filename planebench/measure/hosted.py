@@ -17,6 +17,7 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 from planebench.hosting.registry import HOSTINGS
+from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
@@ -221,6 +222,14 @@ def call(vnf: RunningVnf, client: PlanedClient, method: str, params: Mapping[str
     except RpcClosedError as error:
         vnf.check()
         raise DiedError(f"{vnf.name} does not answer: {error}") from error
+
+
+def stamped(vnf: RunningVnf) -> StampedVnf:
+    """Where the stamps of its probes are read: of the user's own nowhere."""
+    client = vnf.client
+    if client is None:
+        return StampedVnf(vnf.name, clock="none")
+    return StampedVnf(vnf.name, lambda *asked: call(vnf, client, *asked), "tester" if vnf.same_clock else "own")
 
 
 def _ports(vnf: Vnf, number: int, links: LinkSettings) -> tuple[HostedPort, ...]:

@@ -19,10 +19,10 @@ from typing import Any
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
-from planebench.measure.anatomy import StampedVnf, read_anatomy
+from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import vnf_drops
-from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s
+from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import next_epoch, send
 from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
@@ -253,10 +253,13 @@ class LiveTopology:
         sends so many meanwhile. ``watch`` is called just before and just after the sending.
         Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
         """
+        epoch = self.next_epoch()
+        if stamps:
+            begin_stamps(self._stamped_vnfs(), epoch, duration_s)
         with updating(self._call, self.links.updates, updates):
             return send(
                 self._call,
-                self.next_epoch(),
+                epoch,
                 flows,
                 frame_size_bytes,
                 duration_s,
@@ -290,8 +293,13 @@ class LiveTopology:
 
     def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
+        return read_anatomy(self._call, sent, self._stamped_vnfs(), stats)
+
+    def _stamped_vnfs(self) -> list[StampedVnf]:
+        """In path order, with who tells their stamps."""
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
-        return read_anatomy(self._call, sent, [StampedVnf(vnf.name) for vnf in vnfs], stats)
+        hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
+        return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
 
     def _sleep(self, duration_s: float) -> None:
         """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""

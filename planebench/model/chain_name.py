@@ -22,7 +22,7 @@ HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
 OWN: tuple[Hosting, ...] = ("image", "exec")
 """Behind these stands no function but a file, or a command, of the user's."""
 LABEL_MAX = 48
-"""Characters of one function of a label: a command may be long."""
+"""Characters of a command of the user's in a label."""
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -79,7 +79,8 @@ def chain_label(chain: str, length: int) -> str:
 
 def _label(text: str) -> str:
     text = re.sub(r'([=:]"?)/[^:"\s]*/', r"\1", text)
-    return text if len(text) <= LABEL_MAX else f"{text[: LABEL_MAX - 1]}…"
+    long = len(text) > LABEL_MAX and hosting_of(text, "process") in OWN
+    return f"{text[: LABEL_MAX - 1]}…" if long else text
 
 
 def vnf_name(chain: str, number: int) -> str:

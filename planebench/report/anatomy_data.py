@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planebench.model.anatomy import PartKind
+from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.report.chart_data import TIP_MARK, Row
 from planebench.report.page_table import Head, PageTable, heads, point_cells, point_heads
@@ -43,7 +44,7 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
     points = [r.point for r, _, _ in found]
     rows = tuple(
         TableRow(
-            (*point_cells(r.point, points), load_words(s.load), a.direction, *_cells(a, shares)),
+            (*point_cells(r.point, points), _load(s), a.direction, *_cells(a, shares)),
             not latency_counts(s) or not a.parts,
         )
         for r, s, a in found
@@ -71,10 +72,16 @@ def anatomy_rows(results: Sequence[Result]) -> list[Row]:
 def anatomy_sentences(results: Sequence[Result]) -> list[str]:
     """One line a direction and load for the terminal."""
     lines = [
-        f"{r.point.switch} {point_words(r.point)}, {load_words(s.load)}, {a.direction}: {_line(a)}"
+        f"{r.point.switch} {point_words(r.point)}, {_load(s)}, {a.direction}: {_line(a)}"
         for r, s, a in found_anatomies(results)
     ]
     return [*lines, PAPER] if lines else []
+
+
+def _load(summary: LatencySummary) -> str:
+    """``50 % of R+``; of functional trials that is said, for their shares tell how it is put together, not how fast."""
+    functional = summary.verdict.kind is VerdictKind.FUNCTIONAL
+    return f"{load_words(summary.load)}, functional" if functional else load_words(summary.load)
 
 
 def _line(anatomy: AnatomySummary) -> str:
@@ -122,7 +129,7 @@ def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part:
     several = len(summary.anatomy) > 1
     return {
         "bar": f"{switch} {anatomy.direction}" if several else switch,
-        "load": load_words(summary.load),
+        "load": _load(summary),
         "kind": KINDS[part.kind],
         "start": start,
         "end": start + part.mean,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import time
@@ -17,6 +18,7 @@ from vm_rig import Bed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.hosting import guest_image, qemu
+from planebench.hosting.base import RunningVnf
 from planebench.hosting.image import ImageHosting
 from planebench.planed import REMEDY, find_planed
 from planebench.switches.finding import NotFound
@@ -89,6 +91,17 @@ def disk(folder: Path) -> Path:
     return image
 
 
+def files_kept_by(vnf: RunningVnf) -> list[str]:
+    """What it writes to and would leave behind, however it ended: but its log, and what is in /proc and /dev."""
+    found = []
+    for link in Path(f"/proc/{vnf.processes[0].pid}/fd").iterdir():
+        flags = int((link.parents[1] / "fdinfo" / link.name).read_text().split("flags:")[1].split()[0], 8)
+        target = str(link.readlink())
+        if flags & os.O_ACCMODE != os.O_RDONLY and target.startswith("/") and not target.endswith(" (deleted)"):
+            found.append(target)
+    return [it for it in found if it != str(vnf.processes[0].log_path) and not it.startswith(("/dev/", "/proc/"))]
+
+
 def test_a_users_image_bridges_every_frame_and_is_not_written(supervisor: Supervisor, tmp_path: Path) -> None:
     image = disk(tmp_path)
     image.chmod(0o444)
@@ -105,5 +118,6 @@ def test_a_users_image_bridges_every_frame_and_is_not_written(supervisor: Superv
             sent, dropped = bed.exchange(vnf, frame_bytes)
             assert len(sent) == 2 and not dropped
         assert "WRITTEN" in vnf.processes[0].log_path.read_text()
+        assert not files_kept_by(vnf)
         assert hashlib.sha256(image.read_bytes()).digest() == before
         vnf.stop()

@@ -56,7 +56,7 @@ def test_a_guest_that_comes_up_is_evidence_for_as_long_as_the_machine_runs(
     ("qemu", "limit_s", "why"),
     [
         (
-            "echo 'KVM internal error. Suberror: 1' >&2; exit 1",
+            "echo 'KVM internal error. Suberror: 1' >&2; echo EAX=0; exit 1",
             60.0,
             "the probe boot failed: KVM internal error. Suberror: 1",
         ),
