@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <linux/virtio_net.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_ether.h>
@@ -56,10 +57,13 @@ static int attach(struct port *port)
 	return rc;
 }
 
+// DPDK's virtio driver refuses buffers that have no room for a VLAN tag and its own header beside the frame.
+enum { FRAME_HEADERS = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN + sizeof(struct virtio_net_hdr_mrg_rxbuf) };
+
 static int frame_mtu(const struct port *port, const struct rte_eth_dev_info *info)
 {
 	uint32_t room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM;
-	uint32_t mtu = room - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
+	uint32_t mtu = room - FRAME_HEADERS;
 
 	if (room <= RTE_ETHER_MAX_LEN + RTE_PKTMBUF_HEADROOM * 8)
 		return 0; // standard frames: the driver's default

@@ -87,7 +87,7 @@ def test_interrupts_by_messages_only_with_kvm() -> None:
 
 
 def test_newer_qemus_wait_in_milliseconds() -> None:
-    assert "path=/run/v0.sock,reconnect-ms=1000 " in words(replace(MACHINE, version="10.0.2"))
+    assert "path=/run/v0.sock,reconnect-ms=100 " in words(replace(MACHINE, version="10.0.2"))
     assert "path=/run/v0.sock,reconnect=1 " in words(replace(MACHINE, version="9.1.3"))
 
 
