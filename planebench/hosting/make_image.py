@@ -28,7 +28,7 @@ def write_image(planed: Path, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"planed-{__version__}.oci.tar"
     config = {"Entrypoint": [PLANED], "Env": ["RUNTIME_DIRECTORY=/run"], "Labels": labels}
-    oci.write(archive, {PLANED: planed.read_bytes()}, tuple(sorted(OWN_FOLDERS)), config)
+    oci.write(archive, f"planed:{__version__}", {PLANED: planed.read_bytes()}, tuple(sorted(OWN_FOLDERS)), config)
     return archive
 
 
