@@ -155,8 +155,10 @@ def inside(root: Path, name: str) -> Path:
     return path
 
 
-def write(archive: Path, files: Mapping[str, bytes], folders: tuple[str, ...], config: Document) -> None:
+def write(archive: Path, name: str, files: Mapping[str, bytes], folders: tuple[str, ...], config: Document) -> None:
     """An image of one layer with these programs, mode 0755, by absolute path; ``config``: Entrypoint, Labels, ...
+
+    ``name``: what it is called once it was loaded, as ``planed:0.1.0``.
 
     The archive appears whole, or not at all.
     """
@@ -171,7 +173,8 @@ def write(archive: Path, files: Mapping[str, bytes], folders: tuple[str, ...], c
             "layers": [_described(layer, LAYER_TYPE)],
         }
     )
-    described = {**_described(manifest, MANIFEST_TYPE), "platform": PLATFORM}
+    annotations = {"org.opencontainers.image.ref.name": name}
+    described = {**_described(manifest, MANIFEST_TYPE), "platform": PLATFORM, "annotations": annotations}
     index = _json({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [described]})
     blobs = {f"blobs/{_digest(blob).replace(':', '/')}": blob for blob in (layer, image, manifest)}
     making = archive.with_name(f".{archive.name}.part")
