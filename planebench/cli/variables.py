@@ -4,6 +4,7 @@
 VARIABLES: dict[str, str] = {
     "PLANEBENCH_RUNS": "folder of the runs, in place of ./runs; --runs goes before it",
     "PLANEBENCH_PLANED": "the planed program, in place of the one that was installed with planebench",
+    "PLANEBENCH_PLANED_STATIC": "the planed-static program of containers and VMs, in place of the one beside planed",
     "PLANEBENCH_SWITCH": "where a switch is, with its name for SWITCH: PLANEBENCH_VPP, PLANEBENCH_OVS_DPDK",
     "PLANEBENCH_SWITCHES": "the file that says where switches are, in place of ~/.config/planebench/switches.toml",
     "PLANEBENCH_PATIENCE": "factor from 1 to 1000 on every deadline, for a slow or busy machine",

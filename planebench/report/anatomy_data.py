@@ -44,7 +44,7 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
     points = [r.point for r, _, _ in found]
     rows = tuple(
         TableRow(
-            (*point_cells(r.point, points), load_words(s.load), a.direction, *_cells(a, shares)),
+            (*point_cells(r.point, points), _load(s), a.direction, *_cells(a, shares)),
             not latency_counts(s) or not a.parts,
         )
         for r, s, a in found
@@ -72,15 +72,16 @@ def anatomy_rows(results: Sequence[Result]) -> list[Row]:
 def anatomy_sentences(results: Sequence[Result]) -> list[str]:
     """One line a direction and load for the terminal."""
     lines = [
-        f"{r.point.switch} {point_words(r.point)}, {load_words(s.load)}, {a.direction}{_mark(s)}: {_line(a)}"
+        f"{r.point.switch} {point_words(r.point)}, {_load(s)}, {a.direction}: {_line(a)}"
         for r, s, a in found_anatomies(results)
     ]
     return [*lines, PAPER] if lines else []
 
 
-def _mark(summary: LatencySummary) -> str:
-    """For one whose times tell nothing but their shares."""
-    return " (functional)" if summary.verdict.kind is VerdictKind.FUNCTIONAL else ""
+def _load(summary: LatencySummary) -> str:
+    """``50 % of R+``; of functional trials that is said, for their shares tell how it is put together, not how fast."""
+    functional = summary.verdict.kind is VerdictKind.FUNCTIONAL
+    return f"{load_words(summary.load)}, functional" if functional else load_words(summary.load)
 
 
 def _line(anatomy: AnatomySummary) -> str:
@@ -124,11 +125,11 @@ def missing_words(anatomy: AnatomySummary) -> str:
 
 
 def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part: PartSummary, start: float) -> Row:
-    switch = printable(result.point.switch) + _mark(summary)
+    switch = printable(result.point.switch)
     several = len(summary.anatomy) > 1
     return {
         "bar": f"{switch} {anatomy.direction}" if several else switch,
-        "load": load_words(summary.load),
+        "load": _load(summary),
         "kind": KINDS[part.kind],
         "start": start,
         "end": start + part.mean,
