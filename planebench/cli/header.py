@@ -130,6 +130,7 @@ def _not_simulated(prepared: Prepared) -> list[str]:
     points = [point for point in prepared.points if point.switch in names]
     missing = {
         "network functions": any(point.chain_length for point in points),
+        "what they run in": any(map(_hosted, points)),
         "traffic profiles": any(point.traffic for point in points),
     }
     said = " or ".join(what for what, there in missing.items() if there)

@@ -154,7 +154,7 @@ def ledger_table(results: Sequence[Result]) -> PageTable:
                 _counted(r.switch_forwarded_packets),
                 "; ".join(f"{count(loss.packets)} {loss.place}: {loss.cause}" for loss in ledger.losses) or NOTHING,
                 (f"⚠ {unexplained_words(ledger)}" if ledger.unexplained_packets else "0")
-                + ("" if ledger.counted or ledger.unexplained_packets else " (not counted by this switch)"),
+                + ("" if ledger.counted or ledger.unexplained_packets else " (not all count drops)"),
             )
         )
         for r, ledger in members

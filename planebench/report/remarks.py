@@ -95,7 +95,7 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
 def unexplained_words(ledger: Ledger) -> str:
     """The number; what it is worth where the switch does not count its drops."""
     number = count(ledger.unexplained_packets)
-    return number if ledger.counted or not ledger.unexplained_packets else f"{number} (not counted by this switch)"
+    return number if ledger.counted or not ledger.unexplained_packets else f"{number} (not all count drops)"
 
 
 def _wins(what: str, rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -> str:
