@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-fib test docs-check fuzz sanitize lint format wheel image clean FORCE
+.PHONY: help setup packages bench bench-fib test unit-tests docs-check fuzz sanitize lint format wheel image clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -27,13 +27,11 @@ bench: setup ## the quick suite: table in the terminal, HTML report
 	$(BIN)/planebench run quick
 
 bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=100000000: smaller
-	test -f build/build.ninja || meson setup build
-	ninja -C build --quiet
+	@$(MAKE) unit-tests
 	$(BIN)/python bench/fib.py $(if $(ENTRIES),--entries $(ENTRIES))
 
 test: setup ## unit tests of planed, then pytest against the installed package
-	test -f build/build.ninja || meson setup build
-	ninja -C build --quiet
+	@$(MAKE) unit-tests
 	meson test -C build --print-errorlogs
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
@@ -41,6 +39,12 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
 	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
 	$(BIN)/python -P -m pytest
+
+# Into the build folder of setup, so that planed is compiled once.
+unit-tests:
+	@test -f build/build.ninja || meson setup build
+	meson configure build -Dtests=true
+	ninja -C build --quiet
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
 	$(BIN)/python scripts/docs_check.py $(PAGES)
@@ -86,7 +90,7 @@ packages:
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages
 	@echo "setup: building and installing planebench into $(VENV)"
-	$(BIN)/pip install --quiet --no-build-isolation --config-settings=build-dir=build/wheel '.[dev]'
+	$(BIN)/pip install --quiet --no-build-isolation --config-settings=build-dir=build '.[dev]'
 	@touch $@
 
 .stamps/sources: FORCE

@@ -11,6 +11,7 @@
 #include <linux/vhost_types.h>
 #include <rte_vhost.h>
 
+#include "library_thread.h"
 #include "log.h"
 
 // vhost-user protocol, "Front-end message types"
@@ -340,6 +341,7 @@ static int listen_on(const char *path, bool multiqueue)
 		rte_vhost_driver_unregister(path);
 		return -EIO;
 	}
+	library_thread_wake();
 	return 0;
 }
 
