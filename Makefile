@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-fib test docs-check fuzz sanitize lint format wheel clean FORCE
+.PHONY: help setup packages bench bench-fib test docs-check fuzz sanitize lint format wheel image clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -37,7 +37,9 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	meson test -C build --print-errorlogs
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
-	@scripts/setup.sh qemu-system-x86 || echo "test: no QEMU, so tests with guests are skipped"
+	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
+	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
+	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
 	$(BIN)/python -P -m pytest
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
@@ -63,6 +65,9 @@ format: setup ## format C and Python in place
 
 wheel: setup ## dist/planebench-*.whl
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+image: setup ## dist/planed-*.oci.tar: planed as a container image, made offline
+	$(BIN)/python -m planebench.hosting.make_image dist
 
 clean: ## remove what was built; runs/ stays
 	rm -rf build build-fuzz build-sanitize build-tsan dist .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

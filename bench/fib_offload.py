@@ -198,7 +198,7 @@ def start(bench: Bench, label: str, cpus: Cpus, settings: LiveSettings, supervis
         label,
         adapter,
         build("parallel", count, chain=bench.chain),
-        place(cpus, count, beside_switch=True),
+        place(cpus, count, hosted=range(count)),
         settings,
         supervisor,
         directions=("unidirectional",),

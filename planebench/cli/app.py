@@ -29,6 +29,7 @@ from planebench.cli.options import (
     examples,
     with_plan_options,
 )
+from planebench.cli.outage_command import OUTAGE_EXAMPLES, outage
 
 app = typer.Typer(
     help="Measure NFV software data planes side by side.",
@@ -65,10 +66,7 @@ def _options(
     color: Annotated[
         bool | None,
         typer.Option(
-            "--color/--no-color",
-            callback=_color,
-            is_eager=True,
-            help="(default: on a terminal, unless NO_COLOR is set)",
+            "--color/--no-color", callback=_color, is_eager=True, help="(default: on a terminal, without NO_COLOR)"
         ),
     ] = None,
 ) -> None:
@@ -108,9 +106,7 @@ def run(
     raise typer.Exit(run_plan(options))
 
 
-@app.command(
-    epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"),
-)
+@app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))
 def watch(
     run: Annotated[
         str | None,
@@ -136,14 +132,14 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="switches, traffic, vnfs, scenarios, suites or runs.", autocompletion=one_of(complete.LISTS)
+            help="switches, traffic, vnfs, hostings, scenarios, suites or runs.", autocompletion=one_of(complete.LISTS)
         ),
     ],
     details: Annotated[bool, typer.Option("--details", help="Of switches: all that is known of each.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What there is: switches (found or not, and how to get them), traffic profiles, vnfs, scenarios, suites, runs."""
+    """What there is: switches (found or not, and how to get them), traffic, vnfs, hostings, scenarios, suites, runs."""
     from planebench.cli import inspect
 
     inspect.list_things(what, runs, json, details)
@@ -310,6 +306,9 @@ def calibrate(
 
     code = calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, json=json, quiet=quiet)
     raise typer.Exit(code)
+
+
+app.command(epilog=OUTAGE_EXAMPLES)(outage)
 
 
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))

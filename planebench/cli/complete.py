@@ -55,7 +55,7 @@ METRICS = ("throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "late
 WIRES = ("virtio", "memif", "veth")
 BANDS = ("near", "far")
 CASES = ("p2p", "p2v", "v2v", *(f"loopback-{n}" for n in range(1, 6)))
-LISTS = ("switches", "traffic", "vnfs", "scenarios", "suites", "runs")
+LISTS = ("switches", "traffic", "vnfs", "hostings", "scenarios", "suites", "runs")
 FORMATS = ("csv", "json", "parquet")
 TABLES = (
     "results",
@@ -176,6 +176,13 @@ def vnfs() -> Iterable[str]:
     from planebench.vnfs.registry import VNFS
 
     return VNFS
+
+
+def hostings() -> Iterable[str]:
+    """What a whole chain may run in."""
+    from planebench.model.chain_name import HOSTINGS, OWN
+
+    return [name for name in HOSTINGS if name not in OWN]
 
 
 def _stems(folder: str) -> list[str]:

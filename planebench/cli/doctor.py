@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from planebench.host import tuning
-from planebench.host.doctor import Finding, diagnose
+from planebench.host.doctor import diagnose
+from planebench.host.finding import Finding
 from planebench.model.errors import UsageError
 
 _MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}

@@ -23,6 +23,7 @@ from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.records import Point
 from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
+from planebench.report.wording import listed
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.switches.base import queues_of
@@ -38,6 +39,8 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     warnings += [] if prepared.simulated else _not_calibrated(plan)
     warnings += _not_simulated(prepared)
+    hosted, shared = _hosted_settings(prepared.points, cpus_of(facts, plan.switch_cores))
+    warnings += [] if prepared.simulated else shared
     return RunHeader(
         run_id=new_run_id(plan.name, now),
         name=plan.name,
@@ -49,7 +52,8 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         settings=_settings(plan, settings, placement)
         | _chain_settings(plan)
         | _traffic_settings(plan)
-        | _parallel_settings(prepared.points, cpus_of(facts, plan.switch_cores)),
+        | _parallel_settings(prepared.points, cpus_of(facts, plan.switch_cores))
+        | hosted,
         switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
         skipped=prepared.skipped,
         warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
@@ -62,10 +66,38 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
 
 
 def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
-    """Of the topology with most VNFs. VNFs side by side are placed by themselves: :func:`_parallel_settings`."""
-    longest = max((point.chain_length for point in points if point.scenario != "parallel"), default=0)
+    """Of the topology with most VNFs, hosted ones before tasks of the tester. VNFs side by side are placed by
+    themselves: :func:`_parallel_settings`."""
+    chained = [point for point in points if point.scenario != "parallel"]
+    longest = max(chained, key=lambda point: (point.chain_length, len(_hosted(point))), default=None)
     beside = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
-    return place(cpus, longest) if longest or not beside else place(cpus, beside, beside_switch=True)
+    if longest is None or (beside and not longest.chain_length):
+        return place(cpus, beside, hosted=range(beside))
+    return place(cpus, longest.chain_length, hosted=_hosted(longest))
+
+
+def _hosted(point: Point) -> tuple[int, ...]:
+    """The VNFs of a chain that are no tasks of the tester."""
+    return tuple(number for number, hosting in enumerate(point.hostings) if hosting != "process")
+
+
+def _hosted_settings(
+    points: Sequence[Point], cpus: Cpus
+) -> tuple[dict[str, str | int | float | bool | None], list[str]]:
+    """Where hosted VNFs of chains run, and a warning where they share their CPUs."""
+    hosted = [point for point in points if point.scenario != "parallel" and _hosted(point)]
+    most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
+    if most is None:
+        return {}, []
+    placement = place(cpus, most.chain_length, hosted=_hosted(most))
+    used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in _hosted(most)})))
+    names = [name for number in _hosted(most) for name in placement.beside(number)]
+    others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
+    shared = (
+        f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
+        f"rates tell nothing; give {most.chain_length + 2} CPUs or more"
+    )
+    return {"hosted_vnfs": f"at most {len(_hosted(most))} on CPU {used}"}, [shared] if others else []
 
 
 def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
@@ -73,7 +105,7 @@ def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | i
     most = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
     if not most:
         return {}
-    used = sorted(set(place(cpus, most, beside_switch=True).vnf_cpus))
+    used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
     return {"parallel_vnfs": f"a process each, at most {most} on CPU {','.join(map(str, used))}"}
 
 
@@ -129,7 +161,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "band": plan.band,
         "anatomy": latency.anatomy,
         "wire": plan.wire,
-        "hosting": plan.hosting,
+        "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
         "hugepages": settings.hugepages,
         "tester_version": version_of(settings.planed),
@@ -175,8 +207,8 @@ def _telling(points: Sequence[Point]) -> Topology:
 
     Points that have both kinds, but none of them both, are shown as p2v.
     """
-    shapes = {(p.scenario, p.chain_length, p.chain if p.scenario == "parallel" else "") for p in points}
-    built = {shape: build(shape[0], shape[1], chain=shape[2]) for shape in sorted(shapes)}
+    shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
+    built = {shape: build(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
     there = {port.side for topology in built.values() for port in topology.ports}
     whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
     return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
@@ -196,6 +228,6 @@ def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, setti
         veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
     cpus = cpus_of(facts, prepared.plan.switch_cores)
-    placement = place(cpus, len(topology.vnfs), beside_switch=topology.parallel)
+    placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
     return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))

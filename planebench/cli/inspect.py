@@ -13,11 +13,13 @@ from rich.table import Table
 
 from planebench.cli.plan_show import survey
 from planebench.cli.switches import list_switches, option_words
+from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
 from planebench.plans import duration_words, estimate, list_suites, load_plan
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
+from planebench.switches.finding import Found
 from planebench.traffic.listing import traffic_rows
 from planebench.vnfs import VNFS
 
@@ -33,6 +35,7 @@ def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = Fa
     lists: Mapping[str, Callable[[], list[Row]]] = {
         "traffic": traffic_rows,
         "vnfs": _vnfs,
+        "hostings": _hostings,
         "scenarios": _scenarios,
         "suites": _suites,
         "runs": lambda: _runs(runs_dir),
@@ -54,12 +57,27 @@ def _vnfs() -> list[Row]:
     return [
         {
             "vnf": vnf.name,
-            "hosting": "process",
             "does": vnf.summary,
             "options": "\n".join(option_words(option) for option in vnf.all_options),
         }
         for vnf in VNFS.values()
     ]
+
+
+def _hostings() -> list[Row]:
+    """What VNFs can run in; ``process`` needs nothing and has no options."""
+    rows = [{"hosting": "process", "found": "yes", "is": "a task of the tester's process, the default", "options": ""}]
+    for hosting in HOSTINGS.values():
+        found = hosting.find()
+        rows.append(
+            {
+                "hosting": hosting.name,
+                "found": found.version if isinstance(found, Found) else f"no: {found.remedy}",
+                "is": hosting.title,
+                "options": "\n".join(option_words(option) for option in hosting.options),
+            }
+        )
+    return rows
 
 
 def _scenarios() -> list[Row]:

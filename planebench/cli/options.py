@@ -115,6 +115,12 @@ PLAN_OPTIONS: dict[str, Any] = {
             autocompletion=listed(complete.vnfs),
         ),
     ],
+    "hosting": _text(
+        "--hosting",
+        "A,B",
+        "What VNFs run in: process, separate, container, vm.",
+        listed(complete.hostings),
+    ),
     "duration": _number(float, "--duration", "Seconds of each saturating and latency trial."),
     "repeat": _number(int, "--repeat", "Saturating trials of each point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Starts of every switch anew between those trials."),

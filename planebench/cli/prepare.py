@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from planebench.host.calibration_store import Condition, load, save, version_of
 from planebench.host.facts import HostFacts
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
+from planebench.hosting.registry import HOSTINGS
 from planebench.measure.calibrate import calibrate
 from planebench.measure.live import LiveSettings
 from planebench.measure.refusals import refusals, takes_no_updates
@@ -88,6 +89,7 @@ def prepare(plan: Plan, smaller: tuple[Skipped, ...] = ()) -> Prepared:
         raise NotInstalledError(f"none of the switches of plan {plan.name} is installed ({remedies})")
     if not all(isinstance(adapters[label], SelfMeasured) for label in here):
         check_named_chains(plan)
+        check_hostings(expand(plan))
     left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
     points = tuple(point for point in expand(plan) if point.switch in here)
     without_fib = {point: why for point in points if (why := takes_no_updates(plan, point, adapters[point.switch]))}
@@ -120,6 +122,14 @@ def check_named_chains(plan: Plan) -> None:
     planed = find_planed()
     if planed is not None:
         check_chains(plan.chains, planed)
+
+
+def check_hostings(points: Iterable[Point]) -> None:
+    """NotInstalledError for the first that is not here of what VNFs shall run in."""
+    for name in dict.fromkeys(name for point in points for name in point.hostings if name != "process"):
+        found = HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench")
+        if isinstance(found, NotFound):
+            raise NotInstalledError(f'hosting "{name}" is not installed; get it with: {found.remedy}')
 
 
 def live_settings(prepared: Prepared, facts: HostFacts, hugepages: bool | None) -> LiveSettings:

@@ -87,7 +87,8 @@ class ProgressListener:
     def trial_done(self, trial: Trial) -> None:
         """A trial is on disk."""
         point, kind = trial.point, trial.verdict.kind
-        rate = "" if kind is VerdictKind.INVALID else f"{trial.throughput_pps / 1e6:.2f} Mpps "  # no figure of any kind
+        no_figure = kind in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL)
+        rate = "" if no_figure else f"{trial.throughput_pps / 1e6:.2f} Mpps "
         self._bar.line(
             f"[{self._bar.done + 1}/{self._bar.steps}] {point.switch} {point.scenario_label} {point.direction} "
             f"{frames(point)} {trial.load.label}: {rate}{kind.value}"

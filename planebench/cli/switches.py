@@ -45,7 +45,7 @@ def show_switch(text: str, *, json: bool) -> None:
 
 def option_words(option: Option) -> str:
     """``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
-    kinds = {"whole": "N", "flag": "true|false", "list": "A+B", "file": "FILE", "text": "TEXT"}
+    kinds = {"whole": "N", "flag": "true|false", "list": "A+B", "file": "FILE", "path": "PATH", "text": "TEXT"}
     value = "|".join(option.choices) or ("PATH" if option.name == "path" else kinds[option.kind])
     default = f" ({option.default})" if option.default else ""
     return f"{option.name}={value}: {option.help}{default}"

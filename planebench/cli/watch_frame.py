@@ -15,7 +15,7 @@ from planebench.cli.watch_results import column, results_lines
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.report.glyphs import Glyphs
-from planebench.report.wording import METHODS, batch, frames, load_words, mark, mpps, percent
+from planebench.report.wording import METHODS, NOTHING, batch, frames, load_words, mark, mpps, percent
 from planebench.store.follow import Seen
 
 NEXT_MAX, TROUBLES_MAX, NAME_MAX = 3, 2, 16
@@ -27,6 +27,7 @@ VERDICT_STYLES = {
     VerdictKind.TESTER_LIMITED: "cyan",
     VerdictKind.DISTURBED: "yellow",
     VerdictKind.UNSTABLE: "yellow",
+    VerdictKind.FUNCTIONAL: "magenta",
     VerdictKind.INVALID: "red",
 }
 
@@ -167,8 +168,10 @@ def _what(trial: Trial) -> str:
 
 
 def _rate(trial: Trial) -> str:
-    """What does not count is in brackets."""
+    """What does not count is in brackets; what is no figure of performance is left out."""
     rate = mark(trial.verdict.kind) + mpps(trial.throughput_pps)
+    if trial.verdict.kind is VerdictKind.FUNCTIONAL:
+        return NOTHING
     return f"({rate})" if trial.verdict.kind in (VerdictKind.DISTURBED, VerdictKind.INVALID) else rate
 
 

@@ -11,3 +11,11 @@ def default_folder() -> Path:
     """$XDG_CACHE_HOME/planebench, or ~/.cache/planebench. A relative $XDG_CACHE_HOME counts as unset (XDG rules)."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (cache if cache.is_absolute() else Path("~/.cache").expanduser()) / "planebench"
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Write a file there, whole or not at all, whenever we are killed. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(data)
+    new.replace(path)

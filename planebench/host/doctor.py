@@ -7,17 +7,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from planebench.host import facts as host_facts
+from planebench.host.doctor_programs import hosting_finding, kvm_finding, switch_finding
 from planebench.host.facts import HostFacts, cpu_text
+from planebench.host.finding import Finding
+from planebench.hosting.registry import HOSTINGS
 from planebench.placement import Cpus, Placement, place
 from planebench.switches.base import Found, NotFound
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
 
-Level = Literal["ok", "warning", "problem"]
 BUSY_LOAD = 0.5
 """Two pollers want two cores whole: half a core of other work shows in the numbers."""
 MIN_HUGEPAGES_2M = 256
@@ -28,26 +29,23 @@ MAX_NAMED = 4
 """Kernel threads named in one finding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at. ``remedy`` is empty when there is nothing to do."""
-
-    code: str
-    level: Level
-    text: str
-    remedy: str = ""
-
-
 def diagnose() -> tuple[Finding, ...]:
     """Examine this machine and look for every switch: about half a second. Starts nothing but ``--version``."""
     facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
-    return examine(facts, {name: look(adapter) for name, adapter in all_adapters().items()})
+    switches = {name: look(adapter) for name, adapter in all_adapters().items()}
+    hostings = {name: hosting.find() for name, hosting in HOSTINGS.items()}
+    return (*examine(facts, switches, hostings), kvm_finding())
 
 
-def examine(facts: HostFacts, switches: Mapping[str, Found | NotFound] | None = None) -> tuple[Finding, ...]:
-    """Judge a machine; ``switches`` is what the adapters found, by name. Pure."""
+def examine(
+    facts: HostFacts,
+    switches: Mapping[str, Found | NotFound] | None = None,
+    hostings: Mapping[str, Found | NotFound] | None = None,
+) -> tuple[Finding, ...]:
+    """Judge a machine; ``switches`` and ``hostings`` are what was found of them, by name. Pure."""
     found = [check(facts) for check in CHECKS]
-    return (*found, *(_switch(name, what) for name, what in (switches or {}).items()))
+    there = [switch_finding(name, what) for name, what in (switches or {}).items()]
+    return (*found, *there, *(hosting_finding(name, what) for name, what in (hostings or {}).items()))
 
 
 def _cores(facts: HostFacts) -> Finding:
@@ -375,14 +373,3 @@ CHECKS: tuple[Callable[[HostFacts], Finding], ...] = (
     _nic_numa,
     _kernel_threads,
 )
-
-
-def _switch(name: str, what: Found | NotFound) -> Finding:
-    """planed is the tester too: nothing runs without it. Any other switch that is missing stays out of comparisons."""
-    if isinstance(what, Found):
-        return Finding(f"switch-{name}", "ok", f"{name} {what.version} ({what.binary})")
-    if name == "planed":
-        return Finding(
-            f"switch-{name}", "problem", "planed is not built; it is the tester too: nothing runs", what.remedy
-        )
-    return Finding(f"switch-{name}", "warning", f"{name} is not here: comparisons run without it", what.remedy)

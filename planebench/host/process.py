@@ -168,23 +168,29 @@ class Process:
 
 
 class Enclosed(Process):
-    """A child that only waits for a program in namespaces of its own, as bwrap does, and takes it with it.
+    """A child that only waits for a program in a pid namespace of its own, as bwrap does, and takes it with it.
 
-    What is inside may have process groups of its own. So all descendants are paused, and asked to end: the child itself
-    would die of SIGTERM at once, and they of that. If it is killed the kernel kills everything in its pid namespace.
+    What is inside may have process groups of its own. So all descendants are paused, and the innermost asked to end:
+    those between, and the child, would die of SIGTERM before it. If the child is killed the kernel kills all the rest.
     """
 
     def _signal(self, number: signal.Signals) -> None:
-        inside = set() if number == signal.SIGKILL else procfs.descendants(self.pid)
-        if number != signal.SIGTERM or not inside:
-            super()._signal(number)
+        below = set() if number == signal.SIGKILL else procfs.descendants(self.pid)
+        if number == signal.SIGTERM and below:
+            _kill_each(procfs.innermost(below), number)
+            return
+        super()._signal(number)
         told: set[int] = set()
-        while new := inside - told:
-            for pid in new:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, number)
+        while new := below - told:
+            _kill_each(new, number)
             told |= new
-            inside = procfs.descendants(self.pid)  # one that was not stopped yet may have had children
+            below = procfs.descendants(self.pid)  # one that was not stopped yet may have had children
+
+
+def _kill_each(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
 
 
 class Supervisor:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -66,6 +67,12 @@ def descendants(pid: int) -> set[int]:
         found.update(below)
         wanted.extend(below)
     return found
+
+
+def innermost(pids: Iterable[int]) -> set[int]:
+    """Those that are in the most pid namespaces."""
+    depths = {pid: len(ids_of_thread(pid)) for pid in pids}
+    return {pid for pid, depth in depths.items() if depth == max(depths.values()) > 0}
 
 
 def ids_of_thread(tid: int) -> tuple[int, ...]:

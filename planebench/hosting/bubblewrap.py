@@ -21,7 +21,7 @@ PLANED = "/planed"
 """Where the static planed is inside."""
 OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
 """Of the root: every container has its own."""
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def find() -> Path | None:
@@ -48,7 +48,7 @@ def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list
         *("--cap-drop", "ALL"),
         *("--hostname", request.name),
         "--clearenv",
-        *("--setenv", "PATH", _PATH),
+        *("--setenv", "PATH", PATH),
         *("--setenv", "HOME", folder),
         *("--setenv", "RUNTIME_DIRECTORY", "/run"),  # of DPDK
         *root,

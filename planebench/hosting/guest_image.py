@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from planebench.host.cache_folder import default_folder
+from planebench.host.cache_folder import default_folder, keep
 from planebench.hosting import debian
 from planebench.model.errors import StartError
 from planebench.planed import STATIC_REMEDY, find_static_planed
@@ -43,6 +43,7 @@ MODULES = (
 )
 """Of every guest, in the order in which they need each other. One that the kernel has built in is left out."""
 NETWORK_MODULES = ("failover", "net_failover", "virtio_net", "llc", "stp", "bridge")
+DISK_MODULE = "virtio_blk"
 """Beside the kernel, for guests that use Linux's own drivers."""
 SPARED_S = 86400.0
 """Images that nobody used for so long are removed when another one is made."""
@@ -88,7 +89,7 @@ def guest_image(planed: Path) -> GuestImage:
         path = folder / f"image-{hashlib.sha256(made).hexdigest()[:16]}.cpio"
         if not path.exists():
             _remove_old(folder)
-            _write(path, made)
+            keep(path, made)
         os.utime(path)
     return GuestImage(kernel / "vmlinuz", path, kernel.name.partition("linux-image-")[2], kernel)
 
@@ -137,7 +138,7 @@ def _locked(folder: Path) -> Iterator[Path]:
 
 def _kernel_prefix() -> str:
     """Of folders with these modules; an older planebench kept others."""
-    kept = hashlib.sha256(" ".join(MODULES + NETWORK_MODULES).encode()).hexdigest()[:8]
+    kept = hashlib.sha256(" ".join((*MODULES, *NETWORK_MODULES, DISK_MODULE)).encode()).hexdigest()[:8]
     return f"kernel-{kept}-"
 
 
@@ -148,7 +149,7 @@ def _kept_kernel(folder: Path) -> Path | None:
 
 def _fetch_kernel(folder: Path) -> Path:
     package = debian.newest_dependency(KERNEL_PACKAGE, "linux-image-")
-    wanted = {*MODULES, *NETWORK_MODULES}
+    wanted = {*MODULES, *NETWORK_MODULES, DISK_MODULE}
     found = debian.files_of(
         package, lambda name: "/boot/vmlinuz-" in name or PurePosixPath(name).name.partition(".ko")[0] in wanted
     )
@@ -188,15 +189,8 @@ def _busybox(folder: Path) -> bytes:
         found = debian.files_of(BUSYBOX_PACKAGE, lambda name: name.endswith("/bin/busybox"))
         if not found:
             raise StartError(f"the Debian package {BUSYBOX_PACKAGE} has no busybox")
-        _write(kept, next(iter(found.values())))
+        keep(kept, next(iter(found.values())))
     return kept.read_bytes()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all, whenever we are killed."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(data)
-    new.replace(path)
 
 
 def _remove_old(folder: Path) -> None:

@@ -205,14 +205,11 @@ def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int,
 
     ``besides``: names of processes there that are no part of it.
     """
-    pids = (pid, *procfs.descendants(pid))
-    ids = {(one, tid): procfs.ids_of_thread(tid) for one in pids for tid in procfs.threads(one)}
-    deepest = max(map(len, ids.values()), default=0)
-    inside = {outside: chain for outside, chain in ids.items() if len(chain) == deepest > 0}
     return {
-        chain[-1]: outside
-        for outside, chain in inside.items()
-        if not besides or procfs.read_text(f"/proc/{outside[0]}/comm") not in besides
+        procfs.ids_of_thread(tid)[-1]: (one, tid)
+        for one in procfs.innermost((pid, *procfs.descendants(pid)))
+        if procfs.read_text(f"/proc/{one}/comm") not in besides
+        for tid in procfs.threads(one)
     }
 
 

@@ -90,26 +90,63 @@ def group_name(request: HostedRequest, supervisor: Supervisor) -> str:
     return f"{supervisor.root.name}-{request.workdir.name}-{request.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """A hierarchy of control groups that is mounted here. ``controllers``: empty of version 2."""
+
+    controllers: tuple[str, ...]
+    mount: Path
+    own: Path
+    """Our group, as a folder."""
+
+
+def hierarchies() -> tuple[Hierarchy, ...]:
+    """All that we are in: of version 1 one or more for each controller; of version 2 one; or both."""
+    mounts = [line.split() for line in (read_text("/proc/self/mounts") or "").splitlines()]
+    found = []
+    for line in (read_text("/proc/self/cgroup") or "").splitlines():
+        _, names, path = line.split(":", 2)
+        kind = "cgroup" if names else "cgroup2"
+        for _, mount, type_, options, *_ in mounts:
+            if type_ == kind and set(names.split(",")) - {""} <= set(options.split(",")):
+                own = Path(mount) / path.lstrip("/")
+                found.append(Hierarchy(tuple(names.split(",")) if names else (), Path(mount), own))
+                break
+    return tuple(found)
+
+
 def parent_group(controller: str) -> Path | None:
     """Where a group with that controller can be made: ours, or the next above it that may have one. None: nowhere."""
-    mounts, groups = read_text("/proc/self/mounts") or "", read_text("/proc/self/cgroup") or ""
-    own = re.search(rf"^\d+:(?:[^:]*,)?{controller}(?:,[^:]*)?:(/.*)$", groups, re.MULTILINE)
-    if own:
-        mount = re.search(rf"^\S+ (\S+) cgroup (?:\S*,)?{controller}[, ]", mounts, re.MULTILINE)
-        return _first_usable(mount[1], own[1]) if mount else None
-    own = re.search(r"^0::(/.*)$", groups, re.MULTILINE)
-    mount = re.search(r"^\S+ (\S+) cgroup2 ", mounts, re.MULTILINE)
-    return _first_usable(mount[1], own[1], controller) if own and mount else None
+    known = hierarchies()
+    for hierarchy in known:
+        if controller in hierarchy.controllers:
+            return _first_usable(hierarchy)
+    return next((_first_usable(hierarchy, controller) for hierarchy in known if not hierarchy.controllers), None)
 
 
-def _first_usable(mount: str, path: str, passed_on: str | None = None) -> Path | None:
-    """Our group, or the next above it that is there, may be written to and, of version 2, passes the controller on."""
-    group = Path(mount) / path.lstrip("/")
-    for folder in (group, *group.parents):
-        if not folder.is_relative_to(mount):
+def everywhere() -> tuple[Path, ...]:
+    """Where a container engine makes a group: in every hierarchy of version 1; of version 2 where it has memory."""
+    known = hierarchies()
+    if not any(hierarchy.controllers for hierarchy in known):
+        return tuple(parent for parent in (parent_group("memory"),) if parent is not None)
+    return tuple(parent for parent in map(_first_usable, known) if parent is not None)
+
+
+def as_parent(name: str) -> str:
+    """How a container engine is told where: below our group in each hierarchy, or by the one path of version 2."""
+    if any(hierarchy.controllers for hierarchy in hierarchies()):
+        return name
+    (only,) = hierarchies()
+    return f"/{(_first_usable(only, 'memory') or only.mount).relative_to(only.mount) / name}"
+
+
+def _first_usable(hierarchy: Hierarchy, passed_on: str = "") -> Path | None:
+    """Our group, or the next above it that is there, may be written to and, of version 2, passes a controller on."""
+    for folder in (hierarchy.own, *hierarchy.own.parents):
+        if not folder.is_relative_to(hierarchy.mount):
             break
         below = (read_text(folder / "cgroup.subtree_control") or "").split()
-        if os.access(folder / "cgroup.procs", os.W_OK) and (passed_on is None or passed_on in below):
+        if os.access(folder / "cgroup.procs", os.W_OK) and (not passed_on or passed_on in below):
             return folder
     return None
 
@@ -142,13 +179,3 @@ def _words(limits: Limits, memory: bool, pids: bool) -> str:
         memory_words = "memory not limited: no control group for it can be made here"
     pids_words = f"{limits.pids} processes by a control group" if pids else "number of processes not limited"
     return f"{memory_words}; {pids_words}"
-
-
-def all_parents() -> tuple[Path, ...]:
-    """Our group in each hierarchy of version 1; of version 2 alone, where a group with memory can be made."""
-    mounts, groups = read_text("/proc/self/mounts") or "", read_text("/proc/self/cgroup") or ""
-    found = []
-    for controllers, path in re.findall(r"^\d+:([^:]+):(/.*)$", groups, re.MULTILINE):
-        mount = re.search(rf"^\S+ (\S+) cgroup \S*{re.escape(controllers)} ", mounts, re.MULTILINE)
-        found.append(_first_usable(mount[1], path) if mount else None)
-    return tuple(parent for parent in (*found, parent_group("memory")) if parent is not None)

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from planebench.host.process import Supervisor
 from planebench.hosting import limits
 from planebench.hosting.base import HostedRequest
-from planebench.hosting.bubblewrap import PLANED
+from planebench.hosting.bubblewrap import PATH, PLANED
 from planebench.hosting.inside import RunningPlaned, folder_of, planed_arguments
 from planebench.hosting.limits import Limited, Limits
 from planebench.model.hosting import HostingFacts
@@ -72,7 +75,7 @@ def start(
 def _limited(request: HostedRequest, chosen: Limits, supervisor: Supervisor) -> Limited:
     """podman's runtime makes the groups and sets them; they are known beforehand, so that they go in any case."""
     name = limits.group_name(request, supervisor)
-    groups = tuple(parent / name for parent in limits.all_parents())
+    groups = tuple(parent / name for parent in limits.everywhere())
     for group in groups:
         supervisor.track_path(group)
     return Limited(chosen, groups, f"{chosen.memory_mb} MiB of memory and {chosen.pids} processes by podman")
@@ -80,21 +83,39 @@ def _limited(request: HostedRequest, chosen: Limits, supervisor: Supervisor) -> 
 
 def _settings(store: Path, runc: Path) -> Mapping[str, str]:
     """The environment that has podman read our settings and no others: nothing of it is outside of ``store``."""
+    files = {name: str(store / name) for name in ("CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF")}
     engine = {
         "cgroup_manager": "cgroupfs",
+        "conmon_env_vars": [f"PATH={PATH}", *(f"{name}={path}" for name, path in files.items())],  # it ends by podman
         "events_logger": "none",
         "lock_type": "file",  # the other type leaves a file in /dev/shm
-        "runtime": str(runc),
-        "static_dir": str(store / "lib"),
+        "runtime": str(_with_root(runc, store)),
+        "static_dir": str(store / "lib" / "libpod"),  # of its --root, too
         "tmp_dir": str(store / "tmp"),
         "volume_path": str(store / "vol"),
     }
+    network = {"network_config_dir": str(store / "net")}
     storage = {"driver": "vfs", "graphroot": str(store / "lib"), "runroot": str(store / "run")}
-    files = {"CONTAINERS_CONF": ("engine", engine), "CONTAINERS_STORAGE_CONF": ("storage", storage)}
-    for name, (section, values) in files.items():
-        lines = [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
-        (store / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return {name: str(store / name) for name in files}
+    _write_toml(store / "CONTAINERS_CONF", engine=engine, network=network)
+    _write_toml(store / "CONTAINERS_STORAGE_CONF", storage=storage)
+    return files
+
+
+def _with_root(runc: Path, store: Path) -> Path:
+    """runc with its state in ``store``: podman passes its --runtime-flag on to runc, but not to what cleans up."""
+    script = store / runc.name
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(runc))} --root {store}/state "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    return script
+
+
+def _write_toml(path: Path, **sections: Mapping[str, Any]) -> None:
+    lines = [
+        line
+        for name, values in sections.items()
+        for line in (f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items()))
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store: Path) -> list[str]:
@@ -102,6 +123,7 @@ def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store
     root = store / "root"
     root.mkdir()
     cpus = sorted({*request.cpus, *request.control_cpus})
+    files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
     return [
         "run",
         "--rm",
@@ -113,8 +135,11 @@ def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store
         "--cap-drop=all",
         "--security-opt=no-new-privileges",
         "--read-only",
-        "--ulimit=host",
-        f"--cgroup-parent={group}",
+        # podman's defaults are more than a process without CAP_SYS_RESOURCE may have.
+        f"--ulimit=nofile={files}:{files}",
+        f"--ulimit=nproc={processes}:{processes}",
+        "--cgroups=no-conmon",
+        f"--cgroup-parent={limits.as_parent(group)}",
         f"--memory={chosen.memory_mb}m",
         f"--pids-limit={chosen.pids}",
         f"--cpuset-cpus={','.join(map(str, cpus))}",

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planebench.hosting import container, exec, separate
+from planebench.hosting import container, exec, image, separate, vm
 from planebench.hosting.base import Hosting
 
 _ALL: tuple[Hosting, ...] = (
     separate.HOSTING,
     container.HOSTING,
+    vm.HOSTING,
+    image.HOSTING,
     exec.HOSTING,
 )
 HOSTINGS: Mapping[str, Hosting] = {hosting.name: hosting for hosting in _ALL}

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latency anatomy (ic16 Fig. 8): stamps of probes along a path, read and joined (docs/design/anatomy.md).
 
-Generator, VNFs and monitor read one clock, so the parts of a probe add up to its latency exactly: generator (its stamp
-to hand-over), hop (one task let go of it to the next one got it), VNF (got to handed over), monitor (got to timed).
+Generator, monitor and VNFs on this host read one clock, so the parts of a probe add up to its latency exactly:
+generator (its stamp to hand-over), hop (one task let go of it to the next one got it), VNF (got to handed over),
+monitor (got to timed). A VNF in a VM has a clock of its own, which tells how long a probe was inside; the hops around
+it are then one part. A user's own VNF has no stamps, and is in that part.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from planebench.model.anatomy import Anatomy, AnatomyPart, PartKind
 from planebench.scenarios import Flow
@@ -24,6 +26,26 @@ TOLERANCE = 0.01
 Call = Callable[..., dict[str, Any]]
 Probe = tuple[int, int]
 """Stream and sequence number."""
+Clock = Literal["tester", "own", "none"]
+"""What a place reads the time by: the tester's clock, one of its own, or nobody tells."""
+Stamps = Sequence[tuple[int, int]]
+"""Of one probe, at every place of its path."""
+
+
+@dataclass(frozen=True, slots=True)
+class StampedVnf:
+    """A VNF of a path, and where its stamps are read."""
+
+    name: str
+    call: Call | None = None
+    """planed in it; None where it is a task of the tester."""
+    clock: Clock = "tester"
+    """``none``: a VNF of the user's own."""
+
+    @property
+    def hosted(self) -> bool:
+        """Whether it is no task of the tester."""
+        return self.call is not None or self.clock == "none"
 
 
 @dataclass(slots=True)
@@ -35,6 +57,10 @@ class StampLog:
     twice: set[Probe] = field(default_factory=set)
     lost: int = 0
     """Stamps for which the log had no room."""
+    hosted: bool = False
+    clock: Clock = "tester"
+    tsc_hz: int = 0
+    """Of a clock of its own."""
 
     def add(self, stamps: Sequence[Sequence[int]]) -> None:
         """Entries of ``stamps.get``."""
@@ -44,11 +70,11 @@ class StampLog:
 
 
 def read_anatomy(
-    call: Call, flows: Sequence[Flow], vnfs: Sequence[str], stats: Mapping[str, Any]
+    call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Mapping[str, Any]
 ) -> tuple[Anatomy, ...]:
-    """The anatomy of every direction of the trial just ended. ``vnfs``: names in path order of the first direction."""
-    tasks = {task["name"] for task in stats["tasks"]}
-    inner = [read_log(call, name, tasks) for name in vnfs]
+    """The anatomy of every direction of the trial just ended. ``vnfs``: in path order of the first direction."""
+    tasks = _task_names(stats)
+    inner = [_vnf_log(vnf, call, tasks) for vnf in vnfs]
     found = []
     for flow in flows:
         way = inner if flow.stream == 0 else inner[::-1]
@@ -56,6 +82,30 @@ def read_anatomy(
         path = [ends[0], *way, ends[1]]
         found.append(split(flow, path, int(stats["tsc_hz"]), reported_mean_ns(flow, stats)))
     return tuple(found)
+
+
+def begin_stamps(vnfs: Sequence[StampedVnf], epoch: int, duration_s: float) -> None:
+    """Have the planed of every hosted VNF stamp the probes of the sending that begins next. Clears its counters."""
+    begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "stamps": True, "generators": []}
+    for vnf in vnfs:
+        if vnf.call is not None:
+            vnf.call("traffic.start", begin)
+
+
+def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
+    """The stamps of a VNF, wherever it runs."""
+    if vnf.clock == "none":
+        return StampLog(vnf.name, hosted=True, clock="none")
+    if vnf.call is None:
+        return read_log(tester, vnf.name, tasks)
+    stats = vnf.call("stats.get")
+    log = read_log(vnf.call, vnf.name, _task_names(stats))
+    log.hosted, log.clock, log.tsc_hz = True, vnf.clock, int(stats["tsc_hz"])
+    return log
+
+
+def _task_names(stats: Mapping[str, Any]) -> set[str]:
+    return {task["name"] for task in stats["tasks"]}
 
 
 def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
@@ -88,13 +138,13 @@ def split(flow: Flow, path: Sequence[StampLog], tsc_hz: int, reported_ns: float 
     """Join the stamps of one direction and take each probe's latency apart. Pure."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     missing: Counter[str] = Counter()
-    joined: list[list[int]] = []
+    joined: list[Stamps] = []
     for probe in (probe for probe in path[0].times if probe[0] in streams):
         why = _not_joined(probe, path)
         if why:
             missing[why] += 1
         else:
-            joined.append([tsc for log in path for tsc in log.times[probe]])
+            joined.append([log.times.get(probe, (0, 0)) for log in path])
     missing["the generator's log was full"] += path[0].lost
     parts = tuple(_parts(path, joined, tsc_hz)) if joined else ()
     made = Anatomy(flow.name, len(joined), {why: n for why, n in missing.items() if n}, parts, reported_ns)
@@ -107,7 +157,7 @@ def _ends(flow: Flow) -> tuple[tuple[str, str], tuple[str, str]]:
 
 def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
     """Where the way of a probe breaks off, or is not one way; empty if it is whole."""
-    for log in path:
+    for log in (log for log in path if log.clock != "none"):
         if probe in log.twice:
             return f"seen twice at {log.name}"
         if probe not in log.times:
@@ -117,27 +167,51 @@ def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
     return ""
 
 
-def _parts(path: Sequence[StampLog], joined: Sequence[Sequence[int]], tsc_hz: int) -> Iterator[AnatomyPart]:
-    """Successive differences of the stamps of all joined probes: tester, hop, VNF, hop, ..., tester."""
-    ns = 1e9 / tsc_hz
-    for i, (name, kind) in enumerate(_names([log.name for log in path])):
-        ticks = [stamps[i + 1] - stamps[i] for stamps in joined]
-        # Below 1 ns: two cores read the clock within a few ticks of each other. The mean has it as it is.
-        counts = sorted(Counter(min(max(1, round(t * ns)), HIGHEST_NS) for t in ticks).items())
-        text = encode(counts)
-        histogram = decode(text)
-        mean = sum(ticks) / len(ticks) * ns
-        yield AnatomyPart(name, kind, mean, percentile_ns(histogram, 0.50), percentile_ns(histogram, 0.99), text)
+def _parts(path: Sequence[StampLog], joined: Sequence[Stamps], tsc_hz: int) -> Iterator[AnatomyPart]:
+    """What lies at each place with the tester's clock, and from one to the next: tester, hop, VNF, ..., tester."""
+    here = [number for number, log in enumerate(path) if log.clock == "tester"]
+    for place, following in zip(here, [*here[1:], None], strict=True):
+        yield _part(*_place(path, place), _inside_ns(joined, place, tsc_hz))
+        if following is not None:
+            yield from _between(path, joined, place, following, tsc_hz)
 
 
-def _names(places: Sequence[str]) -> Iterator[tuple[str, PartKind]]:
-    """Names of the parts of a path; hops are numbered along it."""
-    yield "generator", "tester"
-    for number, vnf in enumerate(places[1:-1], start=1):
-        yield f"hop {number}", "switch"
-        yield vnf, "vnf"
-    yield f"hop {len(places) - 1}", "switch"
-    yield "monitor", "tester"
+def _place(path: Sequence[StampLog], place: int) -> tuple[str, PartKind]:
+    if place in (0, len(path) - 1):
+        return ("monitor" if place else "generator"), "tester"
+    return path[place].name, "vnf"
+
+
+def _between(
+    path: Sequence[StampLog], joined: Sequence[Stamps], place: int, following: int, tsc_hz: int
+) -> Iterator[AnatomyPart]:
+    """The hops from a place to the next that has its clock, less the time inside the VNFs on the way; then these."""
+    inner = range(place + 1, following)
+    inside = {k: _inside_ns(joined, k, path[k].tsc_hz) for k in inner if path[k].clock == "own"}
+    scale = 1e9 / tsc_hz
+    whole = [(stamps[following][0] - stamps[place][1]) * scale for stamps in joined]
+    hops = [ns - sum(times[probe] for times in inside.values()) for probe, ns in enumerate(whole)]
+    number = f"hop {following}" if not inner else f"hops {place + 1} to {following}"
+    silent = [path[k].name for k in inner if path[k].clock == "none"]
+    kind: PartKind = "hosting" if any(log.hosted for log in path[place : following + 1]) else "switch"
+    yield _part(", ".join([number, *silent]), kind, hops)
+    for k, times in inside.items():
+        yield _part(path[k].name, "vnf", times)
+
+
+def _inside_ns(joined: Sequence[Stamps], place: int, tsc_hz: int) -> list[float]:
+    """How long each probe was at a place, by that place's clock."""
+    scale = 1e9 / tsc_hz
+    return [(stamps[place][1] - stamps[place][0]) * scale for stamps in joined]
+
+
+def _part(name: str, kind: PartKind, times_ns: Sequence[float]) -> AnatomyPart:
+    # Below 1 ns: two cores read the clock within a few ticks of each other. The mean has it as it is.
+    counts = sorted(Counter(min(max(1, round(ns)), HIGHEST_NS) for ns in times_ns).items())
+    text = encode(counts)
+    histogram = decode(text)
+    mean = sum(times_ns) / len(times_ns)
+    return AnatomyPart(name, kind, mean, percentile_ns(histogram, 0.50), percentile_ns(histogram, 0.99), text)
 
 
 def _problem(anatomy: Anatomy) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
+from planebench.measure.refusals import is_hosted
 from planebench.measure.runner import Observed, Runner, start_runner
 from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import Conditions
@@ -61,12 +62,13 @@ class Bench:
         """Bring it up; what fails is told and remembered, and nothing raises."""
         mine = [t for t in self.past() if t.point.switch == self.label and t.point in self.group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
+        group = self.group
         if refusal := refusal_of(self.adapter, self._situation()):
             self._give_up(f"not supported: {refusal}")
             return
         try:
-            topology = build(self.group.scenario, self.group.chain_length, chain=self.group.chain)
-            placement = place(self.cpus, len(topology.vnfs), beside_switch=topology.parallel)
+            topology = build(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
+            placement = place(self.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
             self.runner = start_runner(
                 self.label,
                 self.adapter,
@@ -91,7 +93,15 @@ class Bench:
     def _situation(self) -> Situation:
         group, settings = self.group, self.settings
         frames = settings.max_frame_bytes
-        return Situation(group.scenario, group.wire, group.chain_length, settings.hugepages, frames, chain=group.chain)
+        return Situation(
+            group.scenario,
+            group.wire,
+            group.chain_length,
+            settings.hugepages,
+            frames,
+            chain=group.chain,
+            hosted=is_hosted(group.points[0]),
+        )
 
     def restart(self) -> None:
         """Stop it and start it anew."""

@@ -214,7 +214,8 @@ class Campaign:
         if step.load in fixed and point.scenario != "v2v":
             return fixed[step.load]
         band = self.plan.band or run_band(self.trials)
-        chosen = choose([t for t in self.trials if t.point == point and t.role == "r_plus"], band).trials
+        saturating = [t for t in self.trials if t.point == point and t.role == "r_plus"]
+        chosen = choose(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
         if not chosen:
             return None
         r_plus = sum(t.throughput_pps for t in chosen) / len(chosen)

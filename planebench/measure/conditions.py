@@ -10,6 +10,7 @@ from typing import Any
 from planebench.host.scheduling import thread_conditions
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.errors import PlanebenchError
+from planebench.model.hosting import HostingFacts
 from planebench.model.records import WireName
 from planebench.scenarios import Topology
 from planebench.switches.base import RunningSwitch
@@ -20,8 +21,10 @@ def read_conditions(
     wire: WireName,
     switch: RunningSwitch,
     ports: Callable[[], Mapping[str, Any]],
+    hosting: tuple[HostingFacts, ...] = (),
 ) -> Conditions:
     """What is found now; the switch must be running, not paused. ``ports`` asks the tester (``ports.get``).
+    ``hosting``: what its hosted VNFs are.
 
     Never raises: what cannot be read is unknown, and ``problem`` says why. Its label, and which
     start it is, is for who started it to say.
@@ -45,8 +48,10 @@ def read_conditions(
         wire=wire,
         start=0,
         measured_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        chain=topology.chain,
         ports=found,
         threads=threads,
+        hosting=hosting,
         problem="; ".join(problems),
     )
 

@@ -18,23 +18,23 @@ from typing import Any
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
-from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
-from planebench.measure.anatomy import read_anatomy
+from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
 from planebench.measure.conditions import read_conditions
-from planebench.measure.counts import arrived, lost, vnf_drops
+from planebench.measure.counts import vnf_drops
+from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
+from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import next_epoch, send
 from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
 from planebench.measure.updates import updating, wait_for_session
-from planebench.measure.vnf_processes import VnfProcesses
 from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
-from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, WireName
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
-from planebench.scenarios import Flow, Topology, all_flows, build, flows
+from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, offloads, queues_of
 from planebench.traffic.document import profile_document, to_vnfs
 from planebench.traffic.profile import PLAIN, TrafficProfile, Updates
@@ -42,12 +42,9 @@ from planebench.traffic.profile import PLAIN, TrafficProfile, Updates
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
 """A routing table of a million lines takes its time."""
-DROPPING_S = 2.0
-"""How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
 LOOK_S = 1.0
-ROUTED = " (--traffic fib sends to addresses of its routes)"
-READY_RATE_PPS = 20_000
-READY_DURATION_S = 0.01
+EMULATED_TURNS = 12
+"""An emulated VNF stands still while code is translated, or its CPU taken: a frame may wait for as long as so many."""
 
 Watch = Callable[[], None]
 
@@ -78,9 +75,10 @@ class LiveTopology:
         self._client = client
         self._switch: RunningSwitch | None = None
         self._switch_processes: tuple[Process, ...] = ()
-        self._vnfs: VnfProcesses | None = None
-        """VNFs side by side, where the switch does not forward in their place."""
+        self.hosted: HostedVnfs | None = None
+        """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
         self._veth: VethWire | None = None
+        self._planed = Path("planed")
         self._epoch = 0
         self._tsc_hz = 0
         self._echo = False
@@ -88,6 +86,8 @@ class LiveTopology:
         self._profiles: tuple[TrafficProfile, ...] = ()
         self.conditions: Conditions | None = None
         """As they were found when it came up."""
+        self.functional: tuple[str, ...] = ()
+        """Why its rates and latencies tell nothing; empty where they do."""
 
     @classmethod
     def start(
@@ -130,38 +130,54 @@ class LiveTopology:
             netns_pid = veth.netns_pid if veth is not None else None
             tester, client = start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester, client)
-            live._veth = veth
+            live._veth, live._planed = veth, settings.planed
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
-            live._attach(adapter, supervisor, settings.planed)
+            live._attach(adapter, supervisor)
             undo.pop_all()
         return live
 
-    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor, planed: Path | None = None) -> None:
+    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
-        known = len(supervisor.processes)
         self._tsc_hz = int(self._call("stats.get")["tsc_hz"])
-        self._switch = adapter.start(self.request, supervisor)
-        self._switch_processes = tuple(supervisor.processes[known:])
+        self._start_switch(adapter, supervisor)
         try:
-            if self.topology.parallel and not offloads(adapter) and planed is not None:
-                self._vnfs = VnfProcesses.start(self.topology, self.placement, self.links, planed, supervisor)
+            if self.topology.hosted_vnfs and not offloads(adapter):
+                self.hosted = HostedVnfs.start(self.topology, self.placement, self.links, self._planed, supervisor)
             self._apply(self.topology)
-            self._wait_until_forwarding()
+            self.wait_until_forwarding()
             wait_for_session(self._call, self.links.updates)
         except (RpcError, DiedError) as error:
-            raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self._logs()}") from error
+            raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self.logs()}") from error
         ports = partial(self._call, "ports.get")
-        self.conditions = read_conditions(self.topology, self.links.wire, self._switch, ports)
+        facts = self.hosted.facts if self.hosted is not None else ()
+        self.conditions = read_conditions(self.topology, self.links.wire, self.switch, ports, facts)
+        self.functional = functional_reasons(self.topology, self.placement, facts)
         self.pause()
 
     def restart_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         """Stop the switch and start it anew on the same ports, in the same folder. Left paused. Raises StartError."""
         self.resume()
         self.apply(wire_stage(self.topology, self.links))
+        self._stop_hosted()
         self.switch.stop()
         self._attach(adapter, supervisor)
+
+    def renew_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+        """As :meth:`restart_switch` under traffic: who is at its ports stays, and connects anew. Not paused."""
+        self.switch.stop()
+        self._start_switch(adapter, supervisor)
+
+    def _start_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+        known = len(supervisor.processes)
+        self._switch = adapter.start(self.request, supervisor)
+        self._switch_processes = tuple(supervisor.processes[known:])
+
+    def _stop_hosted(self) -> None:
+        if self.hosted is not None:
+            self.hosted.stop()
+            self.hosted = None
 
     @property
     def request(self) -> SwitchRequest:
@@ -176,18 +192,24 @@ class LiveTopology:
     @property
     def processes(self) -> tuple[Process, ...]:
         """The tester, then what was started for the switch, then VNFs that are processes of their own."""
-        return (self._tester, *self._switch_processes, *(self._vnfs.processes if self._vnfs is not None else ()))
+        return (self._tester, *self._switch_processes, *(self.hosted.processes if self.hosted is not None else ()))
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Every thread that polls: the tester's workers, the switch's, and those of VNFs in processes of their own."""
         stats = self._call("stats.get")
         tester = [WatchedThread("tester", self._tester.pid, int(w["tid"]), str(w["name"])) for w in stats["workers"]]
         switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
-        return (*tester, *switch, *(self._vnfs.threads() if self._vnfs is not None else ()))
+        return (*tester, *switch, *(self.hosted.threads() if self.hosted is not None else ()))
 
     def vnf_drops(self) -> Counter[str]:
         """What VNFs that are processes of their own have dropped so far, as in ``Trial.tester_drops``."""
-        return Counter() if self._vnfs is None else self._vnfs.drops()
+        return Counter() if self.hosted is None else self.hosted.drops()
+
+    def policy_drops(self, stats: dict[str, Any], *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
+        """What network functions dropped of their own accord, by the tester's counters and, with ``hosted``, by those
+        of the others since they started."""
+        theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
+        return {**vnf_drops(stats), **theirs}
 
     @property
     def switch(self) -> RunningSwitch:
@@ -231,11 +253,13 @@ class LiveTopology:
         sends so many meanwhile. ``watch`` is called just before and just after the sending.
         Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
         """
-        self._epoch = next_epoch(self._epoch)
+        epoch = self.next_epoch()
+        if stamps:
+            begin_stamps(self._stamped_vnfs(), epoch, duration_s)
         with updating(self._call, self.links.updates, updates):
             return send(
                 self._call,
-                self._epoch,
+                epoch,
                 flows,
                 frame_size_bytes,
                 duration_s,
@@ -246,13 +270,21 @@ class LiveTopology:
                 queues=self.links.queues,
                 profile=profile,
                 stamps=stamps,
-                turns=self._turns,
+                turns=self.turns,
             )
 
+    def next_epoch(self) -> int:
+        """By which frames of the next sending are known."""
+        self._epoch = next_epoch(self._epoch)
+        return self._epoch
+
     @property
-    def _turns(self) -> int:
+    def turns(self) -> int:
         """How many take turns on the busiest core: a frame may wait for all of them."""
-        return 1 if self._vnfs is None else 1 + max(Counter(self.placement.vnf_cpus).values())
+        if self.hosted is None:
+            return 1
+        most = 1 + max(Counter(self.placement.vnf_cpus).values())
+        return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> dict[str, Any] | None:
         """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
@@ -261,8 +293,13 @@ class LiveTopology:
 
     def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
+        return read_anatomy(self._call, sent, self._stamped_vnfs(), stats)
+
+    def _stamped_vnfs(self) -> list[StampedVnf]:
+        """In path order, with who tells their stamps."""
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
-        return read_anatomy(self._call, sent, [vnf.name for vnf in vnfs], stats)
+        hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
+        return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
 
     def _sleep(self, duration_s: float) -> None:
         """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""
@@ -277,15 +314,13 @@ class LiveTopology:
             raise DiedError(f"the tester died: {self._tester.obituary()}")
         if self._switch is not None:
             self._switch.check()
-        if self._vnfs is not None:
-            self._vnfs.check()
+        if self.hosted is not None:
+            self.hosted.check()
 
     def stop(self) -> None:
         """End switch, tester and wires. Never raises; safe to call twice."""
         self.resume()
-        if self._vnfs is not None:
-            self._vnfs.stop()
-            self._vnfs = None
+        self._stop_hosted()
         if self._switch is not None:
             self._switch.stop()
             self._switch = None
@@ -312,8 +347,11 @@ class LiveTopology:
         return self._call(method, params)
 
     def wait_until_forwarding(self) -> None:
-        """Until frames cross in both directions. Not paused. StartError after CONNECT_DEADLINE_S."""
-        self._wait_until_forwarding()
+        """Until frames cross in both directions. Not paused. StartError after CONNECT_DEADLINE_S, or when VNFs that
+        boot should have."""
+        boots_s = ready_within_s(self.topology)
+        within_s = max(CONNECT_DEADLINE_S, boots_s)
+        wait_until_forwarding(self, within_s, self._modes, self._profiles, boots=boots_s > CONNECT_DEADLINE_S)
 
     def _apply(self, topology: Topology) -> None:
         timeout_s = APPLY_DEADLINE_S if any(vnf.settings for vnf in topology.vnfs) else CONNECT_DEADLINE_S
@@ -329,56 +367,10 @@ class LiveTopology:
             self.check()
             raise DiedError(f"the tester does not answer: {error}\n{self._tester.log_tail()}") from error
 
-    def _wait_until_forwarding(self) -> None:
-        """Until a few frames cross in both directions: ports are up, flows are known to the switch."""
-        wanted = all_flows(self.topology)
-        begun = time.monotonic()
-        within_s = patient(CONNECT_DEADLINE_S)
-        deadline = begun + within_s
-        missing = [flow.name for flow in wanted]
-        while time.monotonic() < deadline:
-            self.check()
-            missing, dropped = self._try(wanted)
-            if not missing:
-                return
-            if dropped and time.monotonic() > begun + patient(DROPPING_S):
-                if any(mode.isdisjoint(missing) for mode in self._modes):
-                    return
-                raise StartError(f"no frame came through {', '.join(missing)}: {self._dropped_words(dropped)}")
-        raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s\n{self._logs()}")
-
-    def _try(self, wanted: Sequence[Flow]) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
-        """Flows of which no frame came, whatever was sent; and what functions dropped of the last frames sent."""
-        missing, dropped = [flow.name for flow in wanted], {}
-        for profile in self._profiles or (PLAIN,):
-            size = max(64, profile.smallest_frame_bytes)
-            try:
-                frames = self.profile(profile, self.topology.chain, flat_out=False)
-                stats = self.send(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames)
-            except (UsageError, RpcError):
-                continue  # its trials say what is wrong with it
-            missing = [flow.name for flow in wanted if flow.name in missing and not self._came(stats, flow)]
-            dropped = vnf_drops(stats)
-            if not (missing and dropped):
-                break
-        return missing, dropped
-
-    def _came(self, stats: dict[str, Any], flow: Flow) -> bool:
-        """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
-        return arrived(stats, flow) and not (self.topology.parallel and lost(stats, flow))
-
-    def _dropped_words(self, dropped: Mapping[str, Mapping[str, int]]) -> str:
-        """``vnf0 (firewall) dropped 200 frames: rule``: what a rule does is not the switch's doing."""
-        kinds = {vnf.name: vnf.kind for vnf in self.topology.vnfs}
-        return "; ".join(
-            f"{name} ({kinds.get(name.partition('-')[0], '?')}) dropped {sum(reasons.values())} frames: "
-            f"{', '.join(reasons)}; change its settings, or the traffic"
-            f"{ROUTED if 'no_route' in reasons else ''}"
-            for name, reasons in dropped.items()
-        )
-
-    def _logs(self) -> str:
-        return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*self._switch_processes, self._tester))
+    def logs(self) -> str:
+        """The last log lines of all processes but the tester's, then of the tester."""
+        first, *others = self.processes
+        return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
 
 
 def _control_port(topology: Topology, adapter: SwitchAdapter, profiles: Sequence[TrafficProfile]) -> str:

@@ -16,12 +16,19 @@ def refusals(
     """The points that are refused, and why: they are told as not supported, and take no time."""
     largest, found = max_frame_bytes(plan), {}
     for point in points:
-        situation = Situation(point.scenario, point.wire, point.chain_length, hugepages, largest, point.chain)
+        situation = Situation(
+            point.scenario, point.wire, point.chain_length, hugepages, largest, point.chain, hosted=is_hosted(point)
+        )
         if untaken := takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
         if why := refusal_of(adapters[point.switch], situation):
             found[point] = f"not supported: {why}"
     return found
+
+
+def is_hosted(point: Point) -> bool:
+    """Whether a VNF of it is no task of the tester; VNFs side by side are processes in any case."""
+    return any(hosting != "process" for hosting in point.hostings)
 
 
 def takes_no_updates(plan: Plan, point: Point, adapter: SwitchAdapter) -> str:

@@ -46,11 +46,46 @@ def send(
 ) -> dict[str, Any]:
     """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers; returns ``stats.get``.
 
+    ``turns``: how many pollers share a core on the way: a frame waits for the slices of all of them.
+    ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that. The others as in
+    :func:`start`.
+    """
+    watch()
+    start(
+        call,
+        epoch,
+        flows,
+        frame_size_bytes,
+        duration_s,
+        pps,
+        probe_rate_pps,
+        queues=queues,
+        profile=profile,
+        stamps=stamps,
+    )
+    sleep(duration_s + START_DELAY_S)
+    watch()
+    return end(call, turns)
+
+
+def start(
+    call: Call,
+    epoch: int,
+    flows: Sequence[Flow],
+    frame_size_bytes: int,
+    duration_s: float,
+    pps: float | None,
+    probe_rate_pps: int = 0,
+    *,
+    queues: int = 1,
+    profile: dict[str, Any] | None = None,
+    stamps: bool = False,
+) -> None:
+    """Clear, and begin to send.
+
     The rate of a flow is spread evenly over the ``queues`` of its port.
     ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
     task of the path notes when it had each probe.
-    ``turns``: how many pollers share a core on the way: a frame waits for the slices of all of them.
-    ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that.
     """
     rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps / queues}
     frames = (
@@ -62,10 +97,11 @@ def send(
     begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
     if stamps:
         begin["stamps"] = True
-    watch()
     call("traffic.start", begin)
-    sleep(duration_s + START_DELAY_S)
-    watch()
+
+
+def end(call: Call, turns: int = 1) -> dict[str, Any]:
+    """The counters once nothing is sent any more and no straggler comes in."""
     while call("traffic.get")["running"]:
         time.sleep(0.001)
     return _settled(call, STRAGGLER_STEP_S if turns == 1 else turns * SLICE_S)

@@ -43,7 +43,7 @@ def start_tester(
     process = supervisor.spawn(
         "tester",
         [str(planed), "--config", str(config), "--rpc", str(socket)],
-        cpus=frozenset({*placement.control_cpus, *placement.tester_cpus, *placement.vnf_cpus}),
+        cpus=placement.control_cpus | placement.polled_by_tester,
         workdir=links.workdir,
         netns_pid=netns_pid,
     )

@@ -90,7 +90,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (str(error),)), started_at)
-    return with_verdict(_with_distance(trial, before, distance()), ceiling_pps, request.profile)
+    return with_verdict(_with_distance(trial, before, distance()), ceiling_pps, request.profile, live.functional)
 
 
 def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], 
     threads = live.threads()
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
-    if request.point.scenario == "parallel":
+    if live.placement.hosted:
         cpus.update(live.placement.vnf_cpus)
     scheduler: list[_Scheduler] = []
     stamps: dict[str, Any] = {"stamps": True} if request.anatomy else {}
@@ -224,8 +224,13 @@ def _with_distance(trial: Trial, before: CoreDistance | None, after: CoreDistanc
     return dataclasses.replace(trial, evidence=evidence)
 
 
-def with_verdict(trial: Trial, ceiling_pps: float | None = None, profile: TrafficProfile = PLAIN) -> Trial:
-    """The trial with its verdict; one that is invalid already stays so.
+def with_verdict(
+    trial: Trial,
+    ceiling_pps: float | None = None,
+    profile: TrafficProfile = PLAIN,
+    functional: Sequence[str] = (),
+) -> Trial:
+    """The trial with its verdict; one that is invalid already stays so. ``functional`` as in :func:`judge`.
 
     What its ledger leaves open is remarked, and traffic that was not sent as its profile says.
     """
@@ -241,6 +246,8 @@ def with_verdict(trial: Trial, ceiling_pps: float | None = None, profile: Traffi
         intended_duration_ns=trial.intended_duration_ns,
         ceiling_pps=ceiling_pps,
         policy_packets=policy_packets(trial),
+        functional=functional,
+        side_by_side=trial.point.scenario == "parallel",
     )
     if dropped := policy_words(trial):
         said = f"dropped by network functions, not by the switch: {dropped}"

@@ -64,13 +64,19 @@ def judge(
     intended_duration_ns: int | None = None,
     ceiling_pps: float | None = None,
     policy_packets: int = 0,
+    functional: Sequence[str] = (),
+    side_by_side: bool = True,
 ) -> Verdict:
     """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
 
     ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
     ``policy_packets``: what network functions dropped of their own accord, which is no loss of the switch.
+    ``functional``: why rates and latencies tell nothing. ``side_by_side``: VNFs in processes of their own, if there are
+    any, are so; in a chain they are where the tester would be, and may keep the switch from being saturated as it may.
     """
-    if _has_vnfs(evidence):  # they may be what limits, or keep the switch from its core: its busy share tells nothing
+    if side_by_side and _has_vnfs(
+        evidence
+    ):  # they may be what limits, or keep the switch from its core: its busy share tells nothing
         switch = replace(switch, busy_cycles=None)
     sent, directions = directions, [_less_policy(d, directions, policy_packets) for d in directions]
     limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch)]
@@ -80,6 +86,7 @@ def judge(
     limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
     for kind, reasons in (
         (VerdictKind.INVALID, tuple(_invalid(sent, policy_packets))),
+        (VerdictKind.FUNCTIONAL, tuple(functional)),
         (VerdictKind.DISTURBED, tuple(_disturbed(duration_ns, evidence, limit))),
         (VerdictKind.TESTER_LIMITED, tuple(limited)),
     ):

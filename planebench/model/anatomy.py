@@ -6,15 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-PartKind = Literal["tester", "switch", "vnf"]
+PartKind = Literal["tester", "switch", "hosting", "vnf"]
+"""``hosting``: a hop to or from a VNF that is no task of the tester, with all that its hosting puts in the way."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnatomyPart:
     """One part of the way of the joined probes: how long they were in it (docs/design/anatomy.md).
 
-    ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``. ``histogram`` as in LatencyRecord; the mean is
-    exact.
+    ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``; ``hops 1 to 2`` around a VNF with a clock of its
+    own, ``hops 1 to 2, vnf0`` where it tells no times. ``histogram`` as in LatencyRecord; the mean is exact.
     """
 
     name: str

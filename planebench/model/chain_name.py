@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The text of a chain (``firewall:rules=/r/my.rules,l3fwd``): its parts, and how it is called in tables and files.
+"""The text of a chain (``firewall:rules=/r/my.rules,vm:l3fwd``): its parts, and how it is called in tables and files.
 
 Pure, and open for chains of runs that came from elsewhere: what the functions are is in planebench.vnfs.
 """
@@ -9,16 +9,51 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from typing import get_args
+
+from planebench.model.hosting import Hosting
 
 PLAIN = "l2fwd"
 """What every function of a chain without a name is."""
 SEPARATOR = ","
 """Between the functions of a chain; between a function and each of its options: a colon."""
+HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
+"""What may stand before a function: ``vm:l3fwd``."""
+OWN: tuple[Hosting, ...] = ("image", "exec")
+"""Behind these stands no function but a file, or a command, of the user's."""
+LABEL_MAX = 48
+"""Characters of a command of the user's in a label."""
+
+
+def split(text: str, separator: str) -> list[str]:
+    """The parts between separators that are not in double quotes; quotes stay. A backslash in them quotes a quote."""
+    parts, quoted, escaped = [""], False, False
+    for char in text:
+        if char == separator and not quoted:
+            parts.append("")
+            continue
+        if char == '"' and not escaped:
+            quoted = not quoted
+        escaped = quoted and char == "\\" and not escaped
+        parts[-1] += char
+    return parts
+
+
+def quote(text: str) -> str:
+    """As it is, or in double quotes where it would come apart."""
+    if not re.search(r'[,:"\\]', text):
+        return text
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+
+
+def unquote(text: str) -> str:
+    """The text without its quotes: those around it, or in it."""
+    return re.sub(r'\\(["\\])|"', lambda match: match[1] or "", text) if '"' in text else text
 
 
 def vnf_texts(chain: str, length: int) -> tuple[str, ...]:
     """The functions of a chain in path order, each with its options; those of a chain without a name are plain."""
-    return tuple(chain.split(SEPARATOR)) if chain else (PLAIN,) * length
+    return tuple(split(chain, SEPARATOR)) if chain else (PLAIN,) * length
 
 
 def join(texts: Sequence[str]) -> str:
@@ -26,15 +61,35 @@ def join(texts: Sequence[str]) -> str:
     return "" if all(text == PLAIN for text in texts) else SEPARATOR.join(texts)
 
 
+def hosting_of(text: str, usual: Hosting) -> Hosting:
+    """What a function runs in by its text; ``usual`` where that says nothing."""
+    name = split(text, ":")[0]
+    return next((hosting for hosting in HOSTINGS if hosting == name), usual)
+
+
+def hostings(chain: str, length: int, usual: Hosting) -> tuple[Hosting, ...]:
+    """What each function of a chain runs in."""
+    return tuple(hosting_of(text, usual) for text in vnf_texts(chain, length))
+
+
 def chain_label(chain: str, length: int) -> str:
     """For people: as the text, but files by their last name: ``firewall:rules=my.rules,l3fwd``."""
-    return SEPARATOR.join(re.sub(r"=/[^:]*/", "=", text) for text in vnf_texts(chain, length))
+    return SEPARATOR.join(map(_label, vnf_texts(chain, length)))
+
+
+def _label(text: str) -> str:
+    text = re.sub(r'([=:]"?)/[^:"\s]*/', r"\1", text)
+    long = len(text) > LABEL_MAX and hosting_of(text, "process") in OWN
+    return f"{text[: LABEL_MAX - 1]}…" if long else text
 
 
 def vnf_name(chain: str, number: int) -> str:
     """What the function at a place of a chain is called, without options; plain for a place that it has not got."""
     texts = vnf_texts(chain, number + 1)
-    return texts[number].partition(":")[0] if number < len(texts) else PLAIN
+    if number >= len(texts):
+        return PLAIN
+    first, *rest = split(texts[number], ":")
+    return rest[0] if rest and first in HOSTINGS and first not in OWN else first
 
 
 def chain_slug(chain: str, length: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from planebench.model.hosting import HostingFacts
 from planebench.model.records import ScenarioName, WireName
 
 Side = Literal["wire", "vnf"]
@@ -60,3 +61,7 @@ class Conditions:
     threads: tuple[ThreadConditions, ...] | None = None
     """None where they could not be read; empty for a switch that has no thread of its own."""
     problem: str = ""
+    chain: str = ""
+    """As in points; of VNFs without a name, and in runs before schema 7, empty."""
+    hosting: tuple[HostingFacts, ...] = ()
+    """What each VNF that is no task of the tester really ran in, in path order."""

@@ -11,6 +11,9 @@ Hosting = Literal["process", "separate", "container", "vm", "image", "exec"]
 """``process``: a task of the tester's process. ``separate``: a planed process of its own. ``image``, ``exec``: the
 user's own VNF, a disk image in a VM or a command in a container."""
 
+WORDS: Mapping[Hosting, str] = {"separate": "in processes", "container": "in containers", "vm": "in VMs"}
+"""Of the VNFs of a chain that all run in the same, where their text does not say it."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostingFacts:

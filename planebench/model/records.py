@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Literal
 
 from planebench.model.anatomy import Anatomy
-from planebench.model.chain_name import chain_label, chain_slug, vnf_texts
-from planebench.model.hosting import Hosting
+from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
+from planebench.model.hosting import WORDS, Hosting
 from planebench.model.updates import FibUpdates
 
 ScenarioName = Literal["p2p", "p2v", "v2v", "loopback", "parallel"]
@@ -38,6 +38,8 @@ class VerdictKind(StrEnum):
     TESTER_LIMITED = "tester-limited"
     DISTURBED = "disturbed"
     UNSTABLE = "unstable"
+    FUNCTIONAL = "functional"
+    """Frames were counted, and that holds; rates and latencies tell nothing: a VNF is emulated, or shares its CPU."""
     INVALID = "invalid"
 
 
@@ -68,6 +70,7 @@ class Point:
     frame_size_bytes: int
     wire: WireName = "virtio"
     hosting: Hosting = "process"
+    """What those VNFs run in whose text in the chain says nothing else."""
     chain: str = ""
     """The network functions of a loopback chain in path order, as the user wrote them, files by absolute paths; empty:
     every one is l2fwd. Of parallel the one function that each of its VNFs is."""
@@ -82,21 +85,37 @@ class Point:
 
     @property
     def scenario_label(self) -> str:
-        """``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``, ``parallel-63 l3fwd``: for tables and plots."""
+        """``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``, ``loopback-3 in VMs``: for tables and plots."""
         if self.scenario not in WITH_VNFS:
             return self.scenario
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}"
+            return f"{self.scenario}-{self.chain_length}{self.hosting_words}"
         number = f"-{self.chain_length}" if self.scenario == "parallel" else ""
-        return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}"
+        return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}{self.hosting_words}"
+
+    @property
+    def hosting_words(self) -> str:
+        """`` in VMs`` where the text of the chain does not say it; empty for tasks of the tester."""
+        return f" {words}" if (words := WORDS.get(self.hosting)) else ""
+
+    @property
+    def named(self) -> bool:
+        """Whether the number of its VNFs does not tell them: they have names, or a hosting."""
+        return bool(self.chain or self.hosting_words)
+
+    @property
+    def hostings(self) -> tuple[Hosting, ...]:
+        """What each VNF runs in; nothing where there is none. Of VNFs side by side what all of them do."""
+        return hostings(self.chain, self.named_length, self.hosting)
 
     @property
     def scenario_slug(self) -> str:
         """As the label, but fit for a file name and an anchor."""
+        where = f"-{self.hosting}" if self.hosting_words else ""
         if not self.chain:
-            return self.scenario_label
+            return f"{self.scenario}-{self.chain_length}{where}" if self.scenario in WITH_VNFS else self.scenario
         number = f"{self.chain_length}-" if self.scenario == "parallel" else ""
-        return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}"
+        return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}{where}"
 
     @property
     def named_length(self) -> int:
@@ -104,9 +123,9 @@ class Point:
         return 1 if self.scenario == "parallel" else self.chain_length
 
     @property
-    def chain_key(self) -> tuple[int, str]:
-        """What two points of one chain have in common; in order, shorter chains come first."""
-        return self.chain_length, self.chain
+    def chain_key(self) -> tuple[int, str, str]:
+        """What two points of one chain, run in the same, have in common; in order, shorter chains come first."""
+        return self.chain_length, self.chain, self.hosting
 
     @property
     def chain_text(self) -> str:
@@ -115,9 +134,9 @@ class Point:
 
     @property
     def chain_label(self) -> str:
-        """``firewall,l3fwd``; ``l2fwd,l2fwd`` for a chain without a name; ``63 x l3fwd`` of VNFs side by side; empty
-        where there is none."""
-        text = chain_label(self.chain, self.named_length)
+        """``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd`` of VNFs side by side;
+        empty where there is none."""
+        text = f"{chain_label(self.chain, self.named_length)}{self.hosting_words}" if self.chain_length else ""
         return f"{self.chain_length} x {text}" if self.scenario == "parallel" else text
 
     @property

@@ -86,8 +86,9 @@ def share(claim: Claim, shape: Share, measured: Measured) -> Found:
 def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, load: str) -> None:
     trials = measured.latency_trials(point, load)
     whole = [[anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns] for trial in trials]
+    kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
     shares = tuple(
-        sum(part.mean_ns for a in anatomies for part in a.parts if part.kind == shape.part)
+        sum(part.mean_ns for a in anatomies for part in a.parts if part.kind in kinds)
         / sum(a.sum_ns for a in anatomies)
         for anatomies in whole
         if anatomies

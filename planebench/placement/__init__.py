@@ -4,7 +4,7 @@
 from planebench.placement.place import Cpus, Placement, place
 from planebench.placement.tasks import Task, Worker, assign_tasks, tester_tasks
 from planebench.placement.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
-from planebench.placement.vnf_documents import vnf_documents, waiting
+from planebench.placement.vnf_documents import crowded, port_macs, vnf_documents
 
 __all__ = [
     "Cpus",
@@ -14,11 +14,12 @@ __all__ = [
     "VethPair",
     "Worker",
     "assign_tasks",
+    "crowded",
     "full_stage",
     "place",
+    "port_macs",
     "switch_request",
     "tester_tasks",
     "vnf_documents",
-    "waiting",
     "wire_stage",
 ]

@@ -7,7 +7,7 @@ taking turns inside one worker, never by being scheduled against each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from planebench.model.errors import UsageError
@@ -51,31 +51,52 @@ class Placement:
     warnings: tuple[str, ...] = ()
     more_switch_cpus: tuple[int, ...] = ()
     """Further cores of the switch, whole and on the node of the first."""
+    hosted: frozenset[int] = frozenset()
+    """Numbers of the VNFs that are processes of their own, no tasks of the tester."""
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:
         """All cores of the switch, the first one first."""
         return (self.switch_cpu, *self.more_switch_cpus)
 
+    @property
+    def polled_by_tester(self) -> frozenset[int]:
+        """Where workers of the tester may be."""
+        tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)
+        return frozenset((*self.tester_cpus, *tasks))
 
-def place(cpus: Cpus, vnf_count: int = 0, *, beside_switch: bool = False) -> Placement:
+    def beside(self, number: int) -> tuple[str, ...]:
+        """Who else polls on the CPU of a VNF that is a process of its own: ``the switch``, ``the tester``, ``vnf2``."""
+        return tuple(self._beside(number))
+
+    def _beside(self, number: int) -> Iterator[str]:
+        cpu = self.vnf_cpus[number]
+        if cpu in self.switch_cpus:
+            yield "the switch"
+        if cpu in self.polled_by_tester:
+            yield "the tester"
+        yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if self.vnf_cpus[other] == cpu)
+
+
+def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
     the tester one, the switch its other ones, each VNF one while there are cores, then a second one for the tester if
-    one is left for control. ``beside_switch``: VNFs are processes of their own that, where no core is left for them,
-    share that of the switch, not the tester's, which has to keep its pace. Raises UsageError when no CPU is allowed.
+    one is left for control. ``hosted``: numbers of the VNFs that are processes of their own. They come before the
+    others, which may take turns inside the tester; where no core is left for them they share that of the switch, not
+    the tester's, which has to keep its pace. Raises UsageError when no CPU is allowed.
     """
     if not cpus.allowed:
         raise UsageError("no CPU to run on: the set of allowed CPUs is empty; give at least one, better two")
     if len(cpus.allowed) == 1:
-        return _everything_on(cpus.allowed[0], vnf_count)
+        return _everything_on(cpus.allowed[0], vnf_count, frozenset(hosted))
     switch = _switch_cpu(cpus)
     first, *others = _ranked(cpus, switch)
     more = _more_switch_cpus(cpus, switch, others)
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
     rest = [cpu for cpu in others if cpu not in taken]
-    vnf_cpus = _vnf_cpus(rest, vnf_count) or (switch if beside_switch else first,) * vnf_count
+    vnf_cpus = _all_vnf_cpus(rest, vnf_count, frozenset(hosted), first, switch)
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     tester = (first, left.pop(0)) if len(left) >= 2 and _near_and_whole(cpus, left[0], switch) else (first,)
     used = {switch, *more, *tester, *vnf_cpus}
@@ -87,15 +108,16 @@ def place(cpus: Cpus, vnf_count: int = 0, *, beside_switch: bool = False) -> Pla
         control_cpus=frozenset(whole or left or (first,)),
         warnings=(*_too_few(cpus, 1 + len(more)), *_warnings(cpus, switch, used)),
         more_switch_cpus=more,
+        hosted=frozenset(hosted),
     )
 
 
-def _everything_on(cpu: int, vnf_count: int) -> Placement:
+def _everything_on(cpu: int, vnf_count: int, hosted: frozenset[int]) -> Placement:
     text = (
         f"only CPU {cpu} is allowed: switch and tester share it and are scheduled in turns, so the numbers do not "
         "count; give two CPUs or more"
     )
-    return Placement(cpu, (cpu,), (cpu,) * vnf_count, frozenset({cpu}), shared=True, warnings=(text,))
+    return Placement(cpu, (cpu,), (cpu,) * vnf_count, frozenset({cpu}), shared=True, warnings=(text,), hosted=hosted)
 
 
 def _more_switch_cpus(cpus: Cpus, switch: int, others: list[int]) -> tuple[int, ...]:
@@ -141,6 +163,15 @@ def _ranked(cpus: Cpus, switch: int) -> list[int]:
 def _near_and_whole(cpus: Cpus, cpu: int, switch: int) -> bool:
     """Whether a CPU is worth giving to the second end: a core of its own, on the node of the switch."""
     return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(switch)
+
+
+def _all_vnf_cpus(rest: list[int], count: int, hosted: frozenset[int], tester: int, switch: int) -> tuple[int, ...]:
+    """A CPU for each VNF, in their order."""
+    own = _vnf_cpus(rest, len(hosted)) or (switch,) * len(hosted)
+    left = [cpu for cpu in rest if cpu not in own]
+    turns = _vnf_cpus(left, count - len(hosted)) or (tester,) * (count - len(hosted))
+    of_hosted, of_tasks = iter(own), iter(turns)
+    return tuple(next(of_hosted if number in hosted else of_tasks) for number in range(count))
 
 
 def _vnf_cpus(available: list[int], count: int) -> tuple[int, ...]:

@@ -57,7 +57,12 @@ def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tupl
         *(_control(vnf) for vnf in topology.vnfs if updates in vnf.ports),
         *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate(ends)),
     )
-    return tuple(_on_queue(task, queue) for task in tasks for queue in range(queues))
+    return tuple(it for task in tasks for it in each_queue(task, queues))
+
+
+def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
+    """The task on each queue of its ports."""
+    return tuple(_on_queue(task, queue) for queue in range(queues))
 
 
 def control_name(port: str) -> str:
@@ -98,8 +103,8 @@ def _cpu_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str
         cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
         yield f"mon-{port}", cpu
         yield f"gen-{port}", cpu
-    spread = (*placement.vnf_cpus, *placement.tester_cpus[-1:] * len(topology.chained_vnfs))
-    for vnf, cpu in zip(topology.chained_vnfs, spread, strict=False):
+    spread = (*placement.vnf_cpus, *placement.tester_cpus[-1:] * len(topology.vnfs))
+    for vnf, cpu in zip(topology.vnfs, spread, strict=False):
         yield vnf.name, cpu
     for vnf in topology.vnfs:
         yield control_name(vnf.ports[0]), placement.tester_cpus[0]

@@ -82,8 +82,8 @@ def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSetting
 
 
 def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
-    """The ports whose other side is the tester: VNFs side by side are processes of their own."""
-    return [p for p in topology.ports if not topology.parallel or p.side == "wire" or p.name == links.updates]
+    """The ports whose other side is the tester, not a VNF that is a process of its own."""
+    return [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
 
 
 def switch_request(
@@ -132,7 +132,7 @@ def _document(
             vnf_bytes=sum(vnf.memory_bytes for vnf in topology.chained_vnfs),
         ),
         "ports": [_tester_port(port, links) | _mac(port, topology) for port in ports],
-        "tasks": [_task(task) for task in tasks],
+        "tasks": [task_document(task) for task in tasks],
         "workers": [{"name": worker.name, "cpu": worker.cpu, "tasks": list(worker.tasks)} for worker in workers],
     }
     if links.nice is not None:
@@ -147,7 +147,8 @@ def _on_memif(task: Task, topology: Topology, links: LinkSettings) -> Task:
     return replace(task, queue=links.memif_receive_queue)
 
 
-def _task(task: Task) -> Document:
+def task_document(task: Task) -> Document:
+    """A task as planed takes it."""
     document: Document = {"name": task.name, "kind": task.kind, "ports": list(task.ports)}
     if task.stream is not None:
         document["stream"] = task.stream

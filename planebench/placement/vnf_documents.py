@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The planed documents of VNFs side by side: each is a process of its own with one port and one task. Pure."""
+"""The planed documents of VNFs that are no tasks of the tester: each is a process of its own with one worker. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from planebench.placement.memory import memory
 from planebench.placement.place import Placement
-from planebench.placement.tester_config import LinkSettings
+from planebench.placement.tasks import Task, each_queue
+from planebench.placement.tester_config import LinkSettings, task_document
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios import Topology, Vnf
 from planebench.scenarios.topology import MONITOR_MAC
@@ -16,52 +17,65 @@ Document = dict[str, Any]
 
 NAME_MAX = 31
 CACHED_MBUFS = 256
-"""What a function with one port holds beside its rings: frames lie in the rings' own buffers."""
+"""What a function holds beside its rings: frames lie in the rings' own buffers."""
 
 
-def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document, ...]:
-    """One a VNF, in their order, with the worker on the VNF's CPU."""
+def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
+    """One for each hosted VNF, in their order, with the worker on the VNF's CPU; None for one of the user's own."""
     return tuple(
-        _document(vnf, number, cpu, links)
-        for number, (vnf, cpu) in enumerate(zip(topology.vnfs, placement.vnf_cpus, strict=True))
+        _document(vnf, number, topology, placement, links) if vnf.kind else None
+        for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
     )
 
 
-def waiting(document: Document) -> Document:
-    """The same before anything polls: only its port. Those that are up must not take the CPU of those that come."""
-    return {**document, "tasks": [], "workers": []}
+def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
+    """The address of each port of a hosted VNF, a port that is there twice once."""
+    if vnf.mac:
+        return (vnf.mac,)
+    return tuple(f"02:00:00:00:04:{2 * number + port + 1:02x}" for port in range(len(vnf.ports)))
 
 
-def _document(vnf: Vnf, number: int, cpu: int, links: LinkSettings) -> Document:
-    port = vnf.ports[0]
-    task: Document = {"name": vnf.name, "kind": vnf.kind, "ports": [port], "peer_macs": [MONITOR_MAC, MONITOR_MAC]}
-    if vnf.settings:
-        task["settings"] = dict(vnf.settings)
+def crowded(topology: Topology, placement: Placement, number: int) -> bool:
+    """Whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do. Those side
+    by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
+    return bool(placement.beside(number)) and not topology.parallel
+
+
+def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
+    ports = tuple(dict.fromkeys(vnf.ports))
+    tasks = each_queue(Task(vnf.name, vnf.kind, ports, settings=vnf.settings), links.queues)
     suffix = f"-v{number}"
+    idle = {"idle": "sleep"} if crowded(topology, placement, number) else {}
+    names = [task.name for task in tasks]
     document: Document = {
         "version": PROTOCOL_VERSION,
         "name": links.name[: NAME_MAX - len(suffix)] + suffix,
         "memory": memory(
-            ports=1,
+            ports=len(ports),
             ring_size=links.ring_size,
             max_frame_bytes=links.max_frame_bytes,
-            hugepages=False,
+            hugepages=links.hugepages and not topology.parallel,
             pools=1,
+            queues=links.queues,
             vnf_bytes=vnf.memory_bytes,
             cached_mbufs=CACHED_MBUFS,
         ),
-        "ports": [
-            {
-                "name": port,
-                "kind": "virtio-user",
-                "path": str(links.socket(port)),
-                "ring_size": links.ring_size,
-                "mac": vnf.mac,
-            }
-        ],
-        "tasks": [task],
-        "workers": [{"name": f"w-{vnf.name}", "cpu": cpu, "tasks": [vnf.name]}],
+        "ports": [_port(port, mac, links) for port, mac in zip(ports, port_macs(vnf, number), strict=True)],
+        "tasks": [_task(task, topology) for task in tasks],
+        "workers": [{"name": f"w-{vnf.name}", "cpu": placement.vnf_cpus[number], "tasks": names, **idle}],
     }
     if links.nice is not None:
         document["nice"] = links.nice
     return document
+
+
+def _task(task: Task, topology: Topology) -> Document:
+    """Side by side all send to the monitor."""
+    peers = {"peer_macs": [MONITOR_MAC, MONITOR_MAC]} if topology.parallel else {}
+    return task_document(task) | peers
+
+
+def _port(name: str, mac: str, links: LinkSettings) -> Document:
+    queues = {"queues": links.queues} if links.queues > 1 else {}
+    path = str(links.socket(name))
+    return {"name": name, "kind": "virtio-user", "path": path, "ring_size": links.ring_size, "mac": mac, **queues}

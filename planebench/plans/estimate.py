@@ -28,6 +28,10 @@ START_OF_S = {"ovs-dpdk": 3.2, "linux-bridge": 23.0, "xdp": 23.0}
 VNF_START_S = 0.1
 """And each VNF that is a process of its own: all start at once, on one core."""
 
+HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "image": 30.0}
+"""The same of VNFs of a chain, by what they run in: a VM as it boots under emulation, one of the user's own as guessed.
+On few cores they take the time of each other."""
+
 VNF_TRIAL_S = 0.035
 """And each of them in a trial: counters are read before and after, stragglers waited for, when it has its turn."""
 
@@ -74,15 +78,19 @@ def estimate(plan: Plan, points: Sequence[Point]) -> float:
 def _start_s(switch: SwitchSpec, group: Group) -> float:
     """Tester, switch, and VNFs that are processes of their own, with their FIBs."""
     start_s = START_OF_S.get(switch.adapter, START_S)
+    hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
     if group.scenario != "parallel":
-        return start_s
+        return start_s + hosted_s
     routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
-    return start_s + routes_s + VNF_START_S * _processes(switch, group.points[0])
+    each_s = hosted_s or VNF_START_S
+    return start_s + routes_s + each_s * _processes(switch, group.points[0])
 
 
 def _processes(switch: SwitchSpec, point: Point) -> int:
-    """VNFs in processes of their own."""
-    return point.chain_length if point.scenario == "parallel" and "offload" not in switch.options else 0
+    """VNFs in processes of their own, and more than that."""
+    if point.scenario == "parallel":
+        return 0 if "offload" in switch.options else point.chain_length
+    return sum(hosting != "process" for hosting in point.hostings)
 
 
 def _rates_s(plan: Plan, point: Point, switch: SwitchSpec) -> float:

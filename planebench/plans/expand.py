@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from planebench.model.chain_name import join, vnf_texts
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
-from planebench.model.records import Direction, Point, ScenarioName
+from planebench.model.hosting import Hosting
+from planebench.model.records import WITH_VNFS, Direction, Point, ScenarioName
 from planebench.model.spec import parse_switch
 from planebench.plans.plan import Plan
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
 from planebench.traffic.profile import TrafficProfile
-from planebench.vnfs.chain import cannot_pass
+from planebench.vnfs.chain import cannot_pass, hosted_chain
 
 STAMPS_MAX = 65536
 """So many stamps of probes a task of planed keeps; a VNF sees the probes of both directions."""
@@ -60,22 +61,33 @@ def expand(plan: Plan) -> tuple[Point, ...]:
 def points_of(plan: Plan) -> tuple[Point, ...]:
     """The points of one matrix, a plan without parts or one of them; perhaps none."""
     return tuple(
-        Point(label.label, scenario, direction, length, size, plan.wire, plan.hosting, chain, traffic)
+        Point(label.label, scenario, direction, length, size, plan.wire, hosting, chain, traffic)
         for label in switch_labels(plan.switches)
         for scenario in plan.scenarios
-        for length, chain in _shapes(plan, scenario)
+        for length, chain, hosting in _shapes(plan, scenario)
         for direction in _directions(plan, scenario)
         for traffic, size in _frames(plan, chain)
     )
 
 
-def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str], ...]:
-    """The number of VNFs, and what they are, of each topology of a scenario."""
+def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting], ...]:
+    """The number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is written."""
+    if scenario not in WITH_VNFS:
+        return ((0, "", "process"),)
+    shapes = [
+        (length, *hosted_chain(chain, 1 if scenario == "parallel" else length, hosting))
+        for length, chain in _unhosted(plan, scenario)
+        for hosting in plan.hostings
+    ]
+    # Side by side each VNF is a process of its own in any case.
+    beside = [(n, chain, "process" if hosting == "separate" else hosting) for n, chain, hosting in shapes]
+    return tuple(dict.fromkeys(beside if scenario == "parallel" else shapes))
+
+
+def _unhosted(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str], ...]:
     if scenario == "loopback":
         return _chains(plan)
-    if scenario == "parallel":
-        return tuple((count, kind) for kind in _kinds(plan) for count in plan.vnf_counts)
-    return ((0, ""),)
+    return tuple((count, kind) for kind in _kinds(plan) for count in plan.vnf_counts)
 
 
 def _kinds(plan: Plan) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from planebench.model.hosting import Hosting
 from planebench.model.records import Direction, Point, ScenarioName, WireName
 
-GroupKey = tuple[ScenarioName, int, WireName, str]
+GroupKey = tuple[ScenarioName, int, WireName, str, Hosting]
 Cell = tuple[Direction, int, str, str]
 """Direction, frame size, traffic, load."""
 
@@ -23,6 +24,7 @@ class Group:
     wire: WireName
     points: tuple[Point, ...]
     chain: str = ""
+    hosting: Hosting = "process"
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -43,10 +45,11 @@ def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
     """The points by topology, in the order in which the topologies first appear."""
     groups: dict[GroupKey, list[Point]] = {}
     for point in points:
-        groups.setdefault((point.scenario, point.chain_length, point.wire, point.chain), []).append(point)
+        key = (point.scenario, point.chain_length, point.wire, point.chain, point.hosting)
+        groups.setdefault(key, []).append(point)
     return tuple(
-        Group(scenario, length, wire, tuple(members), chain)
-        for (scenario, length, wire, chain), members in groups.items()
+        Group(scenario, length, wire, tuple(members), chain, hosting)
+        for (scenario, length, wire, chain, hosting), members in groups.items()
     )
 
 
@@ -68,7 +71,9 @@ class Rounds:
         self._group = group
         self._loads = loads
         chain = f"/{group.chain}" if group.chain else ""
-        self._rng = Random(f"{seed}/{group.scenario}/{group.chain_length}{chain}/{group.wire}/{','.join(loads)}")
+        hosting = f"/{group.hosting}" if group.hosting != "process" else ""
+        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}/{group.wire}"
+        self._rng = Random(f"{seed}/{where}/{','.join(loads)}")
         self._last: Step | None = None
         self._number = 0
 

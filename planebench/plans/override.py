@@ -15,13 +15,14 @@ from planebench.model.errors import UsageError
 from planebench.model.records import ScenarioName, WireName
 from planebench.plans.choose import CHOICES, choose
 from planebench.plans.items import each, items
-from planebench.plans.parts import with_parts
+from planebench.plans.parts import of_hostings, with_parts
 from planebench.plans.plan import Band, Plan
 from planebench.plans.schema import (
     NAME_PATTERN,
     check_restarts,
     check_ring_size,
     check_switch_cores,
+    parse_hosting,
     parse_search,
     with_chains,
 )
@@ -230,6 +231,7 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "direction": lambda plan, text: replace(plan, directions=each("direction", text, parse_direction)),
     "chain_length": lambda plan, text: _with_length(plan, text),
     "vnfs": lambda plan, text: _with_vnfs(plan, text),
+    "hosting": lambda plan, text: replace(plan, **of_hostings(each("hosting", text, parse_hosting))),
     "duration": lambda plan, seconds: _with_duration(plan, seconds),
     "repeat": lambda plan, count: _with_repeat(plan, count),
     "restarts": lambda plan, count: _throughput(restarts=count)(plan),

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from planebench.model.errors import UsageError
+from planebench.model.hosting import Hosting
 from planebench.plans.latency_steps import check_latency
 from planebench.plans.plan import LatencyPlan, Plan
 from planebench.traffic.profile import TrafficProfile
@@ -30,6 +31,7 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
         chain_lengths=union(part.chain_lengths for part in parts),
         vnf_counts=union(part.vnf_counts for part in parts),
         chains=union(part.chains for part in parts),
+        **of_hostings(union(part.hostings for part in parts)),
         traffic=_profiles(parts),
         latency=_latency([part.latency for part in parts]),
     )
@@ -40,6 +42,11 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
 def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """The plan with ``change`` made to each of its parts."""
     return with_parts(plan, [change(part) for part in plan.parts])
+
+
+def of_hostings(hostings: tuple[Hosting, ...]) -> dict[str, Any]:
+    """The fields of a plan that say it."""
+    return {"hosting": hostings[0], "more_hostings": hostings[1:]}
 
 
 def union(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:

@@ -95,6 +95,7 @@ class Plan:
     seed: int
     wire: WireName = "virtio"
     hosting: Hosting = "process"
+    """What the VNFs run in of which a chain says nothing else."""
     ring_size: int = 256
     switch_cores: int = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
@@ -117,6 +118,14 @@ class Plan:
     parts: tuple[Plan, ...] = ()
     """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
     have between them (:mod:`planebench.plans.parts`); everything but matrix and latency is the same in all of them."""
+
+    more_hostings: tuple[Hosting, ...] = ()
+    """What they run in besides, each a topology of its own."""
+
+    @property
+    def hostings(self) -> tuple[Hosting, ...]:
+        """All of them."""
+        return (self.hosting, *self.more_hostings)
 
     @property
     def sections(self) -> tuple[Plan, ...]:

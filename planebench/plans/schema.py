@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from planebench.model.chain_name import SEPARATOR
+from planebench.model.chain_name import HOSTINGS, OWN, vnf_texts
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
@@ -69,6 +69,14 @@ def check_restarts(restarts: int, repetitions: int) -> int:
     if 0 <= restarts < repetitions:
         return restarts
     raise UsageError(f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}')
+
+
+def parse_hosting(text: str) -> Hosting:
+    """What all VNFs of a chain may run in; UsageError for another, as for a VNF of the user's own, which is a chain."""
+    for name in HOSTINGS:
+        if text == name and name not in OWN:
+            return name
+    raise unknown("hosting", text, [name for name in HOSTINGS if name not in OWN])
 
 
 def parse_search(text: str) -> str:
@@ -165,6 +173,7 @@ class PartModel(_Closed):
     chain_lengths: Any = None
     vnf_counts: Any = None
     chains: Any = None
+    hosting: Any = None
     traffic: Any = None
     latency: dict[str, Any] = {}
 
@@ -192,7 +201,7 @@ class PlanModel(_Closed):
     vnf_counts: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_vnf_count(_plain(value)))]] = (1,)
     chains: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     wire: WireName = "virtio"
-    hosting: Hosting = "process"
+    hosting: OneOrMore[Annotated[Hosting, BeforeValidator(lambda value: parse_hosting(str(value)))]] = ("process",)
     ring_size: Annotated[int, BeforeValidator(check_ring_size)] = 256
     switch_cores: Annotated[int, BeforeValidator(check_switch_cores)] = 1
     missing_switches: MissingSwitches = "error"
@@ -205,6 +214,12 @@ class PlanModel(_Closed):
     time_budget_s: Annotated[float, Field(gt=0)] | None = None
     papers: tuple[Name, ...] = ()
     left_out: tuple[LeftOutModel, ...] = ()
+
+    @field_validator("hosting", mode="before")
+    @classmethod
+    def _one_hosting(cls, value: object) -> object:
+        """``hosting: vm`` is a list of one."""
+        return (value,) if isinstance(value, str) else value
 
     def record(self) -> Plan:
         """The frozen record; a value named twice counts once, except for a switch."""
@@ -221,7 +236,8 @@ class PlanModel(_Closed):
             latency=self.latency.record(),
             seed=self.seed,
             wire=self.wire,
-            hosting=self.hosting,
+            hosting=self.hosting[0],
+            more_hostings=_once(self.hosting)[1:],
             ring_size=self.ring_size,
             switch_cores=self.switch_cores,
             missing_switches=self.missing_switches,
@@ -299,7 +315,7 @@ def with_chains(plan: Plan, folder: Path) -> Plan:
     """The plan with absolute paths in its chains. UsageError for a chain that is not valid, or has no place."""
     if plan.chains and not {"loopback", "parallel"} & set(plan.scenarios):
         raise UsageError(f'chain "{plan.chains[0]}": only loopback has a chain; add loopback to the scenarios')
-    several = [chain for chain in plan.chains if SEPARATOR in chain]
+    several = [chain for chain in plan.chains if len(vnf_texts(chain, 0)) > 1]
     if several and "loopback" not in plan.scenarios:
         raise UsageError(f'chain "{several[0]}": VNFs side by side are of one function each; name one of it')
     return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))

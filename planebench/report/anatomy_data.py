@@ -15,9 +15,18 @@ from planebench.report.wording import NOTHING, count, latency_counts, load_words
 PAPER = "ic16 (Fig. 8) gives the hypervisor a share of up to 80 %; that is the paper's figure, of its own hosts."
 NOTE = (
     "Tester: generator and monitor. Switch: all hops; waiting in rings, and for the next task's poll, is in them. "
+    "Hosting: hops to and from VNFs in processes, containers and VMs of their own, so the switch and what the hosting "
+    "puts in the way: set it against the same chain with hosting process. "
     f"The parts of each probe add up to its latency. {PAPER}"
 )
-KINDS: dict[PartKind, str] = {"tester": "tester", "switch": "switch hops", "vnf": "VNFs"}
+KINDS: dict[PartKind, str] = {
+    "tester": "tester",
+    "switch": "switch hops",
+    "hosting": "hops with hosting",
+    "vnf": "VNFs",
+}
+SHARES: dict[PartKind, str] = {"switch": "switch", "hosting": "hosting", "vnf": "VNFs", "tester": "tester"}
+"""Columns of the table, in their order."""
 
 Found = tuple[Result, LatencySummary, AnatomySummary]
 
@@ -30,15 +39,16 @@ def found_anatomies(results: Sequence[Result]) -> list[Found]:
 def anatomy_table(results: Sequence[Result]) -> PageTable:
     """A row a direction and load: the mean, the shares of switch, VNFs and tester, and every part of it."""
     found = found_anatomies(results)
+    shares = _shares([a for _, _, a in found])
     points = [r.point for r, _, _ in found]
     rows = tuple(
         TableRow(
-            (*point_cells(r.point, points), load_words(s.load), a.direction, *_cells(a)),
+            (*point_cells(r.point, points), load_words(s.load), a.direction, *_cells(a, shares)),
             not latency_counts(s) or not a.parts,
         )
         for r, s, a in found
     )
-    columns = (Head("load"), Head("way"), *heads(("probes", "mean µs", "switch", "VNFs", "tester")))
+    columns = (Head("load"), Head("way"), *heads(("probes", "mean µs", *(SHARES[kind] for kind in shares))))
     return PageTable(
         "Where the time goes",
         (*point_heads(points), *columns, Head("parts, mean / p50 / p99 in µs", "text"), Head("not joined", "text")),
@@ -77,20 +87,23 @@ def _line(anatomy: AnatomySummary) -> str:
 def _kinds(anatomy: AnatomySummary) -> Iterator[PartKind]:
     """Those that the path has: without VNFs there is no share of theirs."""
     present = {part.kind for part in anatomy.parts}
-    order: tuple[PartKind, ...] = ("switch", "vnf", "tester")
-    return (kind for kind in order if kind in present)
+    return (kind for kind in SHARES if kind in present)
 
 
-def _cells(anatomy: AnatomySummary) -> tuple[str, ...]:
+def _shares(found: Sequence[AnatomySummary]) -> tuple[PartKind, ...]:
+    """The kinds that have a column: hosting only where a VNF is hosted."""
+    present = {part.kind for anatomy in found for part in anatomy.parts}
+    return tuple(kind for kind in SHARES if kind != "hosting" or kind in present)
+
+
+def _cells(anatomy: AnatomySummary, shares: Sequence[PartKind]) -> tuple[str, ...]:
     if not anatomy.parts:
-        return (NOTHING,) * 5 + (anatomy.problem, missing_words(anatomy))
-    vnfs = percent(anatomy.share("vnf")) if any(part.kind == "vnf" for part in anatomy.parts) else NOTHING
+        return (NOTHING,) * (2 + len(shares)) + (anatomy.problem, missing_words(anatomy))
+    present = {part.kind for part in anatomy.parts}
     return (
         count(anatomy.probes),
         us(anatomy.mean),
-        percent(anatomy.share("switch")),
-        vnfs,
-        percent(anatomy.share("tester")),
+        *(percent(anatomy.share(kind)) if kind in present else NOTHING for kind in shares),
         "; ".join(f"{part.name} {us(part.mean)} / {us(part.p50)} / {us(part.p99)}" for part in anatomy.parts),
         missing_words(anatomy),
     )

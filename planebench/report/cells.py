@@ -137,8 +137,8 @@ def _latency_cell(result: Result, load: str, results: Sequence[Result], notes: N
         return Text("")
     figure = notes.glyphs.text(f"{us(summary.mean)} / {us(summary.p99)}")
     if not latency_counts(summary):
-        notes.struck = notes.struck or summary.samples > 0
-        shown = f"({figure})" if summary.samples else notes.glyphs.text(NOTHING)
+        notes.struck = notes.struck or math.isfinite(summary.mean)
+        shown = f"({figure})" if math.isfinite(summary.mean) else notes.glyphs.text(NOTHING)
         note = notes.add(summary.verdict)
         return Text(shown + note, style="dim")
     remark = notes.add(summary.verdict) if summary.verdict.reasons else ""

@@ -23,7 +23,7 @@ def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
     """One for each direction, frame size and load of which both sides are known."""
     cells: dict[tuple[Point, str], list[ChainLatency]] = {}
     for it in found:
-        cell = replace(it.point, switch="", chain_length=1, chain="")
+        cell = replace(it.point, switch="", chain_length=1, chain="", hosting="process")
         cells.setdefault((cell, it.load), []).append(it)
     for (cell, load), members in cells.items():
         rows = stack_rows(members)

@@ -20,6 +20,7 @@ def contents(parts: Mapping[str, Any]) -> list[Entry]:
         *scenarios,
         ("chains", "Chains", bool(parts["chains"]["tables"])),
         ("against", "Switch against switch", bool(parts["decides"].rows or parts["others"].rows)),
+        ("hosting", "VNFs ran in", bool(parts["hosting"])),
         ("conditions", "Conditions", bool(parts["conditions"])),
         ("warnings", "Warnings", bool(parts["notices"])),
         ("trials", "What counted", True),

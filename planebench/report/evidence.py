@@ -52,9 +52,11 @@ def shared_text(texts: Sequence[str]) -> str:
 
 
 def rejected_trials(run: Run, results: Iterable[Result]) -> list[Trial]:
-    """Every trial that no result rests on, without warm-ups, in the order of the run."""
+    """Every trial that no result rests on, without warm-ups, in the order of the run; nor functional ones, which were
+    never to be a figure."""
     counting = {index for r in results for index in r.trials}
-    return [t for t in run.trials if t.role != "warmup" and t.index not in counting]
+    kinds = (VerdictKind.FUNCTIONAL,)
+    return [t for t in run.trials if t.role != "warmup" and t.index not in counting and t.verdict.kind not in kinds]
 
 
 def why_rejected(trial: Trial) -> tuple[str, ...]:

@@ -87,4 +87,4 @@ def full_cell_title(cell: Point) -> str:
 
 def chain_title(cell: Point) -> str:
     """``firewall,l3fwd, ``, ``N = 2, ``; empty where there is no chain."""
-    return f"{printable(cell.chain_label)}, " if cell.chain else f"N = {cell.chain_length}, " * bool(cell.chain_length)
+    return f"{printable(cell.chain_label)}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)

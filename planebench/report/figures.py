@@ -92,7 +92,7 @@ def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figu
     """Curves over the length of chains of one function; bars by chain where they have names."""
     if len({r.point.chain_key for r in results}) < 2:
         return
-    if any(r.point.chain for r in results):
+    if any(r.point.named for r in results):
         yield from _named_chains(results, colours)
         return
     cells: dict[Point, list[Result]] = {}
@@ -110,7 +110,9 @@ def _named_chains(results: Sequence[Result], colours: charts.Colours) -> Iterato
     """Bars by chain, a figure a direction and frame size."""
     cells: dict[Point, list[Result]] = {}
     for result in results:
-        cells.setdefault(replace(result.point, switch="", chain_length=1, chain=""), []).append(result)
+        cells.setdefault(replace(result.point, switch="", chain_length=1, chain="", hosting="process"), []).append(
+            result
+        )
     top = _top(results)
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]

@@ -54,7 +54,7 @@ def row_name_width(results: Sequence[Result]) -> int:
 
 def chain_words(point: Point, results: Sequence[Result]) -> str:
     """What tells a chain in a table: its length; its name, where one of the results has one. Empty for no chain."""
-    if any(r.point.chain for r in results):
+    if any(r.point.named for r in results):
         return point.chain_label
     return str(point.chain_length or "")
 
@@ -69,7 +69,7 @@ def bare_table(glyphs: Glyphs) -> Table:
 def new_table(results: Sequence[Result], glyphs: Glyphs, title: str = "switch") -> Table:
     """A table with the columns that name a row."""
     table = bare_table(glyphs)
-    if any(r.point.chain for r in results):
+    if any(r.point.named for r in results):
         table.add_column("chain", no_wrap=True)
     elif results[0].point.chain_length:
         table.add_column("N", justify="right", no_wrap=True)

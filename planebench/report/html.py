@@ -24,6 +24,7 @@ from planebench.report.contents import contents
 from planebench.report.cores_data import cores_table
 from planebench.report.derived import Derived, derive
 from planebench.report.figures import make_figures
+from planebench.report.hosting_data import hosting_page
 from planebench.report.page_panels import Panels, chains_group, draw, scenario_groups
 from planebench.report.page_table import some
 from planebench.report.palette import GRID, INK, MUTED, switch_colours
@@ -136,6 +137,7 @@ def _evidence(derived: Derived) -> dict[str, Any]:
         "trials": trial_table(run, derived.rejected),
         "calibration": calibration_page(run.header.calibration),
         "verdict_words": {kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
+        "hosting": hosting_page(run),
         "conditions": conditions_page(run),
         "unexplained": unexplained,
         "notices": len(set(run.warnings)) + len(run.skipped) + len(unexplained),

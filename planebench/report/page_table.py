@@ -73,7 +73,7 @@ def some(tables: Sequence[PageTable]) -> list[PageTable]:
 
 
 def _named(points: Iterable[Point]) -> bool:
-    return any(point.chain for point in points)
+    return any(point.named for point in points)
 
 
 def _chains(points: Iterable[Point]) -> bool:

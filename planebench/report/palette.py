@@ -21,7 +21,7 @@ SWITCH_COLOURS = (
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 """Of points, by position of their switch like the colours."""
 
-PART_COLOURS = {"tester": "#7b8794", "switch hops": "#2878d0", "VNFs": "#d9731a"}
+PART_COLOURS = {"tester": "#7b8794", "switch hops": "#2878d0", "hops with hosting": "#8068cf", "VNFs": "#d9731a"}
 """Parts of a latency, by whose they are."""
 
 INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"

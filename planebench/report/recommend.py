@@ -75,7 +75,7 @@ def use_words(cell: Point) -> str:
         "p2v": "between NIC and VNF (p2v)",
         "v2v": "between VNFs (v2v)",
         "parallel": _beside_words(cell),
-        "loopback": f"the chain {printable(cell.chain_label)}" if cell.chain else _chain_words(cell.chain_length),
+        "loopback": f"the chain {printable(cell.chain_label)}" if cell.named else _chain_words(cell.chain_length),
     }[cell.scenario]
     return f"{path}, {frames(cell)}, {directions_words(cell.direction)}"
 

@@ -37,7 +37,7 @@ def _summary_line(
     ranking: Ranking, results: Sequence[Result], colours: Mapping[str, str], comparisons: Sequence[Comparison]
 ) -> Record:
     point, first = ranking.point, ranking.first
-    chain = f"{point.chain_label} " if point.chain else f"N = {point.chain_length} " if point.chain_length else ""
+    chain = f"{point.chain_label} " if point.named else f"N = {point.chain_length} " if point.chain_length else ""
     return {
         "cell": f"{chain}{ARROWS[point.direction]} {frames(point)}",
         "switch": first.point.switch,

@@ -20,6 +20,7 @@ from planebench.report.chain_cells import chain_blocks
 from planebench.report.conditions_data import conditions_table, conditions_warnings
 from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
+from planebench.report.hosting_data import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
 from planebench.report.limit_cells import band_tables, limit_tables
 from planebench.report.remarks import headline, load_sentences, policy_sentences, v2v_sentence
 from planebench.report.search_cells import search_tables
@@ -77,6 +78,8 @@ def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         parts += _scenario(derived, [r for r in results if r.point.scenario == scenario], notes, width)
     parts += chain_blocks(derived.chains, glyphs, width)
+    parts += _block(FUNCTIONAL, functional_sentences(run), glyphs)
+    parts += _block(TITLE, hosting_lines(run), glyphs)
     if not results:
         parts.append(Text("\nNo trial has been measured.", style="yellow"))
     parts += _who_leads(derived, glyphs, width)

@@ -76,9 +76,14 @@ def trial_table(run: Run, rejected: Sequence[Trial]) -> PageTable:
     trials = [t for t in run.trials if t.role != "warmup"]
     out = {t.index for t in rejected}
     rows = tuple(
-        Row((*_cells(t), verdict_cell(t.verdict), evidence_text(t)), t.index in out) for t in trials[:MAX_TRIALS]
+        Row((*_cells(t), verdict_cell(t.verdict), evidence_text(t)), t.index in out or _no_figure(t))
+        for t in trials[:MAX_TRIALS]
     )
     return PageTable("", _HEADS, rows, left_out=max(0, len(trials) - MAX_TRIALS))
+
+
+def _no_figure(trial: Trial) -> bool:
+    return trial.verdict.kind is VerdictKind.FUNCTIONAL
 
 
 def _cells(trial: Trial) -> tuple[Any, ...]:
@@ -90,6 +95,6 @@ def _cells(trial: Trial) -> tuple[Any, ...]:
         trial.point.switch,
         point_words(trial.point),
         searched,
-        mpps(trial.throughput_pps),
+        NOTHING if _no_figure(trial) else mpps(trial.throughput_pps),
         trial.band or NOTHING,
     )

@@ -53,9 +53,10 @@ def _same_but_count(results: Sequence[Result]) -> dict[Point, list[Result]]:
 
 def _key(cell: Point, what: str) -> str:
     kind = f"{chain_slug(cell.chain, 1)}-" if cell.chain else ""
+    kind += f"{cell.hosting}-" if cell.hosting_words else ""
     return f"vnfs-{kind}{frames_key(cell)}-{what}"
 
 
 def _title(cell: Point, what: str) -> str:
-    kind = f"each {printable(chain_label(cell.chain, 1))}, " if cell.chain else ""
+    kind = f"each {printable(chain_label(cell.chain, 1))}{cell.hosting_words}, " if cell.named else ""
     return f"{kind}{cell_title(cell)}, {what}"

@@ -63,6 +63,8 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.VALID: "the switch was saturated, the tester and its cores were undisturbed",
     VerdictKind.TESTER_LIMITED: "the tester was the limit: throughput is a lower bound, latency was below its load",
     VerdictKind.UNSTABLE: "the trials differ by more than 10 % of their median",
+    VerdictKind.FUNCTIONAL: "frames were counted, and that holds; rates and latencies tell nothing: a VNF is emulated, "
+    "or shares its core",
     VerdictKind.DISTURBED: "something else took a core, or the core distance changed: does not count",
     VerdictKind.INVALID: "packets do not add up, or something died: does not count",
 }

@@ -8,10 +8,13 @@ the monitor sit at the two ends; in p2v and v2v an end is inside a VNF, and that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from planebench.model.errors import UsageError
+from planebench.model.hosting import Hosting
+from planebench.model.option import Value
 from planebench.model.records import ScenarioName
 from planebench.scenarios.registry import parse_chain_length, parse_vnf_count
 from planebench.vnfs.chain import ChainVnf, parse_chain
@@ -36,7 +39,8 @@ class TopologyPort:
 class Vnf:
     """A network function between two ports. The same port twice is an echo: it sends every frame back.
 
-    ``kind`` and ``settings`` are those of its task in planed; ``memory_bytes`` is what it needs there at most.
+    ``kind`` and ``settings`` are those of its task in planed; ``memory_bytes`` is what it needs there at most. A VNF
+    that is the user's own has no kind. ``files``: what its settings name.
     ``mac``: of VNFs side by side, by which frames find it. ``routes``: of its synthetic FIB (traffic.routes); 0 where
     it has none.
     """
@@ -48,6 +52,10 @@ class Vnf:
     memory_bytes: int = 0
     mac: str = ""
     routes: int = 0
+    hosting: Hosting = "process"
+    hosting_values: Mapping[str, Value] = field(default_factory=dict)
+    """Options of its hosting, by key."""
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,23 @@ class Topology:
     @property
     def chained_vnfs(self) -> tuple[Vnf, ...]:
         """The VNFs that are tasks of the tester."""
-        return () if self.parallel else self.vnfs
+        return () if self.parallel else tuple(vnf for vnf in self.vnfs if vnf.hosting == "process")
+
+    @property
+    def hosted_vnfs(self) -> tuple[Vnf, ...]:
+        """Those that are not: each is a process, or more, of its own."""
+        return self.vnfs if self.parallel else tuple(vnf for vnf in self.vnfs if vnf.hosting != "process")
+
+    @property
+    def hosted_numbers(self) -> tuple[int, ...]:
+        """Their places among all VNFs."""
+        hosted = self.hosted_vnfs
+        return tuple(number for number, vnf in enumerate(self.vnfs) if vnf in hosted)
+
+    @property
+    def hosted_ports(self) -> frozenset[str]:
+        """The ports behind which these are."""
+        return frozenset(port for vnf in self.hosted_vnfs for port in vnf.ports)
 
     @property
     def wire_ports(self) -> tuple[str, ...]:
@@ -89,11 +113,19 @@ class Topology:
         return any(vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
 
 
-def build(scenario: ScenarioName, chain_length: int = 0, *, chain: str = "", echo: bool = False) -> Topology:
+def build(
+    scenario: ScenarioName,
+    chain_length: int = 0,
+    *,
+    chain: str = "",
+    echo: bool = False,
+    hosting: Hosting = "process",
+) -> Topology:
     """The topology of a scenario. ``chain_length`` is 1..5 for loopback, 1..63 VNFs for parallel and 0 for the others.
 
     ``chain`` names the functions of a loopback chain (planebench.vnfs), or what each VNF of parallel is; without it
     they are l2fwd. Reads the files of settings that it names: leave it out where only ports and flows matter.
+    ``hosting``: what those of them run in that say nothing else.
 
     ``echo`` (v2v only) is how v2v latency is measured: the second VNF runs l2fwd and sends the packet back
     (METHODOLOGY section 2). Raises UsageError for a chain length or an echo that does not fit the scenario.
@@ -101,9 +133,9 @@ def build(scenario: ScenarioName, chain_length: int = 0, *, chain: str = "", ech
     if echo and scenario != "v2v":
         raise UsageError(f"echo is only for v2v, not for {scenario}: leave it out")
     if scenario == "loopback":
-        return _loopback(parse_chain_length(chain_length), chain)
+        return _loopback(parse_chain_length(chain_length), chain, hosting)
     if scenario == "parallel":
-        return _parallel(parse_vnf_count(chain_length), chain)
+        return _parallel(parse_vnf_count(chain_length), chain, hosting)
     if chain:
         raise UsageError(f"chain {chain} does not fit {scenario}: only loopback and parallel have network functions")
     if chain_length != 0:
@@ -124,7 +156,7 @@ def _pair(scenario: ScenarioName, a: str, b: str, vnfs: tuple[Vnf, ...] = ()) ->
     return Topology(scenario, 0, (_port(a), _port(b)), ((a, b),), vnfs, (a, b))
 
 
-def _loopback(length: int, chain: str) -> Topology:
+def _loopback(length: int, chain: str, hosting: Hosting) -> Topology:
     """n0-v0 [VNF 0] v1-v2 [VNF 1] v3- ... -n1: the list of ports in path order, cross-connected two by two."""
     functions = parse_chain(chain or ",".join(["l2fwd"] * length))
     if len(functions) != length:
@@ -136,19 +168,20 @@ def _loopback(length: int, chain: str) -> Topology:
         chain_length=length,
         ports=tuple(map(_port, path)),
         cross_connects=tuple(zip(path[::2], path[1::2], strict=True)),
-        vnfs=tuple(_vnf(k, function) for k, function in enumerate(functions)),
+        vnfs=tuple(_vnf(k, function, hosting) for k, function in enumerate(functions)),
         ends=("n0", "n1"),
         chain=chain,
     )
 
 
-def _parallel(count: int, chain: str) -> Topology:
+def _parallel(count: int, chain: str, hosting: Hosting) -> Topology:
     """n0, n1, and VNF k behind port vk: the switch gives it what is sent to its MAC; it sends all to the monitor's."""
     functions = parse_chain(chain or "l2fwd")
     if len(functions) != 1:
         raise UsageError(f"chain {chain} has {len(functions)} functions; VNFs side by side are all of one kind")
     function, settings = functions[0], functions[0].settings()
-    kind, memory_bytes = function.kind.kind, function.kind.memory_bytes(settings)
+    if function.own:
+        raise UsageError(f"{function.text}: VNFs side by side are functions of planed. Valid: {ONE_PORTED}")
     if not function.kind.one_port:
         raise UsageError(f"{function.kind.name} takes two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
     routes = int(settings.get("synthetic", 0))
@@ -158,7 +191,14 @@ def _parallel(count: int, chain: str) -> Topology:
         ports=tuple(map(_port, ("n0", "n1", *(f"v{k}" for k in range(count))))),
         cross_connects=(),
         vnfs=tuple(
-            Vnf(f"vnf{k}", (f"v{k}", f"v{k}"), kind, settings, memory_bytes, vnf_mac(k), routes) for k in range(count)
+            replace(
+                _made(function, hosting, settings),
+                name=f"vnf{k}",
+                ports=(f"v{k}", f"v{k}"),
+                mac=vnf_mac(k),
+                routes=routes,
+            )
+            for k in range(count)
         ),
         ends=("n0", "n1"),
         chain=chain,
@@ -170,7 +210,20 @@ def vnf_mac(number: int) -> str:
     return f"02:00:00:00:02:{number + 1:02x}"
 
 
-def _vnf(number: int, function: ChainVnf) -> Vnf:
-    settings = function.settings()
-    ports = (f"v{2 * number}", f"v{2 * number + 1}")
-    return Vnf(f"vnf{number}", ports, function.kind.kind, settings, function.kind.memory_bytes(settings))
+def _vnf(number: int, function: ChainVnf, hosting: Hosting) -> Vnf:
+    made = _made(function, hosting, function.settings())
+    return replace(made, name=f"vnf{number}", ports=(f"v{2 * number}", f"v{2 * number + 1}"))
+
+
+def _made(function: ChainVnf, hosting: Hosting, settings: Mapping[str, Any]) -> Vnf:
+    """A VNF that has no place yet."""
+    return Vnf(
+        "",
+        ("", ""),
+        function.kind.kind,
+        settings,
+        function.kind.memory_bytes(settings),
+        hosting=function.hosting or hosting,
+        hosting_values=function.hosting_values(),
+        files=function.named_files(),
+    )

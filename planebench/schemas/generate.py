@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from planebench.model import anatomy, conditions, header, records, results, updates
+from planebench.model import anatomy, conditions, header, hosting, records, results, updates
 from planebench.model import run as run_records
 from planebench.model.header import READABLE_VERSIONS
 from planebench.plans import plan
@@ -38,7 +38,7 @@ KINDS: Mapping[str, Any] = {
     "export": ExportDocument,
 }
 _MODULES: tuple[ModuleType, ...] = (
-    *(anatomy, conditions, header, records, results, run_records, updates),
+    *(anatomy, conditions, header, hosting, records, results, run_records, updates),
     *(plan, ask, profile, chains, effect, fairness),
 )
 

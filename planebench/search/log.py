@@ -79,6 +79,8 @@ class TrialLog:
                 self._passed_over.add(i)
             else:
                 tries.append(trial)
+        if any(trial.verdict.kind is VerdictKind.FUNCTIONAL for trial in tries):
+            raise GaveUp(tries[-1].verdict)  # the next would be, too
         if len(tries) >= TRIES_MAX:
             raise GaveUp(_gave_up(ask, tries))
         raise Unanswered(ask)

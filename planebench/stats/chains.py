@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planebench.model.chain_name import join, vnf_texts
+from planebench.model.chain_name import vnf_texts
+from planebench.model.errors import UsageError
 from planebench.model.records import Point, Trial
 from planebench.model.results import Result
 from planebench.model.run import Run
@@ -23,6 +24,7 @@ from planebench.stats.effect import MIN_EFFECT, MIN_TRIALS, RESAMPLES, Effect, m
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.intervals import percentile_interval
 from planebench.stats.ranking import counts
+from planebench.vnfs.chain import hosted_chain
 
 MIN_CARRIED = 0.98
 """Of the frames that were intended: a latency trial that carries less measures full queues, not functions."""
@@ -105,7 +107,16 @@ def part_points(point: Point) -> tuple[Point, ...]:
     texts = vnf_texts(point.chain, point.chain_length)
     if len(texts) < 2:
         return ()
-    return tuple(replace(point, chain=join((text,)), chain_length=1) for text in texts)
+    return tuple(_alone(point, text) for text in texts)
+
+
+def _alone(point: Point, text: str) -> Point:
+    """A function run as a chain of one; in what it runs in the chain."""
+    try:
+        chain, hosting = hosted_chain(text, 1, point.hosting)
+    except UsageError:  # of a planebench that has other functions
+        return replace(point, chain=text, chain_length=1)
+    return replace(point, chain=chain, hosting=hosting, chain_length=1)
 
 
 # --- Latency ---------------------------------------------------------------------------------------------------------

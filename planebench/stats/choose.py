@@ -60,7 +60,7 @@ def nothing_counts(trials: Sequence[Trial]) -> Verdict:
     """The verdict of a point none of whose trials count: the mildest kind among them, with every reason."""
     if not trials:
         return Verdict(VerdictKind.INVALID, ("no trial was run",))
-    order = (LIMITED, VerdictKind.UNSTABLE, VerdictKind.DISTURBED, VerdictKind.INVALID)
+    order = (LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
     kinds = [t.verdict.kind for t in trials]
     worst = next((k for k in order if k in kinds), VerdictKind.INVALID)
     return Verdict(worst, _reasons(trials) or (f"none of {len(trials)} trials counts",))

@@ -19,7 +19,7 @@ from planebench.stats.latency_load import LoadPoint, load_finding
 MAX_PROBES_MISSING = 0.01
 """Of the probes sent: beyond it those that are missing, the slow ones, move the percentiles."""
 
-_ANY_KIND = (VALID, LIMITED, VerdictKind.UNSTABLE, VerdictKind.DISTURBED, VerdictKind.INVALID)
+_ANY_KIND = (VALID, LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
 
 
 def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choice]:
@@ -36,9 +36,9 @@ def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choic
 
 
 def summarise_latency(label: str, choice: Choice) -> LatencySummary:
-    """Figures are NaN where no probe came back; the verdict then says so."""
+    """Figures are NaN where no probe came back, or where they tell nothing; the verdict then says so."""
     records = latency_records(choice)
-    counts = merge(r.histogram for r in records)
+    counts = merge(r.histogram for r in records if choice.verdict.kind is not VerdictKind.FUNCTIONAL)
     summary = summarise(counts)
     verdict, nan = choice.verdict, math.nan
     if summary is None and verdict.kind is VALID:
@@ -63,9 +63,9 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
         verdict=verdict,
         probes_stamped=sum(r.probes_stamped for r in records),
         clock=_clock(records),
-        ipdv=merged_jitter(r.ipdv for r in records),
+        ipdv=merged_jitter(r.ipdv for r in records if summary),
         pdv=pdv(counts),
-        burst_jitter=merged_jitter(r.burst_jitter for r in records),
+        burst_jitter=merged_jitter(r.burst_jitter for r in records if summary),
         anatomy=summarise_anatomy(choice.trials),
     )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from planebench.model.chain_name import HOSTINGS
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
@@ -38,11 +39,11 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     return tuple(_derive(run, point, by_point[point], band) for point in points)
 
 
-def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, str]:
+def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
     """Sort key of a point without its switch."""
     scenario, direction = SCENARIO_ORDER.index(point.scenario), DIRECTION_ORDER.index(point.direction)
     size = (point.frame_size_bytes, point.traffic)
-    return (scenario, point.chain_length, point.chain, direction, *size, point.wire, point.hosting)
+    return (scenario, point.chain_length, point.chain, direction, *size, point.wire, HOSTINGS.index(point.hosting))
 
 
 def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Result:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from planebench.model import conditions, header, records, status
+from planebench.model import conditions, header, hosting, records, status
 from planebench.model import run as run_records
 from planebench.model.errors import StoreError
 from planebench.model.header import READABLE_VERSIONS, RunHeader
@@ -26,7 +26,7 @@ CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 def _close_schemas() -> None:
     """Tell pydantic, which reads this attribute of any dataclass, to refuse what a record does not declare."""
-    for module in (conditions, header, records, run_records, status):
+    for module in (conditions, header, hosting, records, run_records, status):
         for value in vars(module).values():
             if isinstance(value, type) and dataclasses.is_dataclass(value):
                 setattr(value, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's

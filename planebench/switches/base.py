@@ -122,6 +122,8 @@ class Situation:
     hugepages: bool = False
     max_frame_bytes: int = 1518
     chain: str = ""
+    hosted: bool = False
+    """Whether a VNF is no task of the tester: it comes to a vhost-user port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +264,14 @@ class MultiQueue(Protocol):
 
 
 def refusal_of(adapter: SwitchAdapter, situation: Situation) -> str:
-    """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked."""
+    """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked, of VNFs that are
+    hosted one that has vhost-user ports for them, and does not forward in their place."""
     if situation.scenario == "parallel" and not getattr(adapter, "stations", False):
         return f"{adapter.name} is set up for pairs of ports, not to give frames to many VNFs by their MAC addresses"
+    if situation.hosted and adapter.vnf_interface != "vhost-user":
+        return f"VNFs of {adapter.name} are connected by {adapter.vnf_interface}; in VMs and containers by vhost-user"
+    if situation.hosted and offloads(adapter):
+        return f"{adapter.name} forwards in the place of its VNFs, which then run in nothing"
     return adapter.refusal(situation)
 
 

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A chain as a user writes it: ``l3fwd``, ``firewall:rules=my.rules,l3fwd:routes=table.txt``.
+"""A chain as a user writes it: ``l3fwd``, ``firewall:rules=my.rules,vm:l3fwd:routes=table.txt:rings=packed``.
 
-Functions in path order, commas between them; options of a function as of a switch, colons between them. What is kept
-in plans and points is the text with absolute paths: it means the same from everywhere.
+Functions in path order, commas between them; options of a function as of a switch, colons between them. Before a
+function may stand what it runs in, whose options stand beside its own; ``image:FILE`` and ``exec:"command"`` are VNFs
+of the user's own. In double quotes commas and colons are text. What is kept in plans and points is the text with
+absolute paths: it means the same from everywhere.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from planebench.model.chain_name import SEPARATOR
+from planebench.hosting.base import Hosting
+from planebench.hosting.registry import HOSTINGS
+from planebench.model import hosting as model
+from planebench.model.chain_name import HOSTINGS as HOSTING_NAMES
+from planebench.model.chain_name import OWN, SEPARATOR, join, quote, split, unquote, vnf_texts
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.option import Option, existing_file, parse_values
+from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.spec import parse_options
 from planebench.traffic.profile import TrafficProfile
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
@@ -25,18 +31,52 @@ CHAIN_LENGTH_MAX = 5
 """Functions of a chain."""
 
 
+NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
+"""What stands for the function of a VNF that is the user's own: planed has no task for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChainVnf:
-    """One function of a chain, with its options as they were written."""
+    """One function of a chain, with its options as they were written.
+
+    ``hosting``: what it says it runs in; None where it says nothing. ``subject``: of a VNF of the user's own, the value
+    of the first option of its hosting.
+    """
 
     kind: VnfKind
     options: Mapping[str, str] = field(default_factory=dict)
+    hosting: model.Hosting | None = None
+    hosting_options: Mapping[str, str] = field(default_factory=dict)
+    subject: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's own, no function of planed."""
+        return not self.kind.kind
 
     @property
     def text(self) -> str:
-        """As in the text of a chain; options in the order of the registry, so that one chain has one text."""
-        given = [option.name for option in self.kind.all_options if option.name in self.options]
-        return ":".join([self.kind.name, *(f"{name}={self.options[name]}" for name in given)])
+        """As in the text of a chain; options in the order of the registries, so that one chain has one text."""
+        name = quote(self.subject) if self.own else self.kind.name
+        given = [f"{o.name}={quote(self.options[o.name])}" for o in _given(self.kind.all_options, self.options)]
+        given += [f"{o.name}={quote(self.hosting_options[o.name])}" for o in self._hosting_given()]
+        return ":".join([*([self.hosting] if self.hosting else []), name, *given])
+
+    def hosting_values(self) -> dict[str, Value]:
+        """The options of its hosting, by key; of the user's own VNF with that which has no key in the text."""
+        hosting = self._hosted_by()
+        if hosting is None:
+            return {}
+        subject = {hosting.options[0].name: self.subject} if self.own else {}
+        return parse_values(hosting.name, hosting.options, {**subject, **self.hosting_options})
+
+    def _hosted_by(self) -> Hosting | None:
+        """None for one that says nothing, or ``process``."""
+        return HOSTINGS.get(self.hosting or "process")
+
+    def _hosting_given(self) -> Iterator[Option]:
+        hosting = self._hosted_by()
+        return _given(hosting.options if hosting else (), self.hosting_options)
 
     def settings(self) -> dict[str, Any]:
         """The settings object of its task; empty: planed's defaults. Reads a file of settings. UsageError."""
@@ -48,15 +88,24 @@ class ChainVnf:
         return found
 
     def files(self) -> tuple[Path, ...]:
-        """Every file that its settings come from."""
-        named = {key: value for key, value in self.settings().items() if _names_file(key, value)}
+        """Every file that its settings come from, and that its hosting is given."""
         own = [self.options[SETTINGS_OPTION]] if SETTINGS_OPTION in self.options else []
-        return tuple(Path(path) for path in dict.fromkeys([*own, *named.values()]))
+        named = [*own, *map(str, self.named_files()), *self._hosting_files()]
+        return tuple(Path(path) for path in dict.fromkeys(named))
+
+    def named_files(self) -> tuple[Path, ...]:
+        """Files that its settings name: planed reads them."""
+        return tuple(Path(value) for key, value in self.settings().items() if _names_file(key, value))
+
+    def _hosting_files(self) -> list[str]:
+        hosting = self._hosted_by()
+        files = {option.key for option in (hosting.options if hosting else ()) if option.kind == "file"}
+        return [str(value) for key, value in self.hosting_values().items() if key in files]
 
 
 def parse_chain(text: str) -> tuple[ChainVnf, ...]:
     """The functions of a chain. Looks at no file. UsageError: unknown function or option, bad value, wrong length."""
-    parts = [part.strip() for part in text.split(SEPARATOR)]
+    parts = [part.strip() for part in split(text, SEPARATOR)]
     if not all(parts):
         raise UsageError(f'chain "{text}" has an empty entry; give functions separated by single commas')
     if len(parts) > CHAIN_LENGTH_MAX:
@@ -79,6 +128,24 @@ def resolve_chain(text: str, base: Path) -> str:
         raise UsageError(said if said.startswith("chain ") else f'chain "{text}": {said}') from None
 
 
+def hosted_chain(chain: str, length: int, usual: model.Hosting) -> tuple[str, model.Hosting]:
+    """The one text and hosting of a chain whose functions run in ``usual`` where they say nothing.
+
+    Where all run in the same, that is the hosting, and no function says it unless it has options for it; else each that
+    is no task of the tester says what it runs in. UsageError as of :func:`parse_chain`.
+    """
+    vnfs = parse_chain(chain) if chain else parse_chain(SEPARATOR.join(vnf_texts("", length)))
+    told = [vnf.hosting or usual for vnf in vnfs]
+    same = told[0] if len(set(told)) == 1 else None
+    texts = [
+        replace(
+            vnf, hosting=None if hosting == (same or "process") and not vnf.own and not vnf.hosting_options else hosting
+        ).text
+        for vnf, hosting in zip(vnfs, told, strict=True)
+    ]
+    return join(texts), same or "process"
+
+
 def cannot_pass(chain: str, profile: TrafficProfile) -> str:
     """Why no frame of a traffic profile comes through a chain, whatever its settings; empty where that is not known."""
     if profile.pcap is not None or not chain:
@@ -95,26 +162,66 @@ def cannot_pass(chain: str, profile: TrafficProfile) -> str:
 
 def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:
     name = vnf.kind.name
-    options = {o.name: o.resolved(vnf.options[o.name], name, base) for o in _given(vnf)}
-    new = ChainVnf(vnf.kind, options)
+    options = {o.name: o.resolved(vnf.options[o.name], name, base) for o in _given(vnf.kind.all_options, vnf.options)}
+    new = replace(_with_hosting_files(vnf, base), options=options)
     for key, value in new.settings().items():
         if _names_file(key, value):
             existing_file(value, f"{name}: {key}", base)
     return new
 
 
-def _given(vnf: ChainVnf) -> Iterator[Option]:
-    return (option for option in vnf.kind.all_options if option.name in vnf.options)
+def _with_hosting_files(vnf: ChainVnf, base: Path) -> ChainVnf:
+    hosting, given = HOSTINGS.get(vnf.hosting or "process"), vnf.hosting_options
+    if hosting is None:
+        return vnf
+    texts = {o.name: o.resolved(given[o.name], hosting.name, base) for o in _given(hosting.options, given)}
+    subject = hosting.options[0].resolved(vnf.subject, hosting.name, base) if vnf.own else ""
+    return replace(vnf, hosting_options=texts, subject=subject)
+
+
+def _given(options: Iterable[Option], texts: Mapping[str, str]) -> Iterator[Option]:
+    return (option for option in options if option.name in texts)
 
 
 def _parse_vnf(text: str) -> ChainVnf:
-    name, *parts = text.split(":")
+    if text.count('"') and split(text + SEPARATOR, SEPARATOR)[-1]:
+        raise UsageError(f'{text} has a double quote without its other; close it, or write \\" for a quote in quotes')
+    first, *rest = split(text, ":")
+    told = next((name for name in HOSTING_NAMES if name == first), None)
+    if told is None:
+        return _function(first, rest, None)
+    if told != "process" and told not in HOSTINGS:
+        raise unknown("hosting", told, ("process", *HOSTINGS))
+    if not (rest and rest[0]):
+        what = f'{HOSTINGS[told].options[0].name.upper()}"' if told in OWN else 'l2fwd"'
+        raise UsageError(f'{told} stands before what runs in it, as in "{told}:{what}')
+    return _own(told, rest) if told in OWN else _function(rest[0], rest[1:], told)
+
+
+def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> ChainVnf:
     if name not in VNFS:
         raise unknown("network function", name, tuple(VNFS))
     kind = VNFS[name]
-    options = parse_options(name, parts, f"{name}:{kind.options[0].name}=..." if kind.options else name)
-    parse_values(name, kind.all_options, options)
-    return ChainVnf(kind, options)
+    hosting = HOSTINGS.get(told or "process")
+    of_hosting = hosting.options if hosting else ()
+    known = (*kind.options, *of_hosting)
+    options = _options(name, parts, f"{name}:{known[0].name}=..." if known else name)
+    mine = {key: value for key, value in options.items() if key not in {o.name for o in of_hosting}}
+    parse_values(name, (*kind.all_options, *of_hosting), options)
+    return ChainVnf(kind, mine, told, {key: value for key, value in options.items() if key not in mine})
+
+
+def _own(told: model.Hosting, parts: Sequence[str]) -> ChainVnf:
+    """A VNF of the user's own: what it is, then options of its hosting."""
+    hosting: Hosting = HOSTINGS[told]
+    options = _options(told, parts[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...")
+    vnf = ChainVnf(NO_FUNCTION[told], {}, told, options, unquote(parts[0]))
+    vnf.hosting_values()
+    return vnf
+
+
+def _options(name: str, parts: Iterable[str], example: str) -> dict[str, str]:
+    return {key: unquote(value) for key, value in parse_options(name, parts, example).items()}
 
 
 def _read_settings(path: Path, vnf: str) -> dict[str, Any]:

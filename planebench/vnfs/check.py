@@ -8,6 +8,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from planebench.model.errors import UsageError
@@ -26,8 +27,9 @@ def check_chains(chains: Iterable[str], planed: Path) -> None:
 
 
 def _check(chain: str, planed: Path) -> None:
-    """The document of the whole tester: its memory is that of the chain."""
-    topology = build("loopback", len(parse_chain(chain)), chain=chain)
+    """The document of the whole tester, with all that are functions of planed: its memory is that of the chain."""
+    built = build("loopback", len(parse_chain(chain)), chain=chain)
+    topology = replace(built, vnfs=tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs))
     placement = place(Cpus(tuple(sorted(os.sched_getaffinity(0)))), len(topology.vnfs))
     with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
         links = LinkSettings(workdir=Path(folder), name="check")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from builders import make_point
 from planebench.host import facts
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
+from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import TOLERANCE
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
@@ -20,6 +22,7 @@ from planebench.placement import Cpus, place
 from planebench.planed import find_planed
 from planebench.scenarios import build
 from planebench.stats.anatomy import summarise_anatomy
+from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
@@ -36,18 +39,25 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES)
-def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
-    switch, point = CASES[request.param]
+@contextmanager
+def running(switch: str, point: Point) -> Iterator[LiveTopology]:
     planed, host = find_planed(), facts.collect()
     assert planed is not None
-    topology = build(point.scenario, point.chain_length)
-    placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), len(topology.vnfs))
+    topology = build(point.scenario, point.chain_length, chain=point.chain)
+    cpus = Cpus(host.cpus_allowed, host.siblings, host.numa_node)
+    placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
         it = LiveTopology.start("planed", get_adapter(switch), topology, placement, settings, supervisor)
-        yield it, point
+        yield it
         it.stop()
+
+
+@pytest.fixture(params=CASES)
+def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
+    switch, point = CASES[request.param]
+    with running(switch, point) as it:
+        yield it, point
 
 
 def measure(live: LiveTopology, point: Point) -> Trial:
@@ -92,6 +102,31 @@ def test_a_trial_that_did_not_ask_has_no_anatomy(live: tuple[LiveTopology, Point
     echo = point.scenario == "v2v"
     plain = TrialRequest(point, "latency", Load("20kpps", PPS), DURATION_S, probe_rate_pps=PROBES_PPS, echo=echo)
     assert run_trial(topology, plain, lambda: None).anatomy == ()
+
+
+MIXED = ("l2fwd", "container:l2fwd", "vm:l2fwd:accel=tcg")
+MIXED_PARTS = (
+    ["generator", "hop 1", "vnf0", "hop 2", "vnf1", "hops 3 to 4", "vnf2", "monitor"],
+    ["generator", "hops 1 to 2", "vnf2", "vnf1", "hop 3", "vnf0", "hop 4", "monitor"],
+)
+
+
+def test_hosted_vnfs_stamp_too_and_one_in_a_vm_by_its_own_clock() -> None:
+    for name in ("container", "vm"):
+        if isinstance(missing := HOSTINGS[name].find(), NotFound):
+            pytest.skip(f"{name} is not here: {missing.remedy}")
+    point = make_point("planed", "loopback", direction="bidirectional", chain_length=3, chain=",".join(MIXED))
+    with running("planed", point) as live:
+        trial = measure(live, point)
+    assert trial.latency is not None
+    assert sum(anatomy.joined for anatomy in trial.anatomy) == trial.latency.probes_received
+    for anatomy, names in zip(trial.anatomy, MIXED_PARTS, strict=True):
+        assert [part.name for part in anatomy.parts] == names
+        assert anatomy.problem == ""
+        beside_a_task = "hop 1" if names[1] == "hop 1" else "hop 4"
+        for part in anatomy.parts:
+            if part.name.startswith("hop"):
+                assert part.kind == ("switch" if part.name == beside_a_task else "hosting")
 
 
 def _woven(hops: list[str], inner: list[str]) -> list[str]:

@@ -37,7 +37,7 @@ def running(switch: str, count: int, chain: str, profile: TrafficProfile = PLAIN
     assert planed is not None
     if not isinstance(adapter.find(), Found):
         pytest.skip(f"{switch} is not here")
-    placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), count, beside_switch=True)
+    placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), count, hosted=range(count))
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
     topology = build("parallel", count, chain=chain)
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:

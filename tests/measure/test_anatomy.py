@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planebench.measure.anatomy import StampLog, read_anatomy, split
+from planebench.measure.anatomy import StampedVnf, StampLog, read_anatomy, split
 from planebench.model.anatomy import Anatomy
 from planebench.scenarios import Flow
 
@@ -106,7 +106,78 @@ def test_everything_is_read_page_by_page_and_the_way_back_is_the_other_way_round
         return {"streams": [{"stream": stream, "latency": {"overflow": 0, "counts": counts}}]}
 
     tasks = [{"name": name} | ({"monitor": monitor(name)} if name in monitors else {}) for name in stamps]
-    there, back = read_anatomy(call, (THERE, BACK), ("vnf0", "vnf1"), {"tsc_hz": HZ, "tasks": tasks})
+    there, back = read_anatomy(
+        call, (THERE, BACK), (StampedVnf("vnf0"), StampedVnf("vnf1")), {"tsc_hz": HZ, "tasks": tasks}
+    )
     assert (there.joined, there.sum_ns, there.reported_mean_ns, there.problem) == (5, 35.0, 35.0, "")
     assert [part.name for part in back.parts] == ["generator", "hop 1", "vnf1", "hop 2", "vnf0", "hop 3", "monitor"]
     assert (back.joined, back.sum_ns, back.problem) == (1, 50.0, "")
+
+
+GUEST_HZ = 1_000_000_000
+
+
+def in_a_vm(*stamps: tuple[int, int, int, int], hz: int = GUEST_HZ) -> StampLog:
+    """By a clock that began whenever, and ticks once a nanosecond."""
+    made = log("vnf0", *stamps)
+    made.hosted, made.clock, made.tsc_hz = True, "own", hz
+    return made
+
+
+def test_of_a_vnf_in_a_vm_only_the_time_inside_is_taken_by_its_clock() -> None:
+    there, _, back = path(*WHOLE)
+    guest = in_a_vm((0, 1, 5_000_000, 5_000_050), (0, 2, 9_000_000, 9_000_100))
+    anatomy = split(THERE, [there, guest, back], HZ, 1500.0)
+    assert means(anatomy) == {"generator": 15.0, "hops 1 to 2": 1380.0, "vnf0": 75.0, "monitor": 30.0}
+    assert [part.kind for part in anatomy.parts] == ["tester", "hosting", "vnf", "tester"]
+    assert (anatomy.joined, anatomy.sum_ns, anatomy.problem) == (2, 1500.0, "")
+
+
+def test_a_vnf_of_the_users_own_is_a_part_together_with_the_hops_around_it() -> None:
+    there, _, back = path(*WHOLE)
+    anatomy = split(THERE, [there, StampLog("vnf0", hosted=True, clock="none"), back], HZ, 1500.0)
+    assert means(anatomy) == {"generator": 15.0, "hops 1 to 2, vnf0": 1455.0, "monitor": 30.0}
+    assert [part.kind for part in anatomy.parts] == ["tester", "hosting", "tester"]
+    assert (anatomy.joined, anatomy.sum_ns, anatomy.problem) == (2, 1500.0, "")
+
+
+def test_a_mixed_chain_has_a_part_from_each_place_with_the_testers_clock_to_the_next() -> None:
+    """A task of the tester, a container, a VM, the user's own, and the way back."""
+    container = log("vnf1", (0, 1, 300, 340))
+    container.hosted = True
+    guest = in_a_vm((0, 1, 77, 127), hz=500_000_000)
+    guest.name = "vnf2"
+    there = [log("gen-n0", (0, 1, 0, 20)), log("vnf0", (0, 1, 100, 140)), container, guest]
+    there += [StampLog("vnf3", hosted=True, clock="none"), log("mon-n1", (0, 1, 1000, 1020))]
+    anatomy = split(THERE, there, HZ, 510.0)
+    assert [(part.name, part.kind, part.mean_ns) for part in anatomy.parts] == [
+        ("generator", "tester", 10.0),
+        ("hop 1", "switch", 40.0),
+        ("vnf0", "vnf", 20.0),
+        ("hop 2", "hosting", 80.0),
+        ("vnf1", "vnf", 20.0),
+        ("hops 3 to 5, vnf3", "hosting", 230.0),
+        ("vnf2", "vnf", 100.0),
+        ("monitor", "tester", 10.0),
+    ]
+    assert (anatomy.sum_ns, anatomy.problem) == (510.0, "")
+
+
+def test_stamps_of_a_hosted_vnf_are_read_from_its_own_planed() -> None:
+    def tester(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        stamps = {"gen-n0": [[0, 1, 100, 120]], "mon-n1": [[0, 1, 2000, 2100]]}[params["task"]]
+        return {"stamps": stamps, "next": None, "lost": 0}
+
+    def guest(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        if method == "stats.get":
+            return {"tsc_hz": GUEST_HZ, "tasks": [{"name": "vnf0"}, {"name": "vnf0-q1"}]}
+        assert params is not None
+        return {"stamps": [[0, 1, 40, 90]] if params["task"] == "vnf0" else [], "next": None, "lost": 3}
+
+    monitor = {"streams": [{"stream": 0, "latency": {"overflow": 0, "counts": [[1000, 1]]}}]}
+    stats = {"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]}
+    for clock, parts in (("own", {"hops 1 to 2": 890.0, "vnf0": 50.0}), ("none", {"hops 1 to 2, vnf0": 940.0})):
+        vnf = StampedVnf("vnf0", guest, clock)  # type: ignore[arg-type]
+        (anatomy,) = read_anatomy(tester, (THERE,), (vnf,), stats)
+        assert means(anatomy) == {"generator": 10.0, **parts, "monitor": 50.0}
+        assert (anatomy.joined, anatomy.problem) == (1, "")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from planebench.measure import live as live_module
+from planebench.measure import ready as ready_module
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
 from planebench.placement import Cpus, LinkSettings, place
@@ -41,13 +42,13 @@ class Ready(LiveTopology):
         return {"tasks": [*seen, {"name": "vnf0", "kind": "firewall", "drops": {"tx_full": 9, **self.drops}}]}
 
     def wait(self) -> None:
-        self._wait_until_forwarding()
+        self.wait_until_forwarding()
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "CONNECT_DEADLINE_S", 0.02)
-    monkeypatch.setattr(live_module, "DROPPING_S", 0.0)
+    monkeypatch.setattr(ready_module, "DROPPING_S", 0.0)
 
 
 def test_ready_when_frames_cross_both_ways() -> None:

@@ -28,7 +28,8 @@ class FakeLive:
     def __init__(self, *, misdirected: int = 0, dies_in: str = "", forwarded: int = 900, dropped: int = 100) -> None:
         self.asked: list[Any] = []
         self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
-        self.placement = SimpleNamespace(switch_cpus=(0,), tester_cpus=(0,), shared=False)
+        self.placement = SimpleNamespace(switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset())
+        self.functional: tuple[str, ...] = ()
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped

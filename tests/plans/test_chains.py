@@ -16,7 +16,9 @@ QUICK = load_plan("quick")
 
 
 def chains_of(plan: Any) -> list[tuple[int, str]]:
-    return list(dict.fromkeys(point.chain_key for point in expand(plan) if point.scenario == "loopback"))
+    return list(
+        dict.fromkeys((point.chain_length, point.chain) for point in expand(plan) if point.scenario == "loopback")
+    )
 
 
 def test_a_chain_is_a_loopback_of_its_length_and_nothing_else_is_measured() -> None:

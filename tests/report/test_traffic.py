@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from builders import make_header, make_latency_trial, make_point, make_trial
@@ -19,6 +20,7 @@ from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.images import inline_svg
+from planebench.report.palette import PART_COLOURS
 from planebench.report.table import table_text
 from planebench.report.traffic_data import traffic_table
 from planebench.stats.histogram import encode
@@ -73,6 +75,22 @@ def test_the_table_of_parts_has_shares_and_every_part() -> None:
     assert (cells["mean µs"], cells["switch"], cells["VNFs"], cells["tester"]) == ("4.00", "85 %", "5.0 %", "10 %")
     assert cells["parts, mean / p50 / p99 in µs"].startswith("generator 0.10 / 0.10 / 0.10; hop 1 1.50")
     assert cells["not joined"] == "3 did not reach vnf0"
+    assert "hosting" not in cells
+
+
+def test_hops_to_hosted_vnfs_have_a_column_and_a_colour_of_their_own() -> None:
+    plain = anatomy()
+    hosted = [replace(part, kind="hosting" if part.kind == "switch" else part.kind) for part in plain.parts]
+    results = derive_results(run(anatomies=(plain, replace(plain, name="n1->n0", parts=tuple(hosted)))))
+    names = [head.name for head in anatomy_table(results).heads]
+    mixed = [dict(zip(names, row.cells, strict=True)) for row in anatomy_table(results).rows]
+    assert [(it["switch"], it["hosting"], it["VNFs"]) for it in mixed] == [
+        ("85 %", "–", "5.0 %"),
+        ("–", "85 %", "5.0 %"),
+    ]
+    kinds = [row["kind"] for row in anatomy_rows(results)]
+    assert kinds[5:] == ["tester", "hops with hosting", "VNFs", "hops with hosting", "tester"]
+    assert set(kinds) == set(PART_COLOURS)
 
 
 def test_an_anatomy_that_does_not_add_up_is_said_not_drawn() -> None:

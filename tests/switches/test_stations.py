@@ -23,7 +23,7 @@ OFFLOAD = PlanedOptions(offload="fib")
 
 def request_of(count: int) -> SwitchRequest:
     topology = build("parallel", count, chain=ROUTER)
-    return switch_request(topology, place(Cpus((0, 1)), count, beside_switch=True), LinkSettings(Path("/run/x")))
+    return switch_request(topology, place(Cpus((0, 1)), count, hosted=range(count)), LinkSettings(Path("/run/x")))
 
 
 @pytest.mark.parametrize(("options", "offload"), [(PlanedOptions(), False), (OFFLOAD, True)])

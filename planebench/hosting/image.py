@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``image``: a disk image of the user's own in a QEMU guest, ``image:/path/vnf.qcow2``.
+
+It boots by BIOS from a virtio disk, finds two virtio-net NICs at 00:02.0 and 00:03.0, and forwards by itself between
+them. The image is never written: QEMU keeps what the guest writes in a temporary file without a name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from planebench.host.process import Supervisor
+from planebench.hosting import machine, machine_options, qemu
+from planebench.hosting.base import HostedRequest
+from planebench.hosting.guest_image import guest_image
+from planebench.hosting.kvm_probe import Accelerator, Probe
+from planebench.model.errors import PlanebenchError, StartError, UsageError
+from planebench.model.option import Option
+from planebench.switches.finding import Found, NotFound
+
+QCOW2 = b"QFI\xfb"
+"""The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""
+SECTOR_BYTES = 512
+BOOT_SECTOR_END = b"\x55\xaa"
+DEFAULT_MEMORY_MB = 512
+LEAST_MEMORY_MB = 64
+
+
+class ImageHosting:
+    """A guest that boots from the user's image."""
+
+    name = "image"
+    title = "disk image in a QEMU guest"
+    remedy = qemu.REMEDY
+    options: tuple[Option, ...] = (
+        Option("path", "path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
+        machine_options.RINGS,
+        machine_options.vcpus_option("as many as it has of the host"),
+        machine_options.memory_option(str(DEFAULT_MEMORY_MB)),
+        machine_options.ACCEL,
+    )
+    own_vnf = True
+    ready_within_s = 300.0
+
+    def find(self) -> Found | NotFound:
+        """QEMU on PATH."""
+        return qemu.look()
+
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
+        """Boot it. Raises UsageError or StartError."""
+        found = qemu.require(self.title)
+        path = Path(str(request.values["path"]))
+        disk = qemu.Disk(path, image_format(path))
+        wanted = machine.Wanted(
+            hosting="image",
+            accelerator=_accelerator(request, found, supervisor),
+            vcpus=machine_options.vcpu_count(request, 0),
+            memory_mb=machine_options.memory_mb(request, DEFAULT_MEMORY_MB, LEAST_MEMORY_MB),
+            boot=disk,
+            details={"image": f"{path}, {disk.format}, {path.stat().st_size} bytes"},
+        )
+        return machine.start(wanted, request, found, supervisor)
+
+
+HOSTING = ImageHosting()
+
+
+def image_format(path: Path) -> Literal["qcow2", "raw"]:
+    """By its first sector. Raises UsageError for a file that is no image, or one that no BIOS boots."""
+    try:
+        with path.open("rb") as file:
+            sector = file.read(SECTOR_BYTES)
+    except OSError as error:
+        raise UsageError(f'image "{path}" cannot be read: {error.strerror}; give a readable file') from error
+    if sector.startswith(QCOW2):
+        return "qcow2"
+    if len(sector) == SECTOR_BYTES and sector.endswith(BOOT_SECTOR_END):
+        return "raw"
+    raise UsageError(
+        f'image "{path}" is neither qcow2 nor a raw disk with a boot sector; convert it: '
+        f"`qemu-img convert -O qcow2 {path} {path.with_suffix('.qcow2')}`"
+    )
+
+
+def _accelerator(request: HostedRequest, found: Found, supervisor: Supervisor) -> Accelerator:
+    """The probe boots our own guest; where that cannot be had, an image that need not have KVM is emulated."""
+    wanted = machine_options.wanted_accelerator(request)
+    if wanted == "tcg":
+        return Accelerator("tcg", "tcg, as asked for")
+    try:
+        image = guest_image(request.planed)
+    except PlanebenchError as error:
+        if wanted == "kvm":
+            raise StartError(f"accel=kvm: no guest to probe KVM with: {error}; give accel=tcg") from error
+        return Accelerator("tcg", f"tcg, no guest to probe KVM with: {error}")
+    return Probe(found, image.kernel, image.initramfs, request.control_cpus, supervisor).accelerator(wanted)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether KVM works: told by a boot, since /dev/kvm alone says little. Where hypervisors are nested, KVM may start a
+guest and fail, or crawl, later; QEMU's own fallback to TCG knows only of a KVM that does not start.
+
+The probe boots the guest image without a document: it says that it is up, and ends. What it told is kept for this boot
+of the machine, this QEMU and this kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from planebench.host import procfs
+from planebench.host.cache_folder import default_folder, keep
+from planebench.host.patience import patient
+from planebench.host.process import Process, Supervisor
+from planebench.hosting import qemu
+from planebench.model.errors import StartError
+from planebench.switches.finding import Found
+
+DEVICE = Path("/dev/kvm")
+LIMIT_S = 10.0
+"""Such a guest is up in 2 s with KVM, and in 4 s without."""
+MEMORY_MB = 192
+GUEST_UP = "GUEST-UP"
+COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr"
+"""no_timer_check: a virtual CPU that is short of time is no broken timer. panic=-1: end, at once."""
+
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """What runs a guest, and ``told``, why, for people."""
+
+    name: qemu.AcceleratorName
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of a probe: whether a guest came up, and if not, why not, in one line."""
+
+    works: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """All that a probe needs. ``cpus``: where it may run."""
+
+    qemu: Found
+    kernel: Path
+    initramfs: Path
+    cpus: frozenset[int]
+    supervisor: Supervisor
+    limit_s: float = LIMIT_S
+    device: Path = DEVICE
+
+    def accelerator(self, wanted: str) -> Accelerator:
+        """For ``auto``, ``kvm`` or ``tcg``. StartError where KVM is wanted and does not work."""
+        if wanted == "tcg":
+            return Accelerator("tcg", "tcg, as asked for")
+        outcome = self.outcome()
+        if outcome.works:
+            return Accelerator("kvm", "kvm, a probe boot worked")
+        if wanted == "kvm":
+            raise StartError(
+                f"accel=kvm, but there is no KVM: {outcome.why}; give accel=tcg or auto. To have it tried again: "
+                f"rm -f {self._file()}"
+            )
+        return Accelerator("tcg", f"tcg, no KVM: {outcome.why}")
+
+    def outcome(self) -> Outcome:
+        """By a boot, or by what one told before. One at a time: others that ask meanwhile wait for its answer."""
+        if not self.device.exists():
+            return Outcome(False, f"there is no {self.device}")
+        if not os.access(self.device, os.R_OK | os.W_OK):
+            return Outcome(False, f"no right to use {self.device}: add this user to the group kvm")
+        with _one_at_a_time:
+            file = self._file()
+            kept = _load(file)
+            if kept is None:
+                kept = self._boot()
+                _save(file, kept)
+        return kept
+
+    def _file(self) -> Path:
+        """Named by all that a result depends upon."""
+        programs = [(str(path.resolve()), path.stat().st_mtime_ns) for path in (self.qemu.binary, self.kernel)]
+        told = json.dumps([procfs.boot_id(), self.qemu.version, programs])
+        return default_folder() / "guest" / f"kvm-{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
+
+    def _boot(self) -> Outcome:
+        machine = qemu.Machine(
+            name="kvm-probe",
+            version=self.qemu.version,
+            accelerator="kvm",
+            vcpus=1,
+            memory_mb=MEMORY_MB,
+            boot=qemu.Kernel(self.kernel, self.initramfs, COMMAND_LINE),
+        )
+        process = self.supervisor.spawn(
+            machine.name, [str(self.qemu.binary), *qemu.arguments(machine)], cpus=self.cpus, high_priority=False
+        )
+        try:
+            return _watched(process, patient(self.limit_s))
+        finally:
+            process.kill()
+
+
+def _watched(process: Process, limit_s: float) -> Outcome:
+    """Until the guest says that it is up, QEMU ends, or time is over."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        ended = not process.alive()
+        if GUEST_UP in process.log_path.read_text(errors="replace"):
+            return Outcome(True)
+        if ended:
+            return Outcome(False, f"the probe boot failed: {_why(process)}")
+        time.sleep(0.02)
+    return Outcome(False, f"the probe boot was not up after {limit_s:g} s")
+
+
+def _why(process: Process) -> str:
+    """The first line that tells of an error: after it QEMU may print registers."""
+    lines = process.log_tail(100).splitlines()
+    told = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+    return told.removeprefix(f"{qemu.PROGRAM}: ") or f"exit code {process.returncode}"
+
+
+def _load(file: Path) -> Outcome | None:
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return Outcome(**json.loads(file.read_text(encoding="utf-8")))
+    return None
+
+
+def _save(file: Path, outcome: Outcome) -> None:
+    """A result that cannot be kept is found out again, that is all."""
+    with contextlib.suppress(OSError):
+        keep(file, json.dumps(asdict(outcome)).encode())

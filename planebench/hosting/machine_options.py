@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of VNFs in virtual machines, and what follows from them and from a request."""
+
+from __future__ import annotations
+
+from planebench.hosting.base import HostedRequest
+from planebench.hosting.qemu import Nic, NicSettings, Rings
+from planebench.model.errors import UsageError
+from planebench.model.option import Option
+
+STANDARD_FRAME_BYTES = 1518
+VCPUS_MAX = 64
+MEMORY_MAX_MB = 2**20
+
+RINGS = Option("rings", "rings", "text", "layout of the rings that the guest is offered", "split", ("split", "packed"))
+ACCEL = Option("accel", "accel", "text", "kvm where a probe boot works, tcg emulates", "auto", ("auto", "kvm", "tcg"))
+
+
+def vcpus_option(default: str) -> Option:
+    """``vcpus``."""
+    return Option("vcpus", "vcpus", "whole", "CPUs of the guest", default, least=1, most=VCPUS_MAX)
+
+
+def memory_option(default: str) -> Option:
+    """``memory_mb``."""
+    return Option(
+        "memory_mb", "memory_mb", "whole", "memory of the guest in MiB", default, least=64, most=MEMORY_MAX_MB
+    )
+
+
+def vcpu_count(request: HostedRequest, more: int) -> int:
+    """As asked for, or ``more`` than the VNF has CPUs of the host. UsageError for fewer than those."""
+    least = len(request.cpus)
+    wanted = int(_text(request, "vcpus", str(least + more)))
+    if wanted < least:
+        raise UsageError(
+            f"{request.name}: vcpus={wanted}, but the VNF polls on {least} CPUs; give vcpus={least} or more"
+        )
+    return wanted
+
+
+def vcpu_places(request: HostedRequest, vcpus: int) -> tuple[frozenset[int], ...]:
+    """Where each CPU of the guest may run: the last ones forward and are pinned, those before are for its Linux."""
+    others = vcpus - len(request.cpus)
+    return (*(request.control_cpus,) * others, *(frozenset({cpu}) for cpu in request.cpus))
+
+
+def memory_mb(request: HostedRequest, default: int, least: int) -> int:
+    """As asked for, or ``default``. UsageError for less than the ``least`` in which it comes up."""
+    wanted = int(_text(request, "memory_mb", str(default)))
+    if wanted < least:
+        raise UsageError(f"{request.name}: memory_mb={wanted} is too little for it; give memory_mb={least} or more")
+    return wanted + wanted % 2  # whole hugepages
+
+
+def nics(request: HostedRequest) -> tuple[Nic, ...]:
+    """One for each port, in their order."""
+    return tuple(Nic(port.socket, port.mac) for port in request.ports)
+
+
+def nic_settings(request: HostedRequest) -> NicSettings:
+    """Buffers of several parts are for the user's own image only: planed's are as large as the frames."""
+    rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
+    own = request.document is None
+    return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)
+
+
+def wanted_accelerator(request: HostedRequest) -> str:
+    """``auto``, ``kvm`` or ``tcg``."""
+    return _text(request, "accel", "auto")
+
+
+def _text(request: HostedRequest, key: str, default: str) -> str:
+    return str(request.values.get(key, default))

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""QEMU: where it is, and the command line of a guest. Pure but for looking for the program.
+
+Devices have fixed places on the guest's PCI bus, so that what runs in it can be told where its ports are. Facts of
+QEMU are from its manual and hw/net/virtio-net.c, net/vhost-user.c.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.planed import program_lines
+from planebench.switches.finding import Found, NotFound, find_program
+
+PROGRAM = "qemu-system-x86_64"
+REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"
+
+AcceleratorName = Literal["kvm", "tcg"]
+Rings = Literal["split", "packed"]
+
+FIRST_NIC_SLOT = 2
+"""Of the PCI bus: 0 is the bridge to the host, and 31 the chip set's own."""
+DISK_SLOT = 16
+RPC_SLOT = 17
+RPC_PORT = "planed"
+"""What /init of the guest image looks for (guest_image.py)."""
+LEAST_RING = 256
+MOST_RING = 1024
+"""Entries of a ring of QEMU's virtio-net: VIRTIO_NET_RX_QUEUE_MIN_SIZE and VIRTQUEUE_MAX_SIZE."""
+RECONNECT_MS_SINCE = (9, 2)
+RECONNECT_MS = 100
+RECONNECT_S = 1
+"""How often it looks for a switch that went, as often as planed's own driver; before 9.2 in seconds."""
+_SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+"""A guest that breaks out of QEMU finds no new programs and no rights. What QEMU needs at run time it keeps."""
+_OFFLOADS = (
+    *("csum", "gso", "guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo"),
+    *("host_tso4", "host_tso6", "host_ecn", "host_ufo"),
+)
+"""No VNF is offered checksums or segmentation by its switch, whatever it runs in (switches/common.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A virtio-net device whose other end is a vhost-user device that listens on ``socket``."""
+
+    socket: Path
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class NicSettings:
+    """What all NICs of a guest have in common."""
+
+    rings: Rings = "split"
+    ring_size: int = LEAST_RING
+    queues: int = 1
+    mergeable: bool = False
+    """Buffers that a frame may take several of: a driver of frames that are larger than its buffers needs them."""
+
+    @property
+    def device_ring_size(self) -> int:
+        """What QEMU is told. A driver may use fewer entries; more than that there are not. UsageError."""
+        if self.ring_size > MOST_RING:
+            raise UsageError(
+                f"rings of {self.ring_size} entries: QEMU's virtio-net has {MOST_RING} at most; give a ring size up "
+                "to that, or host the VNF in a process or a container"
+            )
+        return max(self.ring_size, LEAST_RING)
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """An image that the guest boots from. What it writes goes to a temporary file without a name, not to the image."""
+
+    path: Path
+    format: Literal["qcow2", "raw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A Linux that QEMU loads itself."""
+
+    path: Path
+    initramfs: Path
+    command_line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One guest. Its serial line is QEMU's standard output. ``rpc`` and ``monitor`` are sockets that QEMU makes: of a
+    virtio port of the guest, and its own.
+
+    With a monitor the guest does not begin before it is told to (qmp.py). ``version`` is QEMU's own.
+    """
+
+    name: str
+    version: str
+    accelerator: AcceleratorName
+    vcpus: int
+    memory_mb: int
+    boot: Kernel | Disk
+    nics: tuple[Nic, ...] = ()
+    settings: NicSettings = NicSettings()
+    hugepages: bool = False
+    monitor: Path | None = None
+    rpc: Path | None = None
+
+
+def find() -> Found | NotFound:
+    """QEMU on PATH and its version."""
+    binary = find_program(PROGRAM)
+    if binary is None:
+        return NotFound(REMEDY)
+    lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns)
+    match = re.search(r"version (\d+(?:\.\d+)+)", lines[0]) if lines else None
+    if match is None:
+        return NotFound(f"{binary} does not start: `{binary} --version` says why")
+    return Found(match[1], binary)
+
+
+def look() -> Found | NotFound:
+    """The same for people: its version begins with its name."""
+    found = find()
+    return Found(f"QEMU {found.version}", found.binary) if isinstance(found, Found) else found
+
+
+def require(title: str) -> Found:
+    """QEMU for something of that title. Raises NotInstalledError."""
+    found = find()
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f"{title}: no QEMU that runs; {found.remedy}")
+    return found
+
+
+def pci_address(nic: int) -> str:
+    """Where the guest sees its n-th NIC."""
+    return f"0000:00:{FIRST_NIC_SLOT + nic:02x}.0"
+
+
+def arguments(machine: Machine) -> list[str]:
+    """Everything after the program's name."""
+    return [
+        *("-name", f"{machine.name},debug-threads=on", "-no-user-config", "-nodefaults"),
+        *("-display", "none", "-no-reboot", "-sandbox", _SANDBOX),
+        *_processors(machine),
+        *_memory(machine),
+        *_lines(machine),
+        *_boot(machine.boot),
+        *(word for number, nic in enumerate(machine.nics) for word in _nic(number, nic, machine)),
+    ]
+
+
+def _processors(machine: Machine) -> list[str]:
+    accelerator, model = ("kvm", "host") if machine.accelerator == "kvm" else ("tcg,thread=multi", "max")
+    return ["-accel", accelerator, "-cpu", model, "-smp", str(machine.vcpus)]
+
+
+def _memory(machine: Machine) -> list[str]:
+    """A memfd, shared: the switch reads and writes the rings and the frames in it."""
+    pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
+    return [
+        *("-machine", "q35,memory-backend=memory", "-m", f"{machine.memory_mb}M"),
+        *("-object", f"memory-backend-memfd,id=memory,size={machine.memory_mb}M,share=on{pages}"),
+    ]
+
+
+def _lines(machine: Machine) -> Iterator[str]:
+    yield from ("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console")
+    if machine.rpc:
+        yield from ("-chardev", _socket("rpc", machine.rpc, "server=on,wait=off"))
+        yield from ("-device", f"virtio-serial-pci,addr={RPC_SLOT:#x}")
+        yield from ("-device", f"virtserialport,chardev=rpc,nr=1,name={RPC_PORT}")
+    if machine.monitor:
+        yield from ("-chardev", _socket("monitor", machine.monitor, "server=on,wait=off"))
+        yield from ("-mon", "chardev=monitor,mode=control", "-S")
+
+
+def _boot(boot: Kernel | Disk) -> list[str]:
+    if isinstance(boot, Kernel):
+        return ["-kernel", str(boot.path), "-initrd", str(boot.initramfs), "-append", boot.command_line]
+    drive = f"if=none,id=disk,file={_escaped(boot.path)},format={boot.format},snapshot=on"
+    return ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk,addr={DISK_SLOT:#x},bootindex=0"]
+
+
+def _nic(number: int, nic: Nic, machine: Machine) -> list[str]:
+    settings = machine.settings
+    device = {
+        "netdev": f"net{number}",
+        "mac": nic.mac,
+        "addr": f"{FIRST_NIC_SLOT + number:#x}",
+        "romfile": "",
+        "disable-legacy": "on",
+        "packed": _on(settings.rings == "packed"),
+        "mrg_rxbuf": _on(settings.mergeable),
+        "rx_queue_size": str(settings.device_ring_size),
+        "tx_queue_size": str(settings.device_ring_size),
+        **_queues(machine),
+        **dict.fromkeys(_OFFLOADS, "off"),
+    }
+    netdev = f"vhost-user,id=net{number},chardev=net{number}"
+    return [
+        *("-chardev", _socket(f"net{number}", nic.socket, _reconnect(machine.version))),
+        *("-netdev", netdev + (f",queues={settings.queues}" if settings.queues > 1 else "")),
+        *("-device", "virtio-net-pci," + ",".join(f"{key}={value}" for key, value in device.items())),
+    ]
+
+
+def _queues(machine: Machine) -> dict[str, str]:
+    """Interrupts: without KVM QEMU 7.2 ends by SIGSEGV once Linux drives a NIC with MSI-X, so there it has none."""
+    queues = machine.settings.queues
+    several = {"mq": "on"} if queues > 1 else {}
+    if machine.accelerator == "tcg":
+        return {**several, "vectors": "0"}
+    return {**several, "vectors": str(2 * queues + 2)} if several else {}
+
+
+def _reconnect(version: str) -> str:
+    """To a switch that was restarted; the option's name and unit changed."""
+    if tuple(int(part) for part in version.split(".")[:2]) >= RECONNECT_MS_SINCE:
+        return f"reconnect-ms={RECONNECT_MS}"
+    return f"reconnect={RECONNECT_S}"
+
+
+def _socket(name: str, path: Path, more: str) -> str:
+    return f"socket,id={name},path={_escaped(path)},{more}"
+
+
+def _escaped(path: Path) -> str:
+    return str(path).replace(",", ",,")
+
+
+def _on(is_on: bool) -> str:
+    return "on" if is_on else "off"

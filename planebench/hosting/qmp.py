@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""QEMU's monitor (QMP): which of its threads are the guest's CPUs, pinned before the guest takes its first step."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from qemu.qmp import QMPClient, QMPError
+
+from planebench.host.patience import patient
+from planebench.host.process import Process, wait_ready
+from planebench.model.errors import StartError
+
+DEADLINE_S = 30.0
+"""QEMU answers once its devices are there and the switch has taken their calls: a second where CPUs are shared."""
+
+logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what it could not do is told by its exceptions
+
+
+def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
+    """Pin the CPUs of a guest that waits and have it run; ``cpus`` has where each may be, in their order.
+
+    Returns their thread ids. Other threads of QEMU stay where they are. StartError, with its last words, if QEMU dies
+    or does not answer.
+    """
+    wait_ready(process.name, monitor.is_socket, [process], DEADLINE_S)
+    try:
+        return asyncio.run(asyncio.wait_for(_begin(monitor, cpus), patient(DEADLINE_S)))
+    except (QMPError, OSError, TimeoutError, EOFError) as error:
+        process.wait(0.2)
+        raise StartError(f"{process.name} does not begin: {error or 'no answer'}; {process.obituary()}") from error
+
+
+async def _begin(monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
+    client = QMPClient()
+    await client.connect(str(monitor))
+    try:
+        found = cast(list[dict[str, Any]], await client.execute("query-cpus-fast"))
+        tids = tuple(int(cpu["thread-id"]) for cpu in sorted(found, key=lambda cpu: int(cpu["cpu-index"])))
+        for tid, where in zip(tids, cpus, strict=True):
+            os.sched_setaffinity(tid, where)
+        await client.execute("cont")
+        return tids
+    finally:
+        with contextlib.suppress(QMPError, OSError, EOFError):
+            await client.disconnect()

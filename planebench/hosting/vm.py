@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``vm``: the static planed in a QEMU guest with vhost-user NICs (guest_image.py: Debian's kernel, nothing else)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from planebench.host.process import Supervisor
+from planebench.hosting import guest_document, guest_image, machine, machine_options, qemu
+from planebench.hosting.base import Document, HostedRequest
+from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe
+from planebench.model.errors import StartError
+from planebench.model.option import Option
+from planebench.switches.finding import Found, NotFound
+
+DOCUMENT = "/document.json"
+"""Where the guest's /init finds planed's document."""
+ARCHIVE_ALIGNMENT = 4
+"""Of one cpio archive after another (Linux, Documentation/driver-api/early-userspace/buffer-format.rst)."""
+
+
+class VmHosting:
+    """A guest for each VNF. It is up in 4 s by emulation, where a CPU is free."""
+
+    name = "vm"
+    title = "QEMU guest"
+    remedy = qemu.REMEDY
+    options: tuple[Option, ...] = (
+        machine_options.RINGS,
+        machine_options.vcpus_option("one more than it polls on, with KVM and CPUs to spare"),
+        machine_options.memory_option("what its planed needs"),
+        machine_options.ACCEL,
+    )
+    own_vnf = False
+    ready_within_s = 60.0
+
+    def find(self) -> Found | NotFound:
+        """QEMU on PATH, and what its guest is made from."""
+        remedy = guest_image.remedy()
+        return NotFound(remedy) if remedy else qemu.look()
+
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
+        """Boot it. Raises UsageError or StartError."""
+        found = qemu.require(self.title)
+        if request.document is None:
+            raise StartError(f"{request.name}: a guest of planed needs a document")
+        image = guest_image.guest_image(request.planed)
+        probe = Probe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
+        accelerator = probe.accelerator(machine_options.wanted_accelerator(request))
+        vcpus = machine_options.vcpu_count(request, _linux_vcpus(request, accelerator))
+        first = vcpus - len(request.cpus)
+        document = guest_document.guest_document(request.document, request.ports, request.cpus, first)
+        least_mb = guest_document.least_memory_mb(document, _bytes_of(image.initramfs, *request.files))
+        kernel = _kernel(image, document, request, first)
+        wanted = machine.Wanted(
+            hosting="vm",
+            accelerator=accelerator,
+            vcpus=vcpus,
+            memory_mb=machine_options.memory_mb(request, least_mb, least_mb),
+            boot=kernel,
+            details={"kernel": f"Linux {image.version}"},
+        )
+        running = machine.start(wanted, request, found, supervisor)
+        kernel.initramfs.unlink()  # QEMU has it in memory
+        return running
+
+
+HOSTING = VmHosting()
+
+
+def _linux_vcpus(request: HostedRequest, accelerator: Accelerator) -> int:
+    """For planed's control and the kernel's own work, which else wait for the time slices of a worker that polls.
+
+    Where the VNF shares CPUs the worker sleeps when it can. Emulated CPUs wait for each other: on two CPUs with pollers
+    such a guest took 24 s and more to boot with two, and 9 s with one.
+    """
+    return 1 if accelerator.name == "kvm" and not request.crowded else 0
+
+
+def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRequest, first: int) -> qemu.Kernel:
+    """The image, and an archive with what is this VNF's own after it. CPUs from ``first`` on are for its workers."""
+    initramfs = machine.own_folder(request) / "initramfs"
+    base = image.initramfs.read_bytes()
+    padding = bytes(-len(base) % ARCHIVE_ALIGNMENT)
+    initramfs.write_bytes(base + padding + guest_image.archive(_own_files(document, request.files)))
+    isolated = [f"isolcpus={first}-{first + len(request.cpus) - 1}"] if first else []
+    words = [COMMAND_LINE, f"hugepages={guest_document.hugepages(document)}", *isolated]
+    return qemu.Kernel(image.kernel, initramfs, " ".join(words))
+
+
+def _own_files(document: Document, files: tuple[Path, ...]) -> dict[str, bytes]:
+    """By their absolute names."""
+    return {DOCUMENT: json.dumps(document).encode(), **{str(file): file.read_bytes() for file in files}}
+
+
+def _bytes_of(*files: Path) -> int:
+    return sum(file.stat().st_size for file in files)

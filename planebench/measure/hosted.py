@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The VNFs of one topology that are no tasks of the tester: started together, counted together, ended together.
+
+There may be many more of them than cores (ic16's over-provisioning): whoever polls on a core takes turns with the
+others there by the scheduler's slices. So they come up before any of them polls, and are asked at the same time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, TypeVar
+
+from planebench.host.evidence import WatchedThread
+from planebench.host.process import Process, Supervisor
+from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
+from planebench.hosting.registry import HOSTINGS
+from planebench.measure.anatomy import StampedVnf
+from planebench.measure.counts import dropped, vnf_drops
+from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.hosting import HostingFacts
+from planebench.placement import LinkSettings, Placement, crowded, port_macs, vnf_documents
+from planebench.planed import PlanedClient, RpcClosedError
+from planebench.scenarios import Topology, Vnf
+
+T = TypeVar("T")
+
+ASK_DEADLINE_S = 60.0
+"""A worker is parked when it runs next: with 63 on a core that is a fifth of a second, and twice for each question."""
+SIDE_BY_SIDE = "separate"
+"""What VNFs side by side run in where nothing is said."""
+
+
+def hosting_of(vnf: Vnf) -> Hosting:
+    """What a hosted VNF runs in."""
+    return HOSTINGS[SIDE_BY_SIDE if vnf.hosting == "process" else vnf.hosting]
+
+
+def ready_within_s(topology: Topology) -> float:
+    """By when frames must cross, with all that boots; 0 where all VNFs are tasks of the tester."""
+    return max((hosting_of(vnf).ready_within_s for vnf in topology.hosted_vnfs), default=0.0)
+
+
+def hosted_requests(
+    topology: Topology, placement: Placement, links: LinkSettings, planed: Path
+) -> tuple[HostedRequest, ...]:
+    """What each hosted VNF is started with, in path order."""
+    documents = vnf_documents(topology, placement, links)
+    return tuple(
+        HostedRequest(
+            name=vnf.name,
+            ports=_ports(vnf, number, links),
+            values=vnf.hosting_values,
+            document=document,
+            files=vnf.files,
+            cpus=(placement.vnf_cpus[number],),
+            control_cpus=placement.control_cpus,
+            workdir=links.workdir,
+            planed=planed,
+            ring_size=links.ring_size,
+            queues=links.queues,
+            max_frame_bytes=links.max_frame_bytes,
+            hugepages=links.hugepages,
+            crowded=crowded(topology, placement, number),
+        )
+        for number, vnf, document in zip(topology.hosted_numbers, topology.hosted_vnfs, documents, strict=True)
+    )
+
+
+def functional_reasons(topology: Topology, placement: Placement, facts: Iterable[HostingFacts]) -> tuple[str, ...]:
+    """Why rates and latencies of a topology tell nothing; nothing where they do.
+
+    A hosted VNF of a chain that shares its CPU takes turns by the scheduler's slices of milliseconds. Of VNFs side by
+    side sharing is what is measured.
+    """
+    emulated = [f"{fact.vnf} is emulated, on no CPU of this machine" for fact in facts if fact.emulated]
+    if topology.parallel:
+        return tuple(emulated)
+    beside = {number: placement.beside(number) for number in sorted(placement.hosted)}
+    shared = [
+        f"{topology.vnfs[number].name} shares CPU {placement.vnf_cpus[number]} with {' and '.join(others)}"
+        for number, others in beside.items()
+        if others
+    ]
+    return (*emulated, *shared)
+
+
+class HostedVnfs:
+    """The hosted VNFs of one topology. Made by :meth:`start`; :meth:`stop` ends them in any state."""
+
+    def __init__(self, hostings: Sequence[Hosting], requests: Sequence[HostedRequest], supervisor: Supervisor) -> None:
+        self._hostings = tuple(hostings)
+        self._requests = tuple(requests)
+        self._supervisor = supervisor
+        self._pool = ThreadPoolExecutor(max_workers=max(len(requests), 1), thread_name_prefix="vnf")
+        self._threads: dict[str, tuple[WatchedThread, ...]] = {}
+        self._running: dict[str, RunningVnf] = {}
+
+    @classmethod
+    def start(
+        cls, topology: Topology, placement: Placement, links: LinkSettings, planed: Path, supervisor: Supervisor
+    ) -> HostedVnfs:
+        """All of them, at the same time, asked to forward. The switch listens already. Raises StartError."""
+        requests = hosted_requests(topology, placement, links, planed)
+        made = cls([hosting_of(vnf) for vnf in topology.hosted_vnfs], requests, supervisor)
+        try:
+            made._start_all()
+            made._together(lambda vnf: vnf.forward())
+        except PlanebenchError as error:
+            made.stop()
+            raise StartError(f"VNFs of {topology.scenario}-{len(requests)}: {error}") from error
+        except BaseException:
+            made.stop()
+            raise
+        return made
+
+    def _start_all(self) -> None:
+        """What came up is kept even where another did not: :meth:`stop` ends it."""
+        started: list[Future[None]] = [self._pool.submit(self._start, n) for n in range(len(self._requests))]
+        try:
+            for future in started:
+                future.result()
+        finally:
+            wait(started)
+
+    def _start(self, number: int) -> None:
+        request = self._requests[number]
+        self._running[request.name] = self._hostings[number].start(request, self._supervisor)
+
+    @property
+    def vnfs(self) -> tuple[RunningVnf, ...]:
+        """Those that run, in path order."""
+        return tuple(self._running[request.name] for request in self._requests if request.name in self._running)
+
+    @property
+    def facts(self) -> tuple[HostingFacts, ...]:
+        """What each really is."""
+        return tuple(vnf.facts for vnf in self.vnfs)
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """Every process of all of them."""
+        return tuple(process for vnf in self.vnfs for process in vnf.processes)
+
+    def vnf(self, name: str) -> RunningVnf:
+        """One of them. Raises DiedError where it is not running."""
+        if name not in self._running:
+            raise DiedError(f"{name} is not running")
+        return self._running[name]
+
+    def threads(self) -> tuple[WatchedThread, ...]:
+        """The threads that forward; of each VNF they stay the same."""
+        missing = [vnf for vnf in self.vnfs if vnf.name not in self._threads]
+        found = self._pool.map(lambda vnf: vnf.threads(), missing)
+        self._threads.update({vnf.name: threads for vnf, threads in zip(missing, found, strict=True)})
+        return tuple(thread for vnf in self.vnfs for thread in self._threads[vnf.name])
+
+    def drops(self) -> Counter[str]:
+        """What they dropped since they started, as ``v0:tx_full`` and ``vnf0:no_route``; of the user's own nothing is
+        known. Raises DiedError."""
+        total: Counter[str] = Counter()
+        for stats in self._stats():
+            total.update(dropped(stats))
+        return total
+
+    def policy_drops(self) -> dict[str, dict[str, int]]:
+        """What each dropped of its own accord since it started, by reason. Raises DiedError."""
+        return {name: reasons for stats in self._stats() for name, reasons in vnf_drops(stats).items()}
+
+    def check(self) -> None:
+        """Raise DiedError, with the last log lines, if one is gone."""
+        for vnf in self.vnfs:
+            vnf.check()
+
+    def end(self, name: str, *, kill: bool = False) -> None:
+        """End one, or kill it as if it had crashed. Its ports at the switch stay."""
+        vnf = self._running.pop(name)
+        self._threads.pop(name, None)
+        if kill:
+            vnf.kill()
+        else:
+            vnf.stop()
+
+    def begin(self, name: str) -> RunningVnf:
+        """Start again one that was ended, as it was started first. Returns when it was asked to forward."""
+        self._start(next(n for n, request in enumerate(self._requests) if request.name == name))
+        self._running[name].forward()
+        return self._running[name]
+
+    def restart(self, name: str, *, kill: bool = False) -> RunningVnf:
+        """End one and start it again."""
+        self.end(name, kill=kill)
+        return self.begin(name)
+
+    def stop(self) -> None:
+        """End them: all are asked before any is waited for. Never raises; safe to call twice."""
+        self._pool.shutdown(wait=True)
+        for vnf in self.vnfs:
+            vnf.ask_to_end()
+        for vnf in self.vnfs:
+            vnf.stop()
+        self._running.clear()
+
+    def _stats(self) -> list[dict[str, Any]]:
+        return [stats for stats in self._together(_stats_of) if stats is not None]
+
+    def _together(self, ask: Callable[[RunningVnf], T]) -> list[T]:
+        """One answer of each, asked at the same time: one after the other, 63 on a core would take 63 turns."""
+        return list(self._pool.map(ask, self.vnfs))
+
+
+def _stats_of(vnf: RunningVnf) -> dict[str, Any] | None:
+    return None if vnf.client is None else call(vnf, vnf.client, "stats.get")
+
+
+def call(vnf: RunningVnf, client: PlanedClient, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Ask the planed of a VNF. Raises DiedError where it does not answer."""
+    try:
+        return client.call(method, None if params is None else dict(params), timeout_s=ASK_DEADLINE_S)
+    except RpcClosedError as error:
+        vnf.check()
+        raise DiedError(f"{vnf.name} does not answer: {error}") from error
+
+
+def stamped(vnf: RunningVnf) -> StampedVnf:
+    """Where the stamps of its probes are read: of the user's own nowhere."""
+    client = vnf.client
+    if client is None:
+        return StampedVnf(vnf.name, clock="none")
+    return StampedVnf(vnf.name, lambda *asked: call(vnf, client, *asked), "tester" if vnf.same_clock else "own")
+
+
+def _ports(vnf: Vnf, number: int, links: LinkSettings) -> tuple[HostedPort, ...]:
+    names = dict.fromkeys(vnf.ports)
+    return tuple(
+        HostedPort(name, links.socket(name), mac) for name, mac in zip(names, port_macs(vnf, number), strict=True)
+    )

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A VNF, or the switch, is ended and started again under traffic: how long nothing came through, and what was lost.
+
+Frames go at a constant rate in one direction. The outage is the longest silence at the monitor, and every frame is
+accounted for. The same traffic goes before it without a restart: what the machine does by itself must not be taken for
+an outage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planebench.host.patience import patient
+from planebench.host.process import Supervisor
+from planebench.measure.counts import received_total, tester_counts
+from planebench.measure.live import LiveTopology
+from planebench.measure.sending import end, start
+from planebench.model.errors import StartError, UsageError
+from planebench.model.outage import Outage, Silence
+from planebench.scenarios import Flow, flows
+from planebench.scenarios.queues import QUEUES_MAX, queue_stream
+from planebench.switches.base import SwitchAdapter
+
+SWITCH = "switch"
+CALM_S = 0.5
+BEFORE_S = 0.3
+AFTER_S = 0.3
+LONGEST_S = 600.0
+"""Frames are sent until they come through again, at most so long."""
+BACK_WITHIN_S = 120.0
+"""A VM boots under emulation on a busy machine."""
+LOOK_S = 0.1
+LOOKS = 3
+"""Frames came in each of so many looks in a row: what lay in rings when it ended comes in the first."""
+
+Drops = Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OutageRequest:
+    """What is restarted under which traffic."""
+
+    victim: str
+    """``switch``, or the name of a hosted VNF."""
+    rate_pps: float
+    frame_size_bytes: int = 64
+    kill: bool = False
+
+
+def check_victim(victim: str, names: Iterable[str], hosted: Iterable[str]) -> None:
+    """UsageError for one that is not there, or is a task of the tester and cannot end by itself."""
+    valid = (SWITCH, *hosted)
+    if victim in valid:
+        return
+    if victim in names:
+        raise UsageError(
+            f"{victim} is a task of the tester, and cannot be restarted by itself; host it: --hosting separate"
+        )
+    raise UsageError(f'there is no "{victim}" to restart. Valid: {", ".join(valid)}')
+
+
+def measure_outage(
+    live: LiveTopology, adapter: SwitchAdapter, supervisor: Supervisor, request: OutageRequest
+) -> Outage:
+    """Restart once under traffic. The topology is not paused, before and after.
+
+    Raises StartError where it does not come up, or no frame comes through again; DiedError where somebody else died.
+    """
+    way = flows(live.topology, "unidirectional")[0]
+    rate, size = request.rate_pps, request.frame_size_bytes
+    calm = live.send((way,), size, CALM_S, rate)
+    account = Account(live, request.victim)
+    took: list[int] = []
+
+    def restart() -> None:
+        time.sleep(BEFORE_S)
+        account.before_the_end()
+        begun = time.monotonic_ns()
+        _restart(live, adapter, supervisor, request)
+        took.append(time.monotonic_ns() - begun)
+        _until_back(live)
+        time.sleep(AFTER_S)
+
+    stats = _send_during(live, way, request, restart)
+    return outage_of(way, calm, stats, took[0], account.drops())
+
+
+def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> dict[str, Any]:
+    """The counters of a sending at a constant rate that goes on until ``work`` has returned."""
+    queues, rate = live.links.queues, request.rate_pps
+    start(live.call, live.next_epoch(), (way,), request.frame_size_bytes, LONGEST_S, rate, queues=queues)
+    try:
+        work()
+    finally:
+        live.call("traffic.stop")
+    return end(live.call, live.turns)
+
+
+def _restart(live: LiveTopology, adapter: SwitchAdapter, supervisor: Supervisor, request: OutageRequest) -> None:
+    if request.victim != SWITCH:
+        assert live.hosted is not None
+        live.hosted.restart(request.victim, kill=request.kill)
+        return
+    if request.kill:
+        for pid in live.switch.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        live.switch.stop()
+        for port in live.topology.vnf_ports:
+            live.links.socket(port).unlink(missing_ok=True)  # of the dead
+    live.renew_switch(adapter, supervisor)
+
+
+def _until_back(live: LiveTopology) -> None:
+    """Until frames come, and go on to come."""
+    within_s = patient(BACK_WITHIN_S)
+    deadline, grew = time.monotonic() + within_s, 0
+    seen = received_total(live.call("stats.get"))
+    while grew < LOOKS:
+        if time.monotonic() > deadline:
+            raise StartError(f"no frame came through within {within_s:g} s after the restart")
+        time.sleep(LOOK_S)
+        live.check()
+        now = received_total(live.call("stats.get"))
+        grew = grew + 1 if now > seen else 0
+        seen = now
+
+
+class Account:
+    """What switch and hosted VNFs counted as dropped during a sending in which one of them ends, and begins from 0."""
+
+    def __init__(self, live: LiveTopology, victim: str) -> None:
+        self._live = live
+        vnfs = [vnf for vnf in live.topology.vnfs if vnf.name == victim]
+        self._own = {name for vnf in vnfs for name in (vnf.name, *vnf.ports)} or {SWITCH}
+        self._first = self._read()
+        self._last_of_old: Drops = Counter()
+
+    def before_the_end(self) -> None:
+        """The victim is about to go, and its counters with it."""
+        now = self._read()
+        self._last_of_old = Counter({k: n - self._first[k] for k, n in now.items() if self._theirs(k)})
+        self._first = Counter({k: n for k, n in self._first.items() if not self._theirs(k)})
+
+    def drops(self) -> dict[str, int]:
+        """All of it."""
+        now = self._read()
+        total = Counter({k: n - self._first[k] for k, n in now.items()})
+        total.update(self._last_of_old)
+        return {key: count for key, count in sorted(total.items()) if count}
+
+    def _theirs(self, key: str) -> bool:
+        """Whether the victim counts it: ``vnf0:runt``, ``v1:tx_full``, ``switch v0:tx_full``."""
+        return re.split("[: ]", key, maxsplit=1)[0] in self._own
+
+    def _read(self) -> Drops:
+        switch = {f"{SWITCH} {key}": count for key, count in self._live.switch.counters().drops.items()}
+        return Counter(switch) + self._live.vnf_drops()
+
+
+def outage_of(
+    way: Flow, calm: Mapping[str, Any], stats: Mapping[str, Any], restart_ns: int, drops: Mapping[str, int]
+) -> Outage:
+    """The record of a restart: ``calm`` and ``stats`` are counters of the sendings before and around it. Pure."""
+    quiet, counts = tester_counts(calm, (way,)).directions[0], tester_counts(stats, (way,))
+    sent = counts.directions[0]
+    return Outage(
+        silence=longest_silence(stats, way),
+        calm=longest_silence(calm, way),
+        calm_lost_packets=quiet.offered_packets - quiet.forwarded_packets,
+        restart_ns=restart_ns,
+        intended_packets=sent.intended_packets,
+        unsent_late_packets=sent.unsent_late_packets,
+        unsent_ring_full_packets=sent.unsent_ring_full_packets,
+        forwarded_packets=sent.forwarded_packets,
+        corrupt_packets=sent.corrupt_packets,
+        duplicate_packets=sent.duplicate_packets,
+        reordered_packets=sent.reordered_packets,
+        drops=dict(drops) | {f"tester {key}": count for key, count in counts.tester_drops.items()},
+    )
+
+
+def longest_silence(stats: Mapping[str, Any], way: Flow) -> Silence:
+    """Of the streams of a flow, that of the one that was silent longest. StartError where nothing came."""
+    found = list(_silences(stats, {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}))
+    if not found:
+        raise StartError(f"no frame came through {way.name}")
+    return max(found, key=lambda it: it.duration_ns)
+
+
+def _silences(stats: Mapping[str, Any], streams: set[int]) -> Iterator[Silence]:
+    for task in stats["tasks"]:
+        for stream in task.get("monitor", {}).get("streams", ()):
+            if stream["stream"] in streams:
+                begin_ns, end_ns = int(stream["longest_silence_begin_ns"]), int(stream["longest_silence_end_ns"])
+                yield Silence(int(stream["longest_silence_ns"]), begin_ns, end_ns)

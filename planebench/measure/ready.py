@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""When a topology is ready: when frames have crossed it, not after a time. And why none did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from planebench.host.patience import patient
+from planebench.measure.counts import arrived, lost
+from planebench.model.errors import StartError, UsageError
+from planebench.planed import RpcError
+from planebench.scenarios import Flow, Topology, all_flows
+from planebench.traffic.profile import PLAIN, TrafficProfile
+
+DROPPING_S = 2.0
+"""How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
+RATE_PPS = 20_000
+DURATION_S = 0.01
+PAUSE_S = 0.1
+"""Between two looks at VNFs that boot: they need the CPU more."""
+ROUTED = " (--traffic fib sends to addresses of its routes)"
+
+
+class Crossed(Protocol):
+    """What frames are sent through."""
+
+    topology: Topology
+
+    def send(
+        self,
+        flows: Sequence[Flow],
+        frame_size_bytes: int,
+        duration_s: float,
+        pps: float | None,
+        *,
+        profile: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """As of a live topology."""
+
+    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> dict[str, Any] | None:
+        """As of a live topology."""
+
+    def check(self) -> None:
+        """Raise DiedError if something is gone."""
+
+    def policy_drops(self, stats: dict[str, Any], *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
+        """What network functions dropped of their own accord; with ``hosted`` those, too, that are no tasks of the
+        tester."""
+
+    def logs(self) -> str:
+        """The last log lines of all processes."""
+
+
+def wait_until_forwarding(
+    live: Crossed, within_s: float, modes: Sequence[frozenset[str]], profiles: Sequence[TrafficProfile], *, boots: bool
+) -> None:
+    """Until a few frames cross in both directions: ports are up, flows are known to the switch.
+
+    ``modes``: the flows of each direction mode that will be measured; of one that drops everything all can do without.
+    ``profiles``: what will be sent, plain frames first. ``boots``: whether VNFs need their time.
+    Raises StartError after ``within_s`` seconds, DiedError.
+    """
+    wanted = all_flows(live.topology)
+    begun = time.monotonic()
+    within_s = patient(within_s)
+    missing = [flow.name for flow in wanted]
+    while time.monotonic() < begun + within_s:
+        live.check()
+        missing, dropped = _try(live, wanted, profiles)
+        if not missing:
+            return
+        if dropped and time.monotonic() > begun + patient(DROPPING_S):
+            if any(mode.isdisjoint(missing) for mode in modes):
+                return
+            raise StartError(f"no frame came through {', '.join(missing)}: {_words(live.topology, dropped)}")
+        time.sleep(PAUSE_S if boots else 0)
+    raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s\n{live.logs()}")
+
+
+def _try(
+    live: Crossed, wanted: Sequence[Flow], profiles: Sequence[TrafficProfile]
+) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
+    """Flows of which no frame came, whatever was sent; and what functions dropped of the last frames sent."""
+    missing = [flow.name for flow in wanted]
+    dropped: Mapping[str, Mapping[str, int]] = {}
+    for profile in profiles or (PLAIN,):
+        size = max(64, profile.smallest_frame_bytes)
+        try:
+            frames = live.profile(profile, live.topology.chain, flat_out=False)
+            stats = live.send(wanted, size, DURATION_S, RATE_PPS, profile=frames)
+        except (UsageError, RpcError):
+            continue  # its trials say what is wrong with it
+        missing = [flow.name for flow in wanted if flow.name in missing and not _came(live.topology, stats, flow)]
+        # A VNF that boots does not answer; one that lets a frame through does.
+        dropped = live.policy_drops(stats, hosted=len(missing) < len(wanted))
+        if not (missing and dropped):
+            break
+    return missing, dropped
+
+
+def _came(topology: Topology, stats: dict[str, Any], flow: Flow) -> bool:
+    """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
+    return arrived(stats, flow) and not (topology.parallel and lost(stats, flow))
+
+
+def _words(topology: Topology, dropped: Mapping[str, Mapping[str, int]]) -> str:
+    """``vnf0 (firewall) dropped 200 frames: rule``: what a rule does is not the switch's doing."""
+    kinds = {vnf.name: vnf.kind for vnf in topology.vnfs}
+    return "; ".join(
+        f"{name} ({kinds.get(name.partition('-')[0], '?')}) dropped {sum(reasons.values())} frames: "
+        f"{', '.join(reasons)}; change its settings, or the traffic"
+        f"{ROUTED if 'no_route' in reasons else ''}"
+        for name, reasons in dropped.items()
+    )

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What restarts under traffic came to (docs/hosting.md): frozen records, the JSON of ``planebench outage``."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planebench.model.hosting import HostingFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The longest time in which no frame came, within a sending at a constant rate."""
+
+    duration_ns: int
+    begin_ns: int
+    """Since the sending began."""
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """One restart under traffic. Every frame that was to be sent is in exactly one of the counts.
+
+    intended = unsent_late + unsent_ring_full + forwarded + corrupt + drops + gone.
+    """
+
+    silence: Silence
+    calm: Silence
+    """Of the same traffic just before, and no restart: what the machine does by itself."""
+    calm_lost_packets: int
+    restart_ns: int
+    """From the order to end it until it had been asked to forward again."""
+    intended_packets: int
+    unsent_late_packets: int
+    """The tester was late; they are not counted as lost."""
+    unsent_ring_full_packets: int
+    """Nobody took them from the wire."""
+    forwarded_packets: int
+    corrupt_packets: int
+    duplicate_packets: int
+    """Beyond the forwarded ones."""
+    reordered_packets: int
+    """Of the forwarded ones."""
+    drops: Mapping[str, int] = field(default_factory=dict)
+    """What switch and VNFs counted as dropped, by name."""
+
+    @property
+    def lost_packets(self) -> int:
+        """All that were to be sent in time and did not arrive intact."""
+        return self.intended_packets - self.unsent_late_packets - self.forwarded_packets
+
+    @property
+    def dropped_packets(self) -> int:
+        """Counted by somebody."""
+        return sum(self.drops.values())
+
+    @property
+    def gone_packets(self) -> int:
+        """Sent, neither arrived nor dropped by name: they were in what ended, or in its rings."""
+        return self.lost_packets - self.unsent_ring_full_packets - self.corrupt_packets - self.dropped_packets
+
+
+@dataclass(frozen=True, slots=True)
+class OutageReport:
+    """Several restarts of the same thing."""
+
+    switch: str
+    version: str
+    chain: str
+    """For people."""
+    victim: str
+    """``switch``, ``vnf0``, ..."""
+    killed: bool
+    """By SIGKILL; else it was ended in order."""
+    rate_pps: float
+    frame_size_bytes: int
+    functional: tuple[str, ...]
+    """Why its times are no figures of performance; empty where they are."""
+    outages: tuple[Outage, ...]
+    hosted: tuple[HostingFacts, ...] = ()
+
+    @property
+    def silence_median_ns(self) -> float:
+        """Median of the outages."""
+        return statistics.median(it.silence.duration_ns for it in self.outages)
+
+    @property
+    def lost_median_packets(self) -> float:
+        """Median of the lost frames."""
+        return statistics.median(it.lost_packets for it in self.outages)
+
+
+@dataclass(frozen=True, slots=True)
+class OutageReports:
+    """All switches of one command, in its order."""
+
+    reports: tuple[OutageReport, ...]

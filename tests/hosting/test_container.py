@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VNFs in processes of their own and in containers: every frame crosses, and nothing is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_crossing
+from planed_rig import OTHER_CPU, Planed, load, until
+
+from planebench.host import procfs, reaper
+from planebench.host.leftovers import Leftovers, command_line
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor, sweep_stale
+from planebench.hosting import container
+from planebench.hosting.base import HostedRequest, Hosting, RunningVnf
+from planebench.hosting.registry import HOSTINGS
+from planebench.model.errors import DiedError, NotInstalledError, StartError
+from planebench.planed import REMEDY, find_planed
+from planebench.switches.base import NotFound
+
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
+
+WAYS = (Way("a", "b", 0), Way("b", "a", 1))
+SHARED = ("/run/runc", "/run/containers", "/run/libpod", "/run/netns", "/dev/shm/")
+"""Where container engines leave things. In /tmp others have their share."""
+KINDS = ("separate", "bwrap", "podman")
+
+
+@pytest.fixture(scope="module")
+def supervisor() -> Iterator[Supervisor]:
+    if find_planed() is None:
+        pytest.skip(f"planed is not here: {REMEDY}")
+    with high_priority(), Supervisor(Path("/tmp")) as it:
+        yield it
+
+
+def hosting_of(kind: str) -> Hosting:
+    """The hosting of a test, if it can be had here."""
+    hosting = HOSTINGS["separate" if kind == "separate" else "container"]
+    missing = hosting.find()
+    if not isinstance(missing, NotFound) and kind != "separate":
+        missing = container.find_runtime(kind)
+    if isinstance(missing, NotFound):
+        pytest.skip(f"no {kind}: {missing.remedy}")
+    return hosting
+
+
+def bed(supervisor: Supervisor, kind: str) -> tuple[Planed, HostedRequest]:
+    """A tester with two ports, and what a VNF between them is started with."""
+    folder = supervisor.workdir(kind)
+    it = tester(supervisor, f"tester-{kind}", ["a", "b"], folder)
+    values = {} if kind == "separate" else {"runtime": kind}
+    return it, hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, crowded=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: str) -> None:
+    hosting = hosting_of(kind)
+    before, mounts = Leftovers.take(), mounts_here()
+    it, request = bed(supervisor, kind)
+    vnf = start_vnf(hosting, request, supervisor)
+    until_crossing(it, WAYS[0], [vnf])
+    until(lambda: exact(it, WAYS), "every frame crosses")
+    assert vnf.facts.vnf == "vnf0" and vnf.facts.hosting == hosting.name and not vnf.facts.emulated
+    assert vnf.same_clock and vnf.client is not None and vnf.client.call("stats.get")["tasks"]
+    assert_pinned(vnf)
+    if kind != "separate":
+        assert_contained(vnf, supervisor)
+    _paused_it_forwards_nothing(it, vnf)
+    _killed_it_is_gone(it, vnf)
+    again = start_vnf(hosting, request, supervisor)
+    until_crossing(it, WAYS[1], [again])
+    assert again.threads() != vnf.threads()
+    process = again.processes[0]
+    again.processes[0].pause()
+    again.ask_to_end()
+    until(lambda: not process.alive(), "it ends")
+    assert process.returncode == 0, process.obituary()
+    again.stop()
+    again.stop()
+    assert not groups_of(supervisor) and mounts_here() == mounts
+    assert not [path for path in Leftovers.take().paths.keys() - before.paths.keys() if path.startswith(SHARED)]
+
+
+def assert_pinned(vnf: RunningVnf) -> None:
+    """The worker, and nothing else of planed, is on the VNF's CPU alone."""
+    (worker,) = vnf.threads()
+    assert (worker.owner, worker.name) == ("vnf", "w-vnf0")
+    alone = [tid for tid in procfs.threads(worker.pid) if os.sched_getaffinity(tid) == {OTHER_CPU}]
+    assert alone == [worker.tid]
+    assert procfs.ids_of_thread(worker.tid)[0] == worker.tid
+
+
+def assert_contained(vnf: RunningVnf, supervisor: Supervisor) -> None:
+    """No capabilities, no network, nothing to write to but its own folder, and limits."""
+    pid = vnf.threads()[0].pid
+    status = procfs.read_text(f"/proc/{pid}/status") or ""
+    for line in ("CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"):
+        assert line in status
+    for space in ("net", "pid", "mnt", "ipc", "uts"):
+        assert Path(f"/proc/{pid}/ns/{space}").readlink() != Path(f"/proc/self/ns/{space}").readlink()
+    assert [line.split(":")[0].strip() for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]] == ["lo"]
+    inside, folder = Path(f"/proc/{pid}/root"), Path(vnf.processes[0].log_path).parent
+    for path in ("/new", "/planed", "/sys/new", folder.parent / "new"):
+        with pytest.raises(OSError, match=r"Read-only file system|Permission denied|Text file busy"):
+            (inside / str(path).lstrip("/")).write_text("")
+    (inside / str(folder).lstrip("/") / "new").write_text("")
+    for group in groups_of(supervisor):
+        assert "1152 MiB of memory" in vnf.facts.details["limits"]
+        assert any(pid in map(int, path.read_text().split()) for path in group.rglob("cgroup.procs"))
+
+
+def groups_of(supervisor: Supervisor) -> list[Path]:
+    """Control groups that are left of a supervisor."""
+    return [path for path in Path("/sys/fs/cgroup").rglob(f"{supervisor.root.name}*") if path.is_dir()]
+
+
+def mounts_here() -> set[str]:
+    return {line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()}
+
+
+def _paused_it_forwards_nothing(it: Planed, vnf: RunningVnf) -> None:
+    for process in vnf.processes:
+        process.pause()
+    until(lambda: procfs.stat_fields(vnf.threads()[0].pid)[0] == "T", "it is stopped")
+    tasks = it.send(load("gen-a", rate_pps=1000), epoch=60000)
+    assert not tasks["mon-b"]["monitor"]["received_packets"]
+    for process in vnf.processes:
+        process.resume()
+    until(lambda: it.tasks()["mon-b"]["monitor"]["received_packets"], "it forwards what waited")
+
+
+def _killed_it_is_gone(it: Planed, vnf: RunningVnf) -> None:
+    vnf.check()
+    (worker,) = vnf.threads()
+    vnf.kill()
+    until(lambda: not procfs.is_running(worker.pid), "planed is gone")
+    with pytest.raises(DiedError, match=rf"vnf0 \({vnf.facts.hosting}\) died: .* was killed by SIGKILL"):
+        vnf.check()
+    until(lambda: not any(port["link_up"] for port in it.call("ports.get")["ports"]), "the tester sees it go")
+    vnf.stop()
+
+
+def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosting = hosting_of("bwrap")
+    _, request = bed(supervisor, "bwrap")
+    assert request.document is not None
+    known = len(supervisor.processes)
+    with pytest.raises(StartError, match=r'vnf0 \(container\): planed refused config.apply: .*"kind"'):
+        start_vnf(hosting, replace(request, document={**request.document, "tasks": [{"name": "nonsense"}]}), supervisor)
+    supervisor.processes[known].terminate()
+    with pytest.raises(StartError, match=r"(?s)vnf0 \(container\) did not come up: .*size_mb"):
+        start_vnf(hosting, replace(request, document={**request.document, "memory": {"size_mb": 1}}), supervisor)
+    with pytest.raises(StartError, match=r"(?s)did not come up: .*bwrap: Can't find source path /no/file"):
+        start_vnf(hosting, replace(request, files=(Path("/no/file"),)), supervisor)
+    assert not any(process.alive() for process in supervisor.processes[known:])
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("planebench.switches.finding._SYSTEM_FOLDERS", "/nowhere")
+    for runtime, remedy in (("auto", "bubblewrap"), ("bwrap", "bubblewrap"), ("podman", "podman")):
+        with pytest.raises(NotInstalledError, match=f"hosting container cannot be had here; install {remedy}"):
+            hosting.start(replace(request, values={"runtime": runtime}), supervisor)
+    assert isinstance(hosting.find(), NotFound)
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from hosting_rig import hosted_request, start_vnf, tester
+from planebench.host.process import Supervisor
+from planebench.hosting.registry import HOSTINGS
+with Supervisor(Path("/tmp")) as supervisor:
+    for kind in sys.argv[1:]:
+        folder = supervisor.workdir(kind)
+        tester(supervisor, f"tester-{kind}", ["a", "b"], folder)
+        values = {"runtime": kind}
+        request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values)
+        vnf = start_vnf(HOSTINGS["container"], request, supervisor)
+        (worker,) = vnf.threads()
+        vnf.processes[0].pause()
+        print(vnf.processes[0].pid, worker.pid, end=" ")
+    print(supervisor.root, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("reaper_lives", [True, False], ids=["reaper", "next-start"])
+def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
+    kinds = [kind for kind in ("bwrap", "podman") if not isinstance(container.find_runtime(kind), NotFound)]
+    hosting_of("bwrap")
+    mounts = mounts_here()
+    path = os.pathsep.join(map(str, (Path.cwd(), Path(__file__).parents[1])))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, *kinds],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    ) as holder:
+        assert holder.stdout is not None
+        *words, root = holder.stdout.readline().split()
+        pids = [int(word) for word in words]
+        assert len(pids) == 2 * len(kinds) and all(map(procfs.is_running, pids))
+        if not reaper_lives:
+            (found,) = [pid for pid in procfs.descendants(holder.pid) if reaper.__file__ in command_line(pid)]
+            os.kill(found, signal.SIGKILL)
+        holder.kill()
+    until(lambda: not any(map(procfs.is_running, pids)), "they are dead")
+    if not reaper_lives:
+        assert Path(root) in sweep_stale([Path("/tmp")])
+    until(lambda: not Path(root).exists(), "the folder is gone")
+    assert not list(Path("/sys/fs/cgroup").rglob(f"{Path(root).name}*"))
+    assert mounts_here() == mounts

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A user's own VNF as a command: what it is told, what it may do, and that it forwards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_crossing
+from planed_rig import CPUS, OTHER_CPU, until
+
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor
+from planebench.hosting.base import HostedPort, HostedRequest
+from planebench.hosting.exec import HOSTING, words_of
+from planebench.hosting.inside import RunningCommand, folder_of
+from planebench.hosting.make_image import write_image
+from planebench.model.errors import DiedError, UsageError
+from planebench.planed import REMEDY, STATIC_REMEDY, find_planed, find_static_planed
+from planebench.switches.base import NotFound
+
+WAYS = (Way("a", "b", 0), Way("b", "a", 1))
+MACS = ("02:00:00:00:04:01", "02:00:00:00:04:02")
+
+
+def request_of(folder: Path, command: str, **values: str | int) -> HostedRequest:
+    """Two ports with nobody at their other end."""
+    ports = tuple(HostedPort(f"v{i}", folder / f"v{i}.sock", mac) for i, mac in enumerate(MACS))
+    return HostedRequest(
+        name="vnf0",
+        ports=ports,
+        values={"command": command, **values},
+        document=None,
+        files=(),
+        cpus=(3, 5),
+        control_cpus=frozenset({0, 1}),
+        workdir=folder,
+        planed=Path("/no/planed"),
+    )
+
+
+def test_a_command_is_told_ports_and_cpus() -> None:
+    request = request_of(Path("/x"), "")
+    assert words_of("fwd -p {port0} --other={port1},{mac1} 'a b' {cpus}/{control_cpus} {name}", request, 100) == [
+        *("fwd", "-p", "/x/v0.sock", "--other=/x/v1.sock,02:00:00:00:04:02", "a b", "3,5/0,1", "vnf0"),
+    ]
+    words = words_of("fwd {eal} -- -i", replace(request, queues=2), 100)
+    assert words[0] == "fwd" and words[-2:] == ["--", "-i"]
+    assert "--lcores=0@(0,1),1@3,2@5" in words and words[words.index("-m") + 1] == "100"
+    assert [word for word in words if word.startswith("--vdev")] == [
+        f"--vdev=net_virtio_user{i},path=/x/v{i}.sock,mac={MACS[i]},queue_size=256,queues=2" for i in (0, 1)
+    ]
+    assert "--lcores=0@3,1@5" in words_of("fwd {eal_main}", request, 100)
+    assert "--in-memory" in words_of("fwd {eal}", replace(request, hugepages=True), 100)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("", "exec needs a command"),
+        ("fwd 'open", "no command line: No closing quotation"),
+        ("fwd {port9}", r"\{port9\}.*\{port0\}"),
+        ("fwd --all={eal}", r"\{eal\} is several words"),
+        ("/tmp/fwd", "/tmp/fwd is in /tmp, of which a container has its own"),
+    ],
+)
+def test_a_command_that_cannot_be_is_refused(command: str, words: str, supervisor: Supervisor) -> None:
+    if command == "/tmp/fwd" and isinstance(HOSTING.find(), NotFound):
+        pytest.skip("no bubblewrap")
+    with pytest.raises(UsageError, match=words):
+        HOSTING.start(request_of(supervisor.workdir("bad"), command), supervisor)
+
+
+@pytest.fixture(scope="module")
+def supervisor() -> Iterator[Supervisor]:
+    with high_priority(), Supervisor(Path("/tmp")) as it:
+        yield it
+
+
+def start(supervisor: Supervisor, folder: str, command: str, **values: str | int) -> RunningCommand:
+    """A command that has no need of its ports."""
+    if isinstance(found := HOSTING.find(), NotFound):
+        pytest.skip(found.remedy)
+    request = replace(request_of(supervisor.workdir(folder), command, **values), cpus=(OTHER_CPU,))
+    return HOSTING.start(replace(request, control_cpus=frozenset(CPUS)), supervisor)
+
+
+def ended(vnf: RunningCommand) -> str:
+    """Its last words."""
+    until(lambda: not vnf.processes[0].alive(), "it ends")
+    with pytest.raises(DiedError) as told:
+        vnf.check()
+    vnf.stop()
+    return str(told.value)
+
+
+def test_a_command_can_touch_nothing_but_its_own_folder(supervisor: Supervisor) -> None:
+    script = "id -u; touch /usr/x /etc/x ../x; ls -A /tmp; cat /proc/net/dev; grep -E 'Cap(Eff|Bnd)' /proc/self/status"
+    words = ended(start(supervisor, "touch", f'sh -c "{script}; echo mine > here; cat here; exit 7"'))
+    assert "exit code 7" in words and words.endswith("mine")
+    log = (supervisor.root / "touch" / "vnf0" / "vnf0.log").read_text()
+    assert log.count("Read-only file system") == 3
+    assert log.count("0000000000000000") == 2, "no capabilities"
+    assert [line.split(":")[0].strip() for line in log.splitlines() if ": " in line and "0 " in line][-1:] == ["lo"]
+    assert (supervisor.root / "touch" / "vnf0" / "here").read_text() == "mine\n"
+
+
+def test_limits_hold_and_are_told(supervisor: Supervisor) -> None:
+    hog = start(supervisor, "hog", "python3 -c 'x = bytearray(300 << 20)'", memory_mb=64)
+    forks = start(supervisor, "forks", "sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do sleep 9 & done; wait'", pids=8)
+    for vnf, limit in ((hog, "64 MiB"), (forks, "8 processes")):
+        if f"{limit} of memory by a control group" not in vnf.facts.details["limits"] and "8" not in limit:
+            pytest.skip(f"not here: {vnf.facts.details['limits']}")
+    assert "it was at its limit of 64 MiB of memory: give it more with memory_mb=" in ended(hog)
+    until(lambda: "fork" in forks.processes[0].log_tail(), "it cannot fork")
+    forks.stop()
+
+
+@pytest.mark.dataplane
+def test_testpmd_as_a_vnf_forwards_every_frame_and_dies_alone(supervisor: Supervisor) -> None:
+    if find_planed() is None:
+        pytest.skip(REMEDY)
+    if isinstance(found := HOSTING.find(), NotFound) or shutil.which("dpdk-testpmd") is None:
+        pytest.skip(found.remedy if isinstance(found, NotFound) else "no dpdk-testpmd")
+    folder = supervisor.workdir("pmd")
+    it = tester(supervisor, "pmd-tester", ["a", "b"], folder)
+    command = (
+        "dpdk-testpmd {eal} -- --auto-start --forward-mode=io --nb-cores=1 --total-num-mbufs=4096 --no-mlockall "
+        "--no-flush-rx --rxd={ring_size} --txd={ring_size} --stats-period=3600"
+    )
+    request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, {"command": command})
+    vnf = start_vnf(HOSTING, replace(request, document=None), supervisor)
+    for way in WAYS:
+        until_crossing(it, way, [vnf])
+    until(lambda: exact(it, WAYS), "every frame crosses")
+    (thread,) = vnf.threads()
+    assert thread.owner == "vnf" and "worker" in thread.name
+    assert vnf.facts.hosting == "exec" and vnf.facts.program.startswith("dpdk-testpmd in bubblewrap")
+    vnf.ask_to_end()
+    until(lambda: not vnf.processes[0].alive(), "it ends")
+    assert "Bye" in vnf.processes[0].log_tail(40), "it was asked, not killed"
+    vnf.stop()
+
+
+@pytest.mark.dataplane
+def test_our_own_image_is_one_that_a_user_may_have(supervisor: Supervisor, tmp_path: Path) -> None:
+    planed = find_static_planed()
+    if planed is None:
+        pytest.skip(STATIC_REMEDY)
+    if isinstance(found := HOSTING.find(), NotFound):
+        pytest.skip(found.remedy)
+    archive = write_image(planed, tmp_path)
+    same = archive.read_bytes()
+    assert write_image(planed, tmp_path).read_bytes() == same
+    folder = supervisor.workdir("own")
+    it = tester(supervisor, "own-tester", ["a", "b"], folder)
+    values = {"command": "/planed --config own.json", "image": str(archive)}
+    request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, crowded=False)
+    (folder_of(request) / "own.json").write_text(json.dumps(request.document))
+    vnf = start_vnf(HOSTING, replace(request, document=None), supervisor)
+    until_crossing(it, WAYS[0], [vnf])
+    until(lambda: exact(it, WAYS), "every frame crosses")
+    root = Path(f"/proc/{vnf.threads()[0].pid}/root")
+    assert not (root / "usr").exists() and (root / "planed").exists()
+    vnf.stop()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where VNFs run that are no tasks of the tester, what they are started with, and when that makes trials functional."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planebench.measure.hosted import functional_reasons, hosted_requests
+from planebench.model.hosting import HostingFacts
+from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place, switch_request, vnf_documents
+from planebench.scenarios import Topology, build
+
+TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
+LINKS = LinkSettings(Path("/run/x"), name="pb-abcdefgh-t1-planed", nice=-20)
+MIXED = "separate:firewall,l2fwd,container:l3fwd:pids=9"
+
+
+def mixed() -> Topology:
+    return build("loopback", 3, chain=MIXED)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "vnf_cpus", "beside"),
+    [
+        (TWO, (1, 0, 1), {0: ("the switch", "vnf2"), 2: ("the switch", "vnf0")}),
+        (Cpus((0, 1, 2)), (1, 0, 1), {0: ("vnf2",), 2: ("vnf0",)}),
+        (Cpus((0, 1, 2, 3)), (1, 0, 2), {0: (), 2: ()}),
+        (EIGHT, (1, 3, 2), {0: (), 2: ()}),
+        (Cpus((5,)), (5, 5, 5), {0: ("the switch", "the tester", "vnf2"), 2: ("the switch", "the tester", "vnf0")}),
+    ],
+)
+def test_those_come_first_and_tasks_take_turns(
+    cpus: Cpus, vnf_cpus: tuple[int, ...], beside: dict[int, tuple[str, ...]]
+) -> None:
+    placement = place(cpus, 3, hosted=(0, 2))
+    assert placement.vnf_cpus == vnf_cpus
+    assert {number: placement.beside(number) for number in (0, 2)} == beside
+    assert placement.switch_cpu not in placement.polled_by_tester or len(cpus.allowed) == 1
+
+
+def test_the_tester_keeps_what_is_its_own() -> None:
+    topology = mixed()
+    document = full_stage(topology, assign_tasks(place(TWO, 3, hosted=(0, 2)), topology), LINKS)
+    assert [port["name"] for port in document["ports"]] == ["n0", "v2", "v3", "n1"]
+    tasks = ["mon-n0", "mon-n1", "vnf1", "gen-n0", "gen-n1"]
+    assert [worker["tasks"] for worker in document["workers"]] == [tasks]
+    request = switch_request(topology, place(TWO, 3, hosted=(0, 2)), LINKS)
+    assert [port.name for port in request.ports] == ["n0", "v0", "v1", "v2", "v3", "v4", "v5", "n1"]
+    assert not request.stations
+
+
+def test_a_hosted_vnf_has_two_ports_one_worker_and_sleeps_where_it_is_crowded() -> None:
+    topology = mixed()
+    first, last = vnf_documents(topology, place(TWO, 3, hosted=(0, 2)), LINKS)
+    assert first is not None and last is not None
+    assert (first["name"], last["name"]) == ("pb-abcdefgh-t1-planed-v0", "pb-abcdefgh-t1-planed-v2")
+    assert [(port["kind"], port["path"], port["mac"]) for port in last["ports"]] == [
+        ("virtio-user", "/run/x/v4.sock", "02:00:00:00:04:05"),
+        ("virtio-user", "/run/x/v5.sock", "02:00:00:00:04:06"),
+    ]
+    assert last["tasks"] == [{"name": "vnf2", "kind": "l3fwd", "ports": ["v4", "v5"]}]
+    assert last["workers"] == [{"name": "w-vnf2", "cpu": 1, "tasks": ["vnf2"], "idle": "sleep"}]
+    alone = vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LINKS)[1]
+    assert alone is not None and alone["workers"] == [{"name": "w-vnf2", "cpu": 2, "tasks": ["vnf2"]}]
+    two = vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LinkSettings(Path("/run/x"), queues=2))[0]
+    assert two is not None and [port["queues"] for port in two["ports"]] == [2, 2]
+    assert [(task["name"], task.get("queue")) for task in two["tasks"]] == [("vnf0", None), ("vnf0-q1", 1)]
+
+
+def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
+    rules = tmp_path / "my.rules"
+    rules.write_text("permit ip from any to any\n")
+    topology = build("loopback", 2, chain=f"container:firewall:rules={rules}:pids=9,exec:true")
+    first, own = hosted_requests(topology, place(TWO, 2, hosted=(0, 1)), LINKS, Path("/bin/planed"))
+    assert (first.name, first.values, first.files, first.cpus) == ("vnf0", {"pids": 9}, (rules,), (1,))
+    assert (first.crowded, first.control_cpus, first.planed) == (True, {0}, Path("/bin/planed"))
+    assert [(port.name, port.socket) for port in first.ports] == [
+        ("v0", Path("/run/x/v0.sock")),
+        ("v1", Path("/run/x/v1.sock")),
+    ]
+    assert (own.document, own.values, own.files) == (None, {"command": "true"}, ())
+    assert [port.mac for port in own.ports] == ["02:00:00:00:04:03", "02:00:00:00:04:04"]
+
+
+def test_sharing_and_emulation_make_a_topology_functional() -> None:
+    topology, native = mixed(), HostingFacts("vnf0", "separate", "planed")
+    emulated = HostingFacts("vnf2", "container", "x", emulated=True)
+    assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native,)) == ()
+    assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated)) == (
+        "vnf2 is emulated, on no CPU of this machine",
+    )
+    assert functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ()) == (
+        "vnf0 shares CPU 1 with the switch and vnf2",
+        "vnf2 shares CPU 1 with the switch and vnf0",
+    )
+    assert functional_reasons(build("parallel", 3), place(TWO, 3, hosted=range(3)), ()) == ()
