@@ -75,9 +75,12 @@ def _find(name: str, variable: str, first: Sequence[Path]) -> Path | None:
     return Path(found) if found else None
 
 
-def planed_version() -> str | None:
-    """What ``planed --version`` says, in one line; None if planed is absent or does not answer."""
-    binary = find_planed()
+def planed_version(binary: Path | None = None) -> str | None:
+    """What ``planed --version`` says, in one line; None if planed is absent or does not answer.
+
+    ``binary``: another one than that which is found.
+    """
+    binary = binary or find_planed()
     lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
     return lines[0] if lines else None
 

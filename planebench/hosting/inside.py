@@ -20,6 +20,8 @@ APPLY_DEADLINE_S = 120.0
 """A FIB of a million routes, while the others fill theirs."""
 ASK_DEADLINE_S = 60.0
 """A worker is parked when it runs next: with 63 on a core that is a fifth of a second, and twice for each question."""
+DYING_S = 1.0
+"""A process closes its socket a moment before it is dead."""
 
 
 class Around(Protocol):
@@ -169,7 +171,7 @@ class RunningPlaned(RunningProcess):
         try:
             return self._client.call(method, params, timeout_s=timeout_s)
         except RpcClosedError as error:
-            self._process.wait(0.2)
+            self._process.wait(DYING_S)
             raise DiedError(f"{self._title} does not answer: {error}; {self._last_words()}") from error
 
 

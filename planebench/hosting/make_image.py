@@ -15,15 +15,14 @@ from planebench import __version__
 from planebench.hosting import oci
 from planebench.hosting.bubblewrap import OWN_FOLDERS, PLANED
 from planebench.model.errors import NotInstalledError, PlanebenchError
-from planebench.planed import STATIC_REMEDY, find_static_planed, program_lines
+from planebench.planed import STATIC_REMEDY, find_static_planed, planed_version
 
 
 def write_image(planed: Path, folder: Path) -> Path:
     """``planed-VERSION.oci.tar`` in the folder, which is made."""
-    lines = program_lines((str(planed), "--version"), planed.stat().st_mtime_ns)
     labels = {
         "org.opencontainers.image.title": "planed",
-        "org.opencontainers.image.version": lines[0] if lines else __version__,
+        "org.opencontainers.image.version": planed_version(planed) or __version__,
         "org.opencontainers.image.licenses": "BSD-3-Clause",
     }
     folder.mkdir(parents=True, exist_ok=True)

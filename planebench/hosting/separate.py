@@ -36,7 +36,9 @@ class SeparateHosting:
             workdir=folder_of(request),
         )
         cpus = ",".join(map(str, request.cpus))
-        facts = HostingFacts(request.name, "separate", planed_version() or "planed", details={"cpus": cpus})
+        facts = HostingFacts(
+            request.name, "separate", planed_version(request.planed) or "planed", details={"cpus": cpus}
+        )
         return RunningPlaned(request, process, facts, Nothing())
 
 

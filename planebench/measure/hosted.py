@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
+from planebench.hosting.inside import DYING_S
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
@@ -220,6 +221,8 @@ def call(vnf: RunningVnf, client: PlanedClient, method: str, params: Mapping[str
     try:
         return client.call(method, None if params is None else dict(params), timeout_s=ASK_DEADLINE_S)
     except RpcClosedError as error:
+        for process in vnf.processes:
+            process.wait(DYING_S)
         vnf.check()
         raise DiedError(f"{vnf.name} does not answer: {error}") from error
 

@@ -112,9 +112,10 @@ def test_a_command_can_touch_nothing_but_its_own_folder(supervisor: Supervisor) 
 def test_limits_hold_and_are_told(supervisor: Supervisor) -> None:
     hog = start(supervisor, "hog", "python3 -c 'x = bytearray(300 << 20)'", memory_mb=64)
     forks = start(supervisor, "forks", "sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do sleep 9 & done; wait'", pids=8)
-    for vnf, limit in ((hog, "64 MiB"), (forks, "8 processes")):
-        if f"{limit} of memory by a control group" not in vnf.facts.details["limits"] and "8" not in limit:
-            pytest.skip(f"not here: {vnf.facts.details['limits']}")
+    told = [vnf.facts.details["limits"] for vnf in (hog, forks)]
+    if not all(words.count("by a control group") == 2 for words in told):
+        pytest.skip(f"not here: {told}")
+    assert "64 MiB of memory" in told[0] and "8 processes" in told[1]
     assert "it was at its limit of 64 MiB of memory: give it more with memory_mb=" in ended(hog)
     until(lambda: "fork" in forks.processes[0].log_tail(), "it cannot fork")
     forks.stop()
