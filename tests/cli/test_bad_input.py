@@ -102,7 +102,7 @@ def test_a_bad_plan_file(planebench, tmp_path: Path, old: str, new: str, words: 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["list", "switchs"], ('"switchs"', "did you mean switches?", "vnfs, scenarios, suites, runs")),
+        (["list", "switchs"], ('"switchs"', "did you mean switches?", "vnfs, hostings, scenarios, suites, runs")),
         (["export", "latest", "--format", "xml"], ('"xml"', "csv, json")),
         (["export", "nosuch"], ("'nosuch'", "Give one of: latest, 20261121-123356-quick")),
         (["report", "nosuch"], ("'nosuch'", "latest")),
