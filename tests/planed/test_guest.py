@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from guest_rig import boot, card, until_said
+from guest_rig import boot, card, said, until_said
 from planed_rig import CPU, PATIENCE_S, TRIES, Document, Planed, document, load, stream, task, until
 from vring_rig import device
 
 from planebench.host.process import Process, Supervisor
+from planebench.hosting.qemu import pci_address
 from planebench.planed import PlanedClient
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
@@ -25,7 +26,7 @@ PROBES: Document = {"rate_pps": 2000, "probe_rate_pps": 200}
 
 def inside() -> Document:
     """What runs in the guest."""
-    nics = [{"name": f"e{n}", "kind": "ethdev", "device": f"0000:00:0{n + 2}.0", "queues": QUEUES} for n in (0, 1)]
+    nics = [{"name": f"e{n}", "kind": "ethdev", "device": pci_address(n), "queues": QUEUES} for n in (0, 1)]
     vnfs = [task(f"vnf{queue}", "l2fwd", "e0", "e1", queue=queue) for queue in range(QUEUES)]
     worker = {"name": "w0", "cpu": 0, "tasks": [vnf["name"] for vnf in vnfs], "idle": "sleep"}
     return document("guest", nics, vnfs, workers=[worker], memory={**MEMORY, "hugepages": True})
@@ -50,13 +51,10 @@ def stream_of(port: str, queue: int) -> int:
     return 2 * queue + "ab".index(port)
 
 
-def start(planed: Planed, supervisor: Supervisor, rpc: Path) -> tuple[Process, Path]:
-    """The guest, and what it says."""
-    port = ["-chardev", f"socket,id=rpc,path={rpc},server=on,wait=off", "-device", "virtio-serial-pci,addr=9"]
-    port += ["-device", "virtserialport,chardev=rpc,nr=1,name=planed"]
+def start(planed: Planed, supervisor: Supervisor, rpc: Path) -> Process:
     cards = card(planed.wires[0], 0, "packed=off") + card(planed.wires[1], 1, "packed=on")
     files = {"document.json": json.dumps(inside()).encode()}
-    return boot(supervisor, "inside", files, [*cards, *port], [f"hugepages={HUGEPAGES}"])
+    return boot(supervisor, "inside", files, cards, words=[f"hugepages={HUGEPAGES}"], rpc=rpc)
 
 
 def vnfs(client: PlanedClient) -> Document:
@@ -66,8 +64,8 @@ def vnfs(client: PlanedClient) -> Document:
 def test_planed_forwards_in_a_guest(supervisor: Supervisor) -> None:
     planed = outside(supervisor)
     rpc = supervisor.workdir("inside") / "rpc"
-    guest, said = start(planed, supervisor, rpc)
-    until_said(guest, said, "GUEST-UP")
+    guest = start(planed, supervisor, rpc)
+    until_said(guest, "GUEST-UP")
     client = PlanedClient(rpc, timeout_s=PATIENCE_S)
     assert client.call("version")["protocol"] == 1, "asked before it was there to answer"
     until(lambda: all(port["link_up"] for port in planed.call("ports.get")["ports"]), "the switch sees both NICs")
@@ -84,7 +82,7 @@ def test_planed_forwards_in_a_guest(supervisor: Supervisor) -> None:
     with PlanedClient(rpc, timeout_s=PATIENCE_S) as another:
         assert another.call("shutdown") == {}
     assert guest.wait(PATIENCE_S) == 0
-    assert "planed has ended: 0" in said.read_text(errors="replace")
+    assert "planed has ended: 0" in said(guest)
 
 
 def assert_forwards(planed: Planed, client: PlanedClient, epoch: int, frame_bytes: int) -> None:

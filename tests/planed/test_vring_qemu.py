@@ -65,8 +65,8 @@ def test_a_linux_guest_that_sleeps(planed: Planed, supervisor: Supervisor) -> No
     planed.apply(planed.wires, patches, cpu=CPU)
     files = {f"modules/{name}.ko": (modules / f"{name}.ko").read_bytes() for name in MODULES.split()}
     cards = [part for n, wire in enumerate(planed.wires) for part in card(wire, n, LAYOUTS[n // 2])]
-    guest, said = boot(supervisor, "guest", {**files, "init": INIT.encode()}, cards)
-    words = until_said(guest, said, "GUEST-DONE")
+    guest = boot(supervisor, "guest", {**files, "init": INIT.encode()}, cards)
+    words = until_said(guest, "GUEST-DONE")
     answers = [[int(it) for it in re.findall(r"seq=(\d+)", ping)] for ping in words.split("PING ")[1:]]
     assert answers == [[*range(10)], [*range(10)], [*range(FAST)]] * len(LAYOUTS), words
     for switch in planed.tasks().values():

@@ -15,7 +15,7 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.records import DirectionCounts, TrafficSent, Trial
 from planebench.model.run import Finished, Run
-from planebench.report.anatomy_data import anatomy_rows, anatomy_sentences, anatomy_table
+from planebench.report.anatomy_data import anatomy_rows, anatomy_table
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
@@ -76,14 +76,6 @@ def test_the_table_of_parts_has_shares_and_every_part() -> None:
     assert cells["parts, mean / p50 / p99 in µs"].startswith("generator 0.10 / 0.10 / 0.10; hop 1 1.50")
     assert cells["not joined"] == "3 did not reach vnf0"
     assert "hosting" not in cells
-
-
-def test_an_anatomy_of_functional_trials_says_so_in_line_and_chart() -> None:
-    functional = make_latency_trial(2, IMIX, "0.50", 1e6, anatomy=(anatomy(),), verdict="functional")
-    results = derive_results(Run(make_header(("planed",)), (make_trial(0, IMIX), functional), run().finished))
-    (line, _) = anatomy_sentences(results)
-    assert "n0->n1 (functional): 4.00 µs" in line
-    assert {row["bar"] for row in anatomy_rows(results)} == {"planed (functional)"}
 
 
 def test_hops_to_hosted_vnfs_have_a_column_and_a_colour_of_their_own() -> None:
