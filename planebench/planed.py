@@ -22,6 +22,9 @@ from planebench.host.patience import patient
 from planebench.model.errors import PlanebenchError, StartError
 
 PROTOCOL_VERSION = 1
+ANSWER_MAX_BYTES = 1 << 26
+"""Ten times the largest that planed has: a page of 65536 stations or stamps."""
+WORDS_MAX = 1000
 PLANED_ENV = "PLANEBENCH_PLANED"
 REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of the planed program"
 STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
@@ -99,6 +102,9 @@ def program_lines(argv: tuple[str, ...], mtime_ns: int) -> tuple[str, ...] | Non
 class PlanedClient:
     """One connection to the socket of a planed process. Not thread-safe; a context manager.
 
+    At the other end may be a guest, which can say anything: what is no answer, is too long or never ends is
+    RpcClosedError.
+
     Connecting retries until ``deadline_s``, because the socket appears only when planed is ready; ``give_up`` is called
     between tries and may raise (the process died). Raises StartError when the deadline passes.
     """
@@ -114,7 +120,7 @@ class PlanedClient:
         self.path = path
         self.timeout_s = timeout_s
         self._ids = itertools.count(1)
-        self._received = b""
+        self._received = bytearray()
         self._socket = _connect(path, time.monotonic() + patient(deadline_s), give_up)
 
     def __enter__(self) -> Self:
@@ -144,27 +150,51 @@ class PlanedClient:
             answer = self._answer_to(number, deadline)
         except OSError as error:
             raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise RpcClosedError(f"no answer but something else to {method} on {self.path}: {error}") from error
         if "error" in answer:
-            raise RpcError(method, int(answer["error"].get("code", 0)), str(answer["error"].get("message", "")))
+            raise _refusal(method, answer["error"])
         result = answer.get("result")
         return result if isinstance(result, dict) else {}
 
     def _answer_to(self, number: int, deadline: float) -> dict[str, Any]:
         """The answer with this id; late answers to calls that timed out are skipped."""
         while True:
-            answer = json.loads(self._line(deadline))
+            answer = json.loads(self._line(deadline))  # ValueError, RecursionError: it is no answer
             if isinstance(answer, dict) and answer.get("id") in (number, None):
                 return answer
+            self._wait_until(deadline)
 
     def _line(self, deadline: float) -> bytes:
-        while b"\n" not in self._received:
-            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
-            chunk = self._socket.recv(1 << 16)
-            if not chunk:
-                raise ConnectionResetError("it closed the connection")
-            self._received += chunk
-        line, _, self._received = self._received.partition(b"\n")
+        searched = 0
+        while (end := self._received.find(b"\n", searched)) < 0:
+            searched = len(self._received)
+            if searched > ANSWER_MAX_BYTES:
+                raise ValueError(f"more than {ANSWER_MAX_BYTES} bytes without an end")
+            self._receive(deadline)
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
         return line
+
+    def _receive(self, deadline: float) -> None:
+        self._wait_until(deadline)
+        chunk = self._socket.recv(1 << 16)
+        if not chunk:
+            raise ConnectionResetError("it closed the connection")
+        self._received += chunk
+
+    def _wait_until(self, deadline: float) -> None:
+        """For the next piece: one who always has something to say, and never the answer, is late, too."""
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        self._socket.settimeout(left_s)
+
+
+def _refusal(method: str, error: object) -> RpcError:
+    said = error if isinstance(error, dict) else {"message": error}
+    code = said.get("code")
+    return RpcError(method, code if isinstance(code, int) else 0, str(said.get("message", ""))[:WORDS_MAX])
 
 
 def _connect(path: Path, deadline: float, give_up: Callable[[], None] | None) -> socket.socket:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -30,13 +31,13 @@ class Server:
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self) -> None:
-        client, _ = self.listener.accept()
-        with client, client.makefile("rb") as lines:
+        self.client, _ = self.listener.accept()
+        with self.client, self.client.makefile("rb") as lines, contextlib.suppress(OSError):
             for line in lines:
                 reply = self.answer(json.loads(line))
                 if reply is None:
                     return
-                client.sendall(reply)
+                self.client.sendall(reply)
 
 
 @pytest.fixture
@@ -80,6 +81,37 @@ def test_a_closed_connection_and_silence_are_told_apart_from_refusal(path: Path)
     Server(path, lambda it: None)
     with PlanedClient(path) as client, pytest.raises(RpcClosedError, match=r"no answer .* to stats.get .*closed"):
         client.call("stats.get")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"hello\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"x" * 70_000, b'{"id": 1\n', b"1" * 5000 + b"\n"],
+)
+def test_what_is_no_answer_is_told_as_such(path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planebench.planed.ANSWER_MAX_BYTES", 60_000)
+    Server(path, lambda it: said)
+    with PlanedClient(path) as client, pytest.raises(RpcClosedError, match=r"to stats.get on"):
+        client.call("stats.get", timeout_s=5)
+
+
+def test_one_who_never_stops_talking_is_late(path: Path) -> None:
+    def talk(request: dict[str, Any]) -> bytes:
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError):
+                server.client.sendall(b'{"id": 0}\n' * 1000)
+        return reply(request, result={})
+
+    server = Server(path, talk)
+    with PlanedClient(path) as client, pytest.raises(RpcClosedError, match="timed out"):
+        client.call("stats.get", timeout_s=0.2)
+
+
+@pytest.mark.parametrize("error", ["no", None, [1], {}, {"code": "x", "message": [2]}])
+def test_an_error_of_any_shape_is_a_refusal(path: Path, error: object) -> None:
+    Server(path, lambda it: reply(it, error=error))
+    with PlanedClient(path) as client, pytest.raises(RpcError, match="refused version"):
+        client.call("version")
 
 
 def test_an_answer_that_came_too_late_is_not_taken_for_the_next_one(path: Path) -> None:
