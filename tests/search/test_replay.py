@@ -293,3 +293,23 @@ def test_r_plus_so_far_is_what_there_is():
     assert partial.trials == (0,)
     limited = [make_trial(i, point, 8.0, "tester-limited", repetition=i) for i in range(3)]
     assert so_far("r_plus", how, point, limited, None).verdict.kind is VerdictKind.TESTER_LIMITED
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_a_functional_trial_ends_a_search_at_once(method: str):
+    """The next would be functional, too: eight tries tell no more than one."""
+    ask = step(method, SearchSettings(), make_point(), [], None)
+    assert isinstance(ask, Ask)
+    pps = ask.load_pps
+    trial = make_trial(
+        point=make_point(),
+        verdict="functional",
+        reasons=["vnf0 is emulated"],
+        role="search",
+        load=Load("x", pps),
+        intended_duration_ns=int(ask.duration_s * 1e9),
+    )
+    found = step(method, SearchSettings(), make_point(), [trial], None)
+    assert isinstance(found, SearchResult)
+    assert (found.verdict.kind, found.verdict.reasons) == (VerdictKind.FUNCTIONAL, ("vnf0 is emulated",))
+    assert (found.complete, found.lower_pps, found.upper_pps) == (False, None, None)
