@@ -162,13 +162,13 @@ class HostedVnfs:
         """What they dropped since they started, as ``v0:tx_full`` and ``vnf0:no_route``; of the user's own nothing is
         known. Raises DiedError."""
         total: Counter[str] = Counter()
-        for stats in self._stats():
-            total.update(dropped(stats))
+        for found in self._read(dropped):
+            total.update(found)
         return total
 
     def policy_drops(self) -> dict[str, dict[str, int]]:
         """What each dropped of its own accord since it started, by reason. Raises DiedError."""
-        return {name: reasons for stats in self._stats() for name, reasons in vnf_drops(stats).items()}
+        return {name: reasons for found in self._read(vnf_drops) for name, reasons in found.items()}
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if one is gone."""
@@ -204,16 +204,23 @@ class HostedVnfs:
             vnf.stop()
         self._running.clear()
 
-    def _stats(self) -> list[dict[str, Any]]:
-        return [stats for stats in self._together(_stats_of) if stats is not None]
+    def _read(self, reader: Callable[[dict[str, Any]], T]) -> list[T]:
+        """Of the counters of each that has any. A guest may answer anything: DiedError for one that is no planed."""
+        found = []
+        for name, stats in self._together(_stats_of):
+            try:
+                found += [] if stats is None else [reader(stats)]
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise DiedError(f"{name} does not answer as planed does: stats.get: {error!r}") from error
+        return found
 
     def _together(self, ask: Callable[[RunningVnf], T]) -> list[T]:
         """One answer of each, asked at the same time: one after the other, 63 on a core would take 63 turns."""
         return list(self._pool.map(ask, self.vnfs))
 
 
-def _stats_of(vnf: RunningVnf) -> dict[str, Any] | None:
-    return None if vnf.client is None else call(vnf, vnf.client, "stats.get")
+def _stats_of(vnf: RunningVnf) -> tuple[str, dict[str, Any] | None]:
+    return vnf.name, None if vnf.client is None else call(vnf, vnf.client, "stats.get")
 
 
 def call(vnf: RunningVnf, client: PlanedClient, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -118,6 +119,17 @@ def test_one_is_started_again_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None
     vnfs.end("vnf0")
     with pytest.raises(DiedError, match="vnf0 is not running"):
         vnfs.vnf("vnf0")
+    vnfs.stop()
+
+
+@pytest.mark.parametrize("answer", [{}, {"tasks": 5}, {"tasks": [{"kind": "l2fwd"}]}, {"tasks": [], "ports": [{}]}])
+def test_a_guest_that_answers_as_no_planed_does_is_named(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
+    hosting = Fake()
+    vnfs = begin(monkeypatch, hosting)
+    client = SimpleNamespace(call=lambda *_, **__: answer)
+    monkeypatch.setattr(vnfs.vnf("vnf2"), "client", client, raising=False)
+    with pytest.raises(DiedError, match=r"vnf2 does not answer as planed does: stats\.get"):
+        vnfs.drops()
     vnfs.stop()
 
 
