@@ -18,6 +18,11 @@ from planebench.switches.finding import Found, NotFound
 
 Document = Mapping[str, Any]
 
+IDLE = Option(
+    "idle", "idle", "text", "when it has nothing to do", "sleep beside others of a chain, else poll", ("poll", "sleep")
+)
+"""Of what has a planed inside; it is in the document."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostedPort:

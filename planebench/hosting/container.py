@@ -9,7 +9,7 @@ from pathlib import Path
 
 from planebench.host.process import Supervisor
 from planebench.hosting import bubblewrap, limits, podman
-from planebench.hosting.base import HostedRequest
+from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import RunningPlaned, document_of, folder_of, planed_arguments
 from planebench.hosting.limits import Limits
 from planebench.model.errors import NotInstalledError
@@ -42,6 +42,7 @@ class ContainerHosting:
         Option("runtime", "runtime", "text", "what makes it", "auto: bwrap if it is here", ("auto", "bwrap", "podman")),
         Option("memory_mb", "memory_mb", "whole", "MiB it may have", "by its document, and 1024 more", least=16),
         limits.PIDS_OPTION,
+        IDLE,
     )
     own_vnf = False
     ready_within_s = 20.0

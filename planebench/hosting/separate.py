@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from planebench.host.process import Supervisor
-from planebench.hosting.base import HostedRequest
+from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import Nothing, RunningPlaned, folder_of, planed_arguments
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
@@ -18,7 +18,7 @@ class SeparateHosting:
     name = "separate"
     title = "a process of its own"
     remedy = REMEDY
-    options: tuple[Option, ...] = ()
+    options: tuple[Option, ...] = (IDLE,)
     own_vnf = False
     ready_within_s = 15.0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planebench.host.process import Supervisor
 from planebench.hosting import guest_document, guest_image, machine, machine_options, qemu
-from planebench.hosting.base import Document, HostedRequest
+from planebench.hosting.base import IDLE, Document, HostedRequest
 from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe
 from planebench.model.errors import StartError
 from planebench.model.option import Option
@@ -31,6 +31,7 @@ class VmHosting:
         machine_options.vcpus_option("one more than it polls on, with KVM and CPUs to spare"),
         machine_options.memory_option("what its planed needs"),
         machine_options.ACCEL,
+        IDLE,
     )
     own_vnf = False
     ready_within_s = 60.0

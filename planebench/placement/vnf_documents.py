@@ -45,7 +45,8 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
     ports = tuple(dict.fromkeys(vnf.ports))
     tasks = each_queue(Task(vnf.name, vnf.kind, ports, settings=vnf.settings), links.queues)
     suffix = f"-v{number}"
-    idle = {"idle": "sleep"} if crowded(topology, placement, number) else {}
+    usual = "sleep" if crowded(topology, placement, number) else "poll"
+    idle = {"idle": "sleep"} if vnf.hosting_values.get("idle", usual) == "sleep" else {}
     names = [task.name for task in tasks]
     document: Document = {
         "version": PROTOCOL_VERSION,

@@ -69,6 +69,14 @@ def test_a_hosted_vnf_has_two_ports_one_worker_and_sleeps_where_it_is_crowded() 
     assert [(task["name"], task.get("queue")) for task in two["tasks"]] == [("vnf0", None), ("vnf0-q1", 1)]
 
 
+@pytest.mark.parametrize(("cpus", "said", "sleeps"), [(TWO, "poll", False), (EIGHT, "sleep", True)])
+def test_what_it_does_when_idle_may_be_said(cpus: Cpus, said: str, sleeps: bool) -> None:
+    topology = build("loopback", 1, chain=f"separate:l2fwd:idle={said}")
+    (document,) = vnf_documents(topology, place(cpus, 1, hosted=(0,)), LINKS)
+    assert document is not None
+    assert ("idle" in document["workers"][0]) == sleeps
+
+
 def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     rules = tmp_path / "my.rules"
     rules.write_text("permit ip from any to any\n")
