@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``exec``: a VNF is a command of the user's, in a container of this machine's root or of an image.
 
-    exec:"dpdk-testpmd {eal} -- --forward-mode=io --auto-start"
+    exec:"dpdk-l2fwd {eal_main} -- -p 3"
 
 The command is split as a shell does it, and no shell runs it. What is in braces is filled in (:data:`PLACEHOLDERS`).
 """
@@ -100,7 +100,7 @@ def words_of(command: str, request: HostedRequest, memory_mb: int) -> list[str]:
     except ValueError as error:
         raise UsageError(f'exec "{command}" is no command line: {error}') from error
     if not texts:
-        raise UsageError('exec needs a command: exec:"dpdk-testpmd {eal} -- --forward-mode=io --auto-start"')
+        raise UsageError('exec needs a command: exec:"dpdk-l2fwd {eal_main} -- -p 3"')
     known = _values(request)
     eal = {"{eal}": _eal(request, memory_mb, main=False), "{eal_main}": _eal(request, memory_mb, main=True)}
     return [word for text in texts for word in (eal.get(text) or [_filled(text, known)])]
