@@ -196,7 +196,7 @@ def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
     kinds = [kind for kind in ("bwrap", "podman") if not isinstance(container.find_runtime(kind), NotFound)]
     hosting_of("bwrap")
     mounts = mounts_here()
-    path = os.pathsep.join(map(str, (Path.cwd(), Path(__file__).parents[1])))
+    path = os.pathsep.join(map(str, (Path(reaper.__file__).parents[2], Path(__file__).parents[1])))
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, *kinds],
         stdout=subprocess.PIPE,
@@ -204,14 +204,16 @@ def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
         env={**os.environ, "PYTHONPATH": path},
         start_new_session=True,
     ) as holder:
-        assert holder.stdout is not None
-        *words, root = holder.stdout.readline().split()
-        pids = [int(word) for word in words]
-        assert len(pids) == 2 * len(kinds) and all(map(procfs.is_running, pids))
-        if not reaper_lives:
-            (found,) = [pid for pid in procfs.descendants(holder.pid) if reaper.__file__ in command_line(pid)]
-            os.kill(found, signal.SIGKILL)
-        holder.kill()
+        try:
+            assert holder.stdout is not None
+            *words, root = holder.stdout.readline().split()
+            pids = [int(word) for word in words]
+            assert len(pids) == 2 * len(kinds) and all(map(procfs.is_running, pids))
+            if not reaper_lives:
+                (found,) = [pid for pid in procfs.descendants(holder.pid) if reaper.__file__ in command_line(pid)]
+                os.kill(found, signal.SIGKILL)
+        finally:
+            holder.kill()
     until(lambda: not any(map(procfs.is_running, pids)), "they are dead")
     if not reaper_lives:
         assert Path(root) in sweep_stale([Path("/tmp")])

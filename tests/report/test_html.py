@@ -213,7 +213,7 @@ def test_verdicts_are_counted_under_their_own_name() -> None:
     text = _Page(to_html(Run(make_header(("planed",)), tuple(trials)))).text
     section = " ".join(text.split("What counted")[2].split())
     heads = " ".join(k.value for k in VerdictKind)
-    assert section.startswith(f"switch {heads} trials core distance planed 1 2 3 4 5 15")
+    assert section.startswith(f"switch {heads} trials core distance planed 1 2 3 4 5 6 21")
 
 
 def test_every_trial_is_either_counted_or_listed_as_rejected() -> None:
