@@ -198,7 +198,7 @@ def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
     mounts = mounts_here()
     path = os.pathsep.join(map(str, (Path(reaper.__file__).parents[2], Path(__file__).parents[1])))
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, *kinds],
+        [sys.executable, "-P", "-c", HOLDER, *kinds],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
