@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from planebench.model.errors import UsageError
-from planebench.model.spec import parse_switch
 from planebench.vnfs.chain import parse_chain
 
 DEFAULT_PREFIXES: dict[int, tuple[str, ...]] = {
@@ -51,11 +50,9 @@ _BITS: dict[Ip, int] = {4: 32, 6: 128}
 
 def routes_file_of(chain: str) -> Path | None:
     """The routes file of the first l3fwd of a chain as a user writes it; None for its default table, or without one."""
-    for text in filter(None, chain.split(",")):
-        function = parse_switch(text.strip())
-        if function.adapter == "l3fwd":
-            options = function.options
-            path = options.get("routes") or options.get("routes_file") or _setting(options.get("settings"))
+    for vnf in parse_chain(chain) if chain else ():
+        if vnf.kind.name == "l3fwd":
+            path = vnf.options.get("routes") or _setting(vnf.options.get("settings"))
             return Path(path).expanduser().absolute() if path else None
     return None
 

@@ -92,7 +92,8 @@ def test_a_million_routes_are_no_wait(tmp_path: Path) -> None:
         ("firewall,l2fwd", None),
         ("l3fwd", None),
         ("firewall:rules=/r,l3fwd:routes=/t.txt,l3fwd:routes=/u.txt", Path("/t.txt")),
-        ("l3fwd:routes_file=/t.txt:own_mac_only=true", Path("/t.txt")),
+        ("vm:l3fwd:routes=/t.txt:rings=packed", Path("/t.txt")),
+        ('exec:"my-vnf a,b:c",separate:l3fwd:fib=cuckoo:synthetic=10', None),
     ],
 )
 def test_the_table_of_a_chain_is_that_of_its_first_router(chain: str, path: Path | None) -> None:
