@@ -11,6 +11,7 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.hosting import machine_options, qemu
 from planebench.hosting.base import HostedRequest
+from planebench.hosting.inside import folder_of
 from planebench.hosting.kvm_probe import Accelerator
 from planebench.model.errors import DiedError
 from planebench.model.hosting import Hosting, HostingFacts
@@ -94,7 +95,7 @@ def start(wanted: Wanted, request: HostedRequest, found: Found, supervisor: Supe
     """Start QEMU on the control CPUs, pin those of the guest, have it boot. Raises StartError with its last words."""
     from planebench.hosting import qmp  # asyncio takes its time to import: not at every start of the command
 
-    folder = own_folder(request)
+    folder = folder_of(request)
     machine = _machine(wanted, request, found, folder)
     assert machine.monitor is not None
     process = supervisor.spawn(
@@ -111,13 +112,6 @@ def start(wanted: Wanted, request: HostedRequest, found: Found, supervisor: Supe
         raise
     sockets = tuple(path for path in (machine.monitor, machine.rpc) if path)
     return RunningMachine(_facts(wanted, machine, request), process, _threads(request, process, tids), sockets, client)
-
-
-def own_folder(request: HostedRequest) -> Path:
-    """For the files of one VNF: made on first use, gone with that of its topology."""
-    folder = request.workdir / request.name
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
 
 
 def _machine(wanted: Wanted, request: HostedRequest, found: Found, folder: Path) -> qemu.Machine:

@@ -9,6 +9,7 @@ from pathlib import Path
 from planebench.host.process import Supervisor
 from planebench.hosting import guest_document, guest_image, machine, machine_options, qemu
 from planebench.hosting.base import IDLE, Document, HostedRequest
+from planebench.hosting.inside import folder_of
 from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe
 from planebench.model.errors import StartError
 from planebench.model.option import Option
@@ -81,7 +82,7 @@ def _linux_vcpus(request: HostedRequest, accelerator: Accelerator) -> int:
 
 def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRequest, first: int) -> qemu.Kernel:
     """The image, and an archive with what is this VNF's own after it. CPUs from ``first`` on are for its workers."""
-    initramfs = machine.own_folder(request) / "initramfs"
+    initramfs = folder_of(request) / "initramfs"
     base = image.initramfs.read_bytes()
     padding = bytes(-len(base) % ARCHIVE_ALIGNMENT)
     initramfs.write_bytes(base + padding + guest_image.archive(_own_files(document, request.files)))

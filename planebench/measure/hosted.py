@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
-from planebench.hosting.inside import DYING_S
+from planebench.hosting.inside import ASK_DEADLINE_S, DYING_S
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
@@ -28,8 +28,6 @@ from planebench.scenarios import Topology, Vnf
 
 T = TypeVar("T")
 
-ASK_DEADLINE_S = 60.0
-"""A worker is parked when it runs next: with 63 on a core that is a fifth of a second, and twice for each question."""
 SIDE_BY_SIDE = "separate"
 """What VNFs side by side run in where nothing is said."""
 

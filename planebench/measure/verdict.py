@@ -74,9 +74,8 @@ def judge(
     ``functional``: why rates and latencies tell nothing. ``side_by_side``: VNFs in processes of their own, if there are
     any, are so; in a chain they are where the tester would be, and may keep the switch from being saturated as it may.
     """
-    if side_by_side and _has_vnfs(
-        evidence
-    ):  # they may be what limits, or keep the switch from its core: its busy share tells nothing
+    if side_by_side and _has_vnfs(evidence):
+        # They may be what limits, or keep the switch from its core: its busy share tells nothing.
         switch = replace(switch, busy_cycles=None)
     sent, directions = directions, [_less_policy(d, directions, policy_packets) for d in directions]
     limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch)]
