@@ -10,13 +10,13 @@
 
 #include <rte_version.h>
 
-#include "config.h"
-#include "core_distance.h"
-#include "eal.h"
-#include "isa.h"
-#include "log.h"
-#include "planed.h"
-#include "rpc.h"
+#include "runtime/config.h"
+#include "runtime/core_distance.h"
+#include "runtime/eal.h"
+#include "lib/isa.h"
+#include "lib/log.h"
+#include "runtime/planed.h"
+#include "runtime/rpc.h"
 
 enum { EXIT_USAGE = 2 };
 

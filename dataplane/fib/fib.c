@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Making it, VNFs and their sessions, readers, what is seen of it.
-#include "fib.h"
+#include "fib/fib.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "fib_state.h"
-#include "log.h"
+#include "fib/fib_state.h"
+#include "lib/log.h"
 
 static int table_create(struct fib *fib, const struct fib_config *config, unsigned family)
 {

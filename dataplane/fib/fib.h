@@ -26,8 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuckoo.h"
-#include "fib_message.h"
+#include "lib/cuckoo.h"
+#include "fib/fib_message.h"
 
 enum {
 	FIB_VNFS_MAX = 4096,       // numbers 1 .. 4095

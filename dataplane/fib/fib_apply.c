@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fib_apply.h"
+#include "fib/fib_apply.h"
 
 #include <errno.h>
 #include <rte_byteorder.h>

@@ -3,7 +3,7 @@
 // has the lock of the FIB.
 #pragma once
 
-#include "fib_session.h"
+#include "fib/fib_session.h"
 
 struct fib_answer fib_apply_routes(const struct fib_session *session, const struct fib_message *message,
                                    const uint8_t *records, unsigned length);

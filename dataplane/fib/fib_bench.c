@@ -13,10 +13,10 @@
 
 #include <rte_cycles.h>
 
-#include "cuckoo_table.h"
-#include "fib_bench.h"
-#include "fixture.h"
-#include "isa.h"
+#include "lib/cuckoo_table.h"
+#include "fib/fib_bench.h"
+#include "test/fixture.h"
+#include "lib/isa.h"
 
 enum { BLOCKS_MAX = 1 << 16 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "fib_bench.h"
+#include "fib/fib_bench.h"
 
 // --- Bare reads: a cache line for each key, as many misses at once as the core can have -------------------
 

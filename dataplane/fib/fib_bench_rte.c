@@ -11,7 +11,7 @@
 #include <rte_malloc.h>
 #include <rte_memory.h>
 
-#include "fib_bench.h"
+#include "fib/fib_bench.h"
 
 static int advise(const struct rte_memseg_list *list, void *argument)
 {

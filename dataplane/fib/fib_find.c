@@ -2,7 +2,7 @@
 // Lookups of readers, a burst at a time: the host routes of all, then for those that have none the longest
 // prefix of each, and so on: cache misses of a round overlap. A dead hop is a miss: it must not hide a
 // shorter prefix that lives.
-#include "fib_state.h"
+#include "fib/fib_state.h"
 
 // Hop of a value from a table; CUCKOO_NONE is index 0, which leads nowhere.
 static inline const struct fib_hop *hop_of(const struct fib *fib, uint16_t value)

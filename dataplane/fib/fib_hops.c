@@ -5,7 +5,7 @@
 // stays as it is: only a flush takes it away.
 #include <errno.h>
 
-#include "fib_state.h"
+#include "fib/fib_state.h"
 
 static void slot_set(struct fib *fib, uint16_t index, const struct fib_hop *hop)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fib_state.h"
+#include "fib/fib_state.h"
 
 bool fib_prefix_is_sound(const struct fib_prefix *prefix)
 {

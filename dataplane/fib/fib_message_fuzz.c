@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fib_session.h"
-#include "fuzz.h"
+#include "fib/fib_session.h"
+#include "test/fuzz.h"
 
 enum { VNF = 1, OTHER = 2, QUOTA = 24, QUOTA_HOPS = 3, FRAME_MAX = 512, ETHER = 14, PAGE = 64, OURS = 9 };
 

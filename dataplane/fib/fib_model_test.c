@@ -3,7 +3,7 @@
 // that come and go, sweeps now and then. Every answer, every count and every lookup is as the lists have it.
 #include <stdio.h>
 
-#include "fib_rig.h"
+#include "fib/fib_rig.h"
 
 enum {
 	VNFS = 3,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fib_session.h"
+#include "fib/fib_session.h"
 
 enum { VNF = 1, FRAME_MAX = 2048, PAGE = 64, TEXT_MAX = 1 << 24 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fib_pool.h"
+#include "fib/fib_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>

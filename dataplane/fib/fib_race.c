@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fib.h"
+#include "fib/fib.h"
 
 enum { VNFS = 3, QUICK = 3, READERS = 2, STAY = 64, COME = 192, BURST = 32 }; // QUICK: a VNF of few routes
 

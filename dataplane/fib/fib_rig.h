@@ -6,8 +6,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#include "fib.h"
-#include "unit.h"
+#include "fib/fib.h"
+#include "test/unit.h"
 
 static inline struct fib *fib_of(uint64_t routes4, uint64_t routes6)
 {

@@ -2,7 +2,7 @@
 // Routes: entries of the tables, counted for their VNF and group.
 #include <errno.h>
 
-#include "fib_state.h"
+#include "fib/fib_state.h"
 
 // --- Counts, and the lengths that readers ask for -------------------------------------------------------
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // docs/fib-messages.md is the authority on what is read and written here.
-#include "fib_session.h"
+#include "fib/fib_session.h"
 
 #include <errno.h>
 #include <rte_byteorder.h>
 #include <string.h>
 
-#include "fib_apply.h"
+#include "fib/fib_apply.h"
 
 enum { ETHER_BYTES = 14, ANSWER_BYTES = 60 };
 

@@ -7,8 +7,8 @@
 // Threads: fib_session_handle and _tick on the worker that receives from the VNF's port.
 #pragma once
 
-#include "fib.h"
-#include "fib_message.h"
+#include "fib/fib.h"
+#include "fib/fib_message.h"
 
 enum fib_session_state {
 	FIB_SESSION_NONE,  // nothing has been said, or all of it has been flushed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages made by hand: sequence numbers, sessions, graceful restart, time.
-#include "fib_session_rig.h"
+#include "fib/fib_session_rig.h"
 
 // --- Sessions and sequence ------------------------------------------------------------------------------
 

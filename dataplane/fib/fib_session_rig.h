@@ -5,8 +5,8 @@
 
 #include <rte_byteorder.h>
 
-#include "fib_rig.h"
-#include "fib_session.h"
+#include "fib/fib_rig.h"
+#include "fib/fib_session.h"
 
 enum { VNF = 1, OTHER = 2, FIRST = 100, HOLD = 1000, GRACE = 10000, ETHER = 14, FRAME_MAX = 1514 };
 

@@ -3,7 +3,7 @@
 // client/fib_client_test.c a client at the other end of a link that loses and reorders.
 #include <stdio.h>
 
-#include "fib_session_rig.h"
+#include "fib/fib_session_rig.h"
 
 static void routes_are_applied(void **state)
 {

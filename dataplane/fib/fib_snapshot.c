@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fib_snapshot.h"
-#include "fib_state.h"
+#include "fib/fib_snapshot.h"
+#include "fib/fib_state.h"
 
 enum { ERROR_MAX = 256 };
 

@@ -2,7 +2,7 @@
 // What is in a snapshot of a FIB before its tables.
 #pragma once
 
-#include "fib.h"
+#include "fib/fib.h"
 
 #define FIB_SNAPSHOT_MAGIC UINT64_C(0x424946656e616c70) // "planeFIB"
 enum { FIB_SNAPSHOT_VERSION = 1 };

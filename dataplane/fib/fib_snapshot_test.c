@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fib_rig.h"
-#include "fib_snapshot.h"
+#include "fib/fib_rig.h"
+#include "fib/fib_snapshot.h"
 
 enum { A = 1, B = 2, SESSION = 7 };
 

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "fib.h"
-#include "fib_pool.h"
+#include "fib/fib.h"
+#include "fib/fib_pool.h"
 
 enum {
 	FIB_READERS_MAX = 128,

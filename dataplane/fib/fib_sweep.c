@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flush: hops are killed, however many routes lead to them. Sweep: their entries leave the tables, some
 // buckets at a time. List: the routes of a VNF, the same way.
-#include "fib_state.h"
+#include "fib/fib_state.h"
 
 // --- Flush ----------------------------------------------------------------------------------------------
 

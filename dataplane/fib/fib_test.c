@@ -3,7 +3,7 @@
 // fib_snapshot_test.c files, fib_race.c readers beside the writer.
 #include <stdio.h>
 
-#include "fib_rig.h"
+#include "fib/fib_rig.h"
 
 enum { A = 1, B = 2, SESSION = 7 };
 

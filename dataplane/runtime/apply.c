@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a configuration comes into force. Everything that can fail is done beside what runs; only then are the
 // old tasks and workers replaced, so that a refusal leaves the process as it was.
-#include "planed.h"
+#include "runtime/planed.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "eal.h"
-#include "log.h"
-#include "port.h"
-#include "stamps.h"
-#include "task.h"
-#include "vnf.h"
-#include "worker.h"
+#include "runtime/eal.h"
+#include "lib/log.h"
+#include "port/port.h"
+#include "tasks/stamps.h"
+#include "tasks/task.h"
+#include "tasks/vnf/vnf.h"
+#include "runtime/worker.h"
 
 // What is built beside the running set.
 struct next {

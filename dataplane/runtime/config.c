@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "config.h"
+#include "runtime/config.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config_bridge.h"
-#include "config_check.h"
-#include "schema.h"
+#include "tasks/bridge/config_bridge.h"
+#include "runtime/config_check.h"
+#include "lib/schema.h"
 
 _Static_assert(CONFIG_ERROR_MAX == (int)SCHEMA_ERROR_MAX, "one buffer serves both");
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "config_check.h"
+#include "runtime/config_check.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "config_bridge.h"
-#include "task.h"
-#include "vnf.h"
+#include "tasks/bridge/config_bridge.h"
+#include "tasks/task.h"
+#include "tasks/vnf/vnf.h"
 
 static bool has_mac(const struct config_port *port)
 {

@@ -3,7 +3,7 @@
 // one user for each queue. For config.c only; pure.
 #pragma once
 
-#include "config.h"
+#include "runtime/config.h"
 
 // The words of enum config_port_kind.
 extern const char *const config_port_kinds[];

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
-#include "fuzz.h"
+#include "runtime/config.h"
+#include "test/fuzz.h"
 
 static unsigned long documents, accepted;
 

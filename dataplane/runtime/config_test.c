@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "unit.h"
+#include "runtime/config.h"
+#include "test/unit.h"
 
 static const char good[] =
         "{'version': 1, 'name': 'tester', 'nice': -5,"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core_distance.h"
+#include "runtime/core_distance.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "eal.h"
+#include "runtime/eal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
-#include "log.h"
+#include "lib/log.h"
 
 enum { ARGUMENTS_MAX = 24, CPUS_TEXT_MAX = 4096, POOL_CACHE = 512 };
 

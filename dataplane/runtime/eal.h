@@ -3,7 +3,7 @@
 // only.
 #pragma once
 
-#include "config.h"
+#include "runtime/config.h"
 
 struct rte_mempool;
 

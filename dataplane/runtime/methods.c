@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "methods.h"
+#include "runtime/methods.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include <rte_cycles.h>
 #include <rte_version.h>
 
-#include "bridge.h"
-#include "planed.h"
-#include "report.h"
-#include "schema.h"
-#include "stamps.h"
-#include "task.h"
-#include "traffic.h"
-#include "vnf.h"
+#include "tasks/bridge/bridge.h"
+#include "runtime/planed.h"
+#include "runtime/report.h"
+#include "lib/schema.h"
+#include "tasks/stamps.h"
+#include "tasks/task.h"
+#include "runtime/traffic.h"
+#include "tasks/vnf/vnf.h"
 
 // A method answers with a new object, or NULL after setting *code and error.
 typedef json_t *method_fn(struct planed *planed, const json_t *params, int *code, char *error);

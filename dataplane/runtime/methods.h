@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "config.h"
+#include "runtime/config.h"
 
 struct planed;
 

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "config.h"
+#include "runtime/config.h"
 
 struct port;
 struct rte_mempool;

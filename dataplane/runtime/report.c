@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "report.h"
+#include "runtime/report.h"
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
-#include "bridge.h"
-#include "planed.h"
-#include "port.h"
-#include "report_virtio.h"
-#include "task.h"
-#include "worker.h"
+#include "tasks/bridge/bridge.h"
+#include "runtime/planed.h"
+#include "port/port.h"
+#include "runtime/report_virtio.h"
+#include "tasks/task.h"
+#include "runtime/worker.h"
 
 static json_t *count(uint64_t value)
 {

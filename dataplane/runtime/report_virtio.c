@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "report_virtio.h"
+#include "runtime/report_virtio.h"
 
 #include <stdio.h>
 
 #include <rte_eth_vhost.h>
 #include <rte_vhost.h>
 
-#include "port.h"
+#include "port/port.h"
 
 enum { FEATURE_BITS = 64 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rpc.h"
+#include "runtime/rpc.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,11 +13,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "methods.h"
-#include "planed.h"
-#include "rpc_device.h"
-#include "stale_socket.h"
+#include "lib/log.h"
+#include "runtime/methods.h"
+#include "runtime/planed.h"
+#include "runtime/rpc_device.h"
+#include "lib/stale_socket.h"
 
 enum { CLIENTS_MAX = 16, LINE_MAX_BYTES = 1 << 20, SEND_TIMEOUT_MS = 5000, AGAIN_MS = 100 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rpc_device.h"
+#include "runtime/rpc_device.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 // A malicious client: any bytes, in pieces of any size, into the code that cuts them into lines and answers.
 // The methods are not there, only one that echoes; so nothing needs an EAL. test/fuzz.h says how it is run.
 // Checked: every answer is a line of JSON. Not covered: methods, accepting, a client that does not read.
-#include "rpc.c"
+#include "runtime/rpc.c"
 
-#include "fuzz.h"
+#include "test/fuzz.h"
 
 // What is still unread of the answers fits a socket.
 enum { PIECE_MAX = 64, ANSWERS_MAX = 1 << 18 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "traffic.h"
+#include "runtime/traffic.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,14 +7,14 @@
 
 #include <rte_cycles.h>
 
-#include "generator.h"
-#include "monitor.h"
-#include "planed.h"
-#include "report.h"
-#include "schema.h"
-#include "stamps.h"
-#include "task.h"
-#include "worker.h"
+#include "tasks/generator/generator.h"
+#include "tasks/monitor/monitor.h"
+#include "runtime/planed.h"
+#include "runtime/report.h"
+#include "lib/schema.h"
+#include "tasks/stamps.h"
+#include "tasks/task.h"
+#include "runtime/worker.h"
 
 // The workers wake up and warm their caches before the first slot is due.
 enum { START_DELAY_US = 500 };

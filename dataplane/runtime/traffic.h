@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "config.h"
+#include "runtime/config.h"
 
 struct planed;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "worker.h"
+#include "runtime/worker.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -15,8 +15,8 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 
-#include "log.h"
-#include "task.h"
+#include "lib/log.h"
+#include "tasks/task.h"
 
 static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
 {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "config.h"
+#include "runtime/config.h"
 
 struct task;
 

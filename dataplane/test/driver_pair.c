@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "driver_pair.h"
+#include "test/driver_pair.h"
 
 #include <linux/virtio_config.h>
 #include <rte_common.h>
 
-#include "unit.h"
+#include "test/unit.h"
 
 static uint8_t *whole;
 static size_t whole_bytes, whole_used;

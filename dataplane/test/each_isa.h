@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "isa.h"
-#include "unit.h"
+#include "lib/isa.h"
+#include "test/unit.h"
 
 // How many of tests failed, over all sets. A macro since cmocka's is one: it needs the array.
 #define RUN_FOR_EACH_ISA(name, tests)                                                                        \

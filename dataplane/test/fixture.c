@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fixture.h"
+#include "test/fixture.h"
 
 const uint16_t fixture_bursts[] = {0, 1, 3, 4, 5, 31, 32, 33};
 const unsigned fixture_burst_count = RTE_DIM(fixture_bursts);

@@ -11,9 +11,9 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include "config.h"
-#include "port.h"
-#include "task.h"
+#include "runtime/config.h"
+#include "port/port.h"
+#include "tasks/task.h"
 
 enum {
 	FIXTURE_PORTS = 4, // p0 .. p3

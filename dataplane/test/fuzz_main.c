@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fuzz.h"
+#include "test/fuzz.h"
 
 #include <dirent.h>
 #include <stdio.h>

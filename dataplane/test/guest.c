@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "guest.h"
+#include "test/guest.h"
 
 #include <stdlib.h>
 #include <string.h>

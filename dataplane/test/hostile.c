@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hostile.h"
+#include "test/hostile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 // beyond either. Owned by the harness; one thread.
 #pragma once
 
-#include "fuzz.h"
-#include "ring_io.h"
+#include "test/fuzz.h"
+#include "ring/ring_io.h"
 
 enum {
 	HOSTILE_NEAR_BYTES = 0x3c00, // the region with the rings

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "lean_driver.h"
+#include "test/lean_driver.h"
 
 #include <stdlib.h>
 #include <string.h>

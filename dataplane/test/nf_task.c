@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nf_task.h"
+#include "test/nf_task.h"
 
 #include <stdlib.h>
 #include <string.h>

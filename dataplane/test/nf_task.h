@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "fixture.h"
-#include "vnf.h"
+#include "test/fixture.h"
+#include "tasks/vnf/vnf.h"
 
 // Records: little-endian, header and then length bytes. nf_run says what kinds mean.
 struct nf_record {

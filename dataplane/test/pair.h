@@ -5,8 +5,8 @@
 
 #include <rte_common.h>
 
-#include "guest.h"
-#include "unit.h"
+#include "test/guest.h"
+#include "test/unit.h"
 
 enum {
 	VERSION_1 = VIRTIO_F_VERSION_1,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wire.h"
+#include "test/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "vhost_session.h"
+#include "ring/vhost_session.h"
 
 enum { BUFFER_BYTES = GUEST_BUFFER_BYTES };
 

@@ -7,8 +7,8 @@
 // by the fixture, which it includes.
 #pragma once
 
-#include "fixture.h"
-#include "guest.h"
+#include "test/fixture.h"
+#include "test/guest.h"
 
 struct vhost_port;
 

@@ -19,9 +19,9 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.run import Run
+from planebench.model.words import METRICS as TITLES
+from planebench.model.words import load_words, printable
 from planebench.report.conditions_data import conditions_remark
-from planebench.report.wording import METRICS as TITLES
-from planebench.report.wording import load_words, printable
 from planebench.stats.compare import (
     METRICS,
     RATES,

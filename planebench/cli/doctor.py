@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from planebench.host import tuning
-from planebench.host.doctor import diagnose
-from planebench.host.finding import Finding
+from planebench.doctor import tuning
+from planebench.doctor.doctor import diagnose
+from planebench.doctor.finding import Finding
 from planebench.model.errors import UsageError
 
 _MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}

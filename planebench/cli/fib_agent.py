@@ -18,7 +18,7 @@ from planebench.fib.agent_kernel import Kernel, table_number
 from planebench.fib.agent_mirror import BLACKHOLE, Mirror
 from planebench.fib.transport import PacketTransport
 from planebench.model.errors import UsageError
-from planebench.report.wording import printable
+from planebench.model.words import printable
 
 _WIRE_MAX = 7
 _SENTENCES = {

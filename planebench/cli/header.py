@@ -13,19 +13,19 @@ from pathlib import Path
 
 from planebench import __version__
 from planebench.cli.prepare import Prepared, cpus_of
-from planebench.host import doctor
-from planebench.host.calibration_store import version_of
+from planebench.doctor import doctor
 from planebench.host.facts import HostFacts
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.records import Point
+from planebench.model.words import listed
 from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
-from planebench.report.wording import listed
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
+from planebench.store.calibration import version_of
 from planebench.switches.base import queues_of
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs import parse_chain

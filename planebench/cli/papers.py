@@ -12,10 +12,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from planebench.model.words import printable
 from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
 from planebench.report.derived import derive
 from planebench.report.papers_data import counts, measured, record
-from planebench.report.wording import printable
 from planebench.store import find_run, read_run
 
 _STYLES = {Outcome.CONFIRMED: "green", Outcome.NOT_CONFIRMED: "red", Outcome.CANNOT_BE_TESTED: "dim"}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host import facts as host_facts
-from planebench.host.calibration_store import Condition, load, save, version_of
 from planebench.host.facts import HostFacts
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
@@ -37,6 +36,7 @@ from planebench.plans import (
     skipped,
     switch_labels,
 )
+from planebench.store.calibration import Condition, load, save, version_of
 from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.check import check_chains

@@ -27,9 +27,9 @@ from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Status
+from planebench.model.words import METHODS, frames
 from planebench.plans import Plan
 from planebench.plans.expand import points_of
-from planebench.report.wording import METHODS, frames
 from planebench.store.status import write_status
 
 SLOW_TRIAL_S = 5.0

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from planebench.model.option import Option
 from planebench.model.records import ScenarioName
-from planebench.report.wording import printable
+from planebench.model.words import printable
 from planebench.switches.overview import SCENARIOS, Overview, Support, overview, overviews
 from planebench.switches.registry import get_adapter
 

@@ -14,8 +14,8 @@ from rich.text import Text
 from planebench.cli.watch_results import column, results_lines
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Stage, Status
+from planebench.model.words import METHODS, NOTHING, batch, frames, load_words, mark, mpps, percent
 from planebench.report.glyphs import Glyphs
-from planebench.report.wording import METHODS, NOTHING, batch, frames, load_words, mark, mpps, percent
 from planebench.store.follow import Seen
 
 NEXT_MAX, TROUBLES_MAX, NAME_MAX = 3, 2, 16

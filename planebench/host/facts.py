@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What this machine is: read once at the start of a run, kept in run.json, judged by :mod:`planebench.host.doctor`."""
+"""What this machine is: read once at the start of a run, kept in run.json, judged by :mod:`planebench.doctor`."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option, Value
 from planebench.planed import PlanedClient
-from planebench.switches.finding import Found, NotFound
 
 Document = Mapping[str, Any]
 

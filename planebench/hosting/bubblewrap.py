@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from planebench.host.programs import find_program
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import folder_of
-from planebench.switches.finding import find_program
 
 PROGRAM = "bwrap"
 REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"

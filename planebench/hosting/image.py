@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.hosting import machine, machine_options, qemu
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.guest_image import guest_image
 from planebench.hosting.kvm_probe import Accelerator, Probe
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
-from planebench.switches.finding import Found, NotFound
 
 QCOW2 = b"QFI\xfb"
 """The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""

@@ -21,9 +21,9 @@ from planebench.host import procfs
 from planebench.host.cache_folder import default_folder, keep
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found
 from planebench.hosting import qemu
 from planebench.model.errors import StartError
-from planebench.switches.finding import Found
 
 DEVICE = Path("/dev/kvm")
 LIMIT_S = 10.0

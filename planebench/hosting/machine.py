@@ -9,6 +9,7 @@ from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found
 from planebench.hosting import machine_options, qemu
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import folder_of
@@ -16,7 +17,6 @@ from planebench.hosting.kvm_probe import Accelerator
 from planebench.model.errors import DiedError
 from planebench.model.hosting import Hosting, HostingFacts
 from planebench.planed import PlanedClient
-from planebench.switches.finding import Found
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound, find_program
 from planebench.hosting import limits
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.bubblewrap import PATH, PLANED
@@ -25,7 +26,6 @@ from planebench.hosting.inside import RunningPlaned, folder_of, planed_arguments
 from planebench.hosting.limits import Limited, Limits
 from planebench.model.hosting import HostingFacts
 from planebench.planed import program_lines
-from planebench.switches.finding import Found, NotFound, find_program
 
 PROGRAM = "podman"
 REMEDY = "install podman: `apt-get install podman runc` (Debian, Ubuntu) or `dnf install podman runc` (Fedora)"

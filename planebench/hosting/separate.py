@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import Nothing, RunningPlaned, folder_of, planed_arguments
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
 from planebench.planed import REMEDY, find_planed, planed_version
-from planebench.switches.finding import Found, NotFound
 
 
 class SeparateHosting:

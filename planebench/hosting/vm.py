@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.hosting import guest_document, guest_image, machine, machine_options, qemu
 from planebench.hosting.base import IDLE, Document, HostedRequest
 from planebench.hosting.inside import folder_of
 from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe
 from planebench.model.errors import StartError
 from planebench.model.option import Option
-from planebench.switches.finding import Found, NotFound
 
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""

@@ -23,8 +23,8 @@ from planebench.model.results import (
     SearchResult,
 )
 from planebench.model.run import Run
+from planebench.model.words import latency_counts
 from planebench.report.search_words import search_counts
-from planebench.report.wording import latency_counts
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign
 from planebench.stats.ranking import counts

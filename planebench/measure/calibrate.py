@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from planebench.host import facts as host_facts
-from planebench.host.calibration_store import version_of
 from planebench.host.netns import VethWire
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
@@ -40,6 +39,7 @@ from planebench.placement.memory import memory
 from planebench.planed import PROTOCOL_VERSION, PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow
 from planebench.stats.histogram import decode, percentile_ns
+from planebench.store.calibration import version_of
 
 WIRES = get_args(WireName)
 TRIES = 3

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from planebench.model.records import Point
+from planebench.model.words import load_words, point_words, printable
 from planebench.papers.claims import Cell, Claim, Compare, Metric, Trend
 from planebench.papers.data import paper_figures
 from planebench.papers.measured import UNITS, Measured, counterpart, expanded
 from planebench.papers.outcome import Compared
 from planebench.papers.told import Sample, Told, told
-from planebench.report.wording import load_words, point_words, printable
 
 
 @dataclass

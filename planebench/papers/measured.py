@@ -11,9 +11,9 @@ from itertools import product
 from planebench.model.records import L1_OVERHEAD_BYTES, WITH_VNFS, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.model.words import latency_counts, mpps, throughput, us
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
-from planebench.report.wording import latency_counts, mpps, throughput, us
 from planebench.stats.chains import Chains
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.latency import latency_groups

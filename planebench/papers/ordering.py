@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from planebench.model.words import printable
 from planebench.papers.claims import Cell, Claim, Order
 from planebench.papers.comparing import Spot, cell_words, paper_value, ratio_words
 from planebench.papers.measured import UNITS, Measured, expanded
 from planebench.papers.outcome import Compared
 from planebench.papers.told import Sample, told
-from planebench.report.wording import printable
 
 MIN_SWITCHES = 3
 """Two switches make one pair: a coin would be right in half of all cases."""

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planebench.model.records import Direction, Point, VerdictKind
+from planebench.model.words import ARROWS, frame_size, load_words, printable
 from planebench.papers.data import Metric, PaperFigure, paper_figures
 from planebench.papers.measured import SIMULATED, Measured
 from planebench.papers.told import Sample, middle
-from planebench.report.wording import ARROWS, frame_size, load_words, printable
 
 OWN_REFERENCE = ("p2p", 0, "0.50")
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 
 from planebench.model.records import Point, VerdictKind
+from planebench.model.words import mpps, percent, printable, us
 from planebench.papers.claims import Claim, LineRate, Share, TrafficRate
 from planebench.papers.comparing import Found, Spot, cell_words, spot_words
 from planebench.papers.data import paper_facts
 from planebench.papers.measured import Measured
 from planebench.papers.outcome import Compared
 from planebench.papers.told import Sample, Told, reached
-from planebench.report.wording import mpps, percent, printable, us
 from planebench.stats.chains import ChainLatency
 from planebench.stats.ranking import counts
 from planebench.traffic.rates import line_rate_pps

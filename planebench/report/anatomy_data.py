@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from planebench.model.anatomy import PartKind
 from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
+from planebench.model.words import NOTHING, count, latency_counts, load_words, percent, point_words, printable, us
 from planebench.report.chart_data import TIP_MARK, Row
 from planebench.report.page_table import Head, PageTable, heads, point_cells, point_heads
 from planebench.report.page_table import Row as TableRow
-from planebench.report.wording import NOTHING, count, latency_counts, load_words, percent, point_words, printable, us
 
 PAPER = "ic16 (Fig. 8) gives the hypervisor a share of up to 80 %; that is the paper's figure, of its own hosts."
 NOTE = (

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planebench.model.header import Calibration
+from planebench.model.words import count, frame_size, mpps, percent, us
 from planebench.report.page_table import Head, PageTable, Row, heads, some
-from planebench.report.wording import count, frame_size, mpps, percent, us
 
 _ENDS = {"wire": "wire", "vnf": "VNF"}
 

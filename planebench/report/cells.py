@@ -12,10 +12,10 @@ from rich.text import Text
 
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result
+from planebench.model.words import NOTHING, latency_counts, load_words, reasons, throughput, us
 from planebench.report.evidence import cause, shared_text
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import Column, chunks, column_of, column_title, columns_of, new_table, row_name_width, rows
-from planebench.report.wording import NOTHING, latency_counts, load_words, reasons, throughput, us
 from planebench.stats.ranking import counts, rank
 
 BEST = "bold green"

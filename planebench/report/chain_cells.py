@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from planebench.model.words import ARROWS
 from planebench.report.chains_data import (
     LATENCY_HEADS,
     LATENCY_TITLE,
@@ -20,7 +21,6 @@ from planebench.report.chains_data import (
 )
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import bare_table
-from planebench.report.wording import ARROWS
 from planebench.stats.chains import Chains
 
 MAX_ROWS = 24

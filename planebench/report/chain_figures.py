@@ -10,12 +10,12 @@ from functools import partial
 import altair as alt
 
 from planebench.model.records import Point
+from planebench.model.words import ARROWS, frames, load_words
 from planebench.report.chains_data import WHOLE, stack_rows
 from planebench.report.chart_data import Row
 from planebench.report.charts import BAR_STEP, INK_LABELS, plain, table
 from planebench.report.figure import Figure, frames_key
 from planebench.report.palette import INK, MUTED, PARTS
-from planebench.report.wording import ARROWS, frames, load_words
 from planebench.stats.chains import ChainLatency
 
 

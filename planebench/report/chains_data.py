@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planebench.model.records import Point
+from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
 from planebench.report.chart_data import TIP_MARK, Row
 from planebench.report.page_table import Head, PageTable, heads
 from planebench.report.page_table import Row as PageRow
-from planebench.report.wording import ARROWS, NOTHING, frames, load_words, mpps, printable, us
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
 from planebench.stats.effect import Effect
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
-from planebench.report.wording import (
+from planebench.model.words import (
     NOTHING,
     cycles,
     estimate,

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from planebench.model.results import JitterSummary, LatencySummary, Result
+from planebench.model.words import frames, latency_counts, load_words, mpps, printable, us
 from planebench.report.chart_data import SMALLEST_US, TIP_MARK, Row, throughput_row
 from planebench.report.latency_spread import Spreads
 from planebench.report.load_data import MIN_LOADS
-from planebench.report.wording import frames, latency_counts, load_words, mpps, printable, us
 from planebench.stats.choose import is_foreign
 from planebench.stats.ranking import counts
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from planebench.model.records import CoreDistance, ThreadEvidence, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.report.wording import NOTHING, count, percent
+from planebench.model.words import NOTHING, count, percent
 
 NOT_NEEDED = "not of the band, or of the verdict, that the result rests on"
 """Why a trial without a fault of its own does not count."""

@@ -12,7 +12,7 @@ import altair as alt
 from altair.utils.schemapi import debug_mode
 
 from planebench.model.records import Point, ScenarioName
-from planebench.report.wording import ARROWS, frames, printable
+from planebench.model.words import ARROWS, frames, printable
 
 Kind = Literal[
     "throughput",

@@ -12,6 +12,7 @@ from planebench.model.header import Calibration
 from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.model.words import ARROWS, frames_words, load_words, printable
 from planebench.report import charts, load_charts
 from planebench.report.anatomy_charts import anatomy_bars
 from planebench.report.anatomy_data import anatomy_rows
@@ -22,7 +23,6 @@ from planebench.report.load_data import load_rows, loss_rows
 from planebench.report.palette import switch_colours
 from planebench.report.paper_figures import latency_curves, scatters
 from planebench.report.vnfs_figures import over_vnfs
-from planebench.report.wording import ARROWS, frames_words, load_words, printable
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.ranking import same_cell
 from planebench.stats.results import derive_results

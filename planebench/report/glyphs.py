@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planebench.model.records import Direction
-from planebench.report.wording import ARROWS, ASCII_ARROWS, NOTHING
+from planebench.model.words import ARROWS, ASCII_ARROWS, NOTHING
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TO_ASCII = str.maketrans(

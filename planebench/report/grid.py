@@ -14,8 +14,8 @@ from rich.text import Text
 
 from planebench.model.records import Direction, Point
 from planebench.model.results import Result
+from planebench.model.words import frames
 from planebench.report.glyphs import Glyphs
-from planebench.report.wording import frames
 
 T = TypeVar("T")
 

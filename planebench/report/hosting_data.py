@@ -11,8 +11,8 @@ from planebench.model.conditions import Conditions
 from planebench.model.hosting import HostingFacts
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.run import Run
+from planebench.model.words import count, printable
 from planebench.report.page_table import Head, PageTable, Row
-from planebench.report.wording import count, printable
 
 TITLE = "VNFs ran in"
 FUNCTIONAL = "Functional: frames were counted, and that holds; rates and latencies tell nothing"

@@ -13,6 +13,15 @@ from markupsafe import Markup
 from planebench.model.records import ScenarioName, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.model.words import (
+    ARROW_WORDS,
+    ARROWS,
+    MEANINGS,
+    NOTHING,
+    PATHS,
+    VERDICT_WORDS,
+    printable,
+)
 from planebench.report import page_data
 from planebench.report.anatomy_data import anatomy_table
 from planebench.report.calibration_data import calibration_page
@@ -46,15 +55,6 @@ from planebench.report.summary_data import summary
 from planebench.report.switch_cores import cores_sentence
 from planebench.report.traffic_data import traffic_table
 from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
-from planebench.report.wording import (
-    ARROW_WORDS,
-    ARROWS,
-    MEANINGS,
-    NOTHING,
-    PATHS,
-    VERDICT_WORDS,
-    printable,
-)
 
 TEMPLATE = "report.html.j2"
 MAX_PAGE_BYTES = 4_700_000

@@ -17,6 +17,7 @@ import vl_convert
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
+from planebench.model.words import ARROWS
 from planebench.papers.measured import Measured
 from planebench.report.chain_figures import chain_figures
 from planebench.report.charts import FONT
@@ -25,7 +26,6 @@ from planebench.report.figures import make_figures, overview
 from planebench.report.image_width import drawn, scaled
 from planebench.report.palette import INK
 from planebench.report.papers_figures import paper_charts
-from planebench.report.wording import ARROWS
 from planebench.stats.chains import derive_chains
 from planebench.stats.results import derive_results
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from planebench.model.records import Point
 from planebench.model.results import Comparison, LatencySummary, Result
+from planebench.model.words import latency_counts, load_words, printable, us
 from planebench.report.versus import Versus, versus
-from planebench.report.wording import latency_counts, load_words, printable, us
 from planebench.stats.choose import is_foreign
 
 Found = tuple[str, LatencySummary]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from planebench.model.records import Point, Trial
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.report.wording import latency_counts
+from planebench.model.words import latency_counts
 from planebench.stats.histogram import merge, summarise
 from planebench.stats.results import latency_groups, run_band
 

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Result
+from planebench.model.words import UNKNOWN, batch, cycles, estimate, mpps, percent
 from planebench.report.cells import BEST
 from planebench.report.derived import level_with_first
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import column_of, column_tables
-from planebench.report.wording import UNKNOWN, batch, cycles, estimate, mpps, percent
 from planebench.stats.ranking import counts, rank
 
 _LIMIT_WIDTH = 20

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planebench.model.results import CurvePoint, LatencySummary, Result
+from planebench.model.words import latency_counts, load_words, mpps, printable, us
 from planebench.report.chart_data import SMALLEST_US, TIP_MARK, Row
 from planebench.report.latency_spread import Spreads
-from planebench.report.wording import latency_counts, load_words, mpps, printable, us
 
 MIN_LOADS = 4
 """Loads that count for a chart of latency against load; fewer are read as well from the table."""

@@ -9,9 +9,7 @@ from typing import Any
 from planebench.model.header import Calibration
 from planebench.model.records import Point
 from planebench.model.results import JitterSummary, LatencySummary, Result
-from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
-from planebench.report.remarks import unexplained_words
-from planebench.report.wording import (
+from planebench.model.words import (
     NOTHING,
     UNKNOWN,
     batch,
@@ -25,6 +23,8 @@ from planebench.report.wording import (
     throughput,
     us,
 )
+from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
+from planebench.report.remarks import unexplained_words
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.ranking import counts
 

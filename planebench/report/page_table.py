@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from planebench.model.records import Point, Verdict
-from planebench.report.wording import ARROWS, frames
+from planebench.model.words import ARROWS, frames
 
 MAX_ROWS = 1000
 """Of a table of a scenario: ten switches, five chains, three frame sizes, two directions and three loads have 900."""

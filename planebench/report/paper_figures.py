@@ -9,6 +9,7 @@ from functools import partial
 
 from planebench.model.records import Point
 from planebench.model.results import Result
+from planebench.model.words import ARROWS, load_words
 from planebench.report.chart_data import deviation_row, scatter_latencies, tradeoff_row
 from planebench.report.charts import Colours
 from planebench.report.curve_charts import curves_over_load, curves_over_sizes, scatter
@@ -16,7 +17,6 @@ from planebench.report.curve_data import Look, jitter_of, mean_of, over_load, ov
 from planebench.report.figure import Figure, Kind, cell_key, chain_title, full_cell_title, safe
 from planebench.report.latency_spread import Spreads
 from planebench.report.page_data import JITTERS
-from planebench.report.wording import ARROWS, load_words
 from planebench.stats.ranking import same_cell
 
 _MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"

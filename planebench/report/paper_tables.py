@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from planebench.model.results import LatencySummary, Result
-from planebench.report.wording import ARROWS, NOTHING, frames, latency_counts, load_words, printable, throughput, us
+from planebench.model.words import ARROWS, NOTHING, frames, latency_counts, load_words, printable, throughput, us
 from planebench.stats.choose import is_foreign
 
 _SHARE = " of R+"

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from planebench.model.run import Run
+from planebench.model.words import NOTHING, printable
 from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Shape
@@ -18,7 +19,6 @@ from planebench.report.figure import Figure
 from planebench.report.images import inline_svg
 from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.report.papers_figures import paper_charts, shown_shapes
-from planebench.report.wording import NOTHING, printable
 from planebench.stats.chains import derive_chains
 from planebench.stats.results import derive_results
 

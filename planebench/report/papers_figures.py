@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from planebench.model.run import Run
+from planebench.model.words import printable
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
 from planebench.report.chart_data import TIP_MARK, Row
 from planebench.report.figure import Figure
 from planebench.report.papers_charts import shape_dots
-from planebench.report.wording import printable
 
 
 def paper_charts(measured: Measured) -> Iterator[Figure]:

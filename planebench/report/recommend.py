@@ -16,11 +16,7 @@ from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import Comparison, Result
 from planebench.model.run import Run
-from planebench.report.derived import Derived, level_with_first, too_few_tell
-from planebench.report.latency_advice import latency_advice
-from planebench.report.switch_cores import cores_words, switch_cores
-from planebench.report.versus import versus
-from planebench.report.wording import (
+from planebench.model.words import (
     NOTHING,
     cycles,
     directions_words,
@@ -32,6 +28,10 @@ from planebench.report.wording import (
     printable,
     throughput,
 )
+from planebench.report.derived import Derived, level_with_first, too_few_tell
+from planebench.report.latency_advice import latency_advice
+from planebench.report.switch_cores import cores_words, switch_cores
+from planebench.report.versus import versus
 from planebench.stats.ranking import Ranking, same_cell
 
 Strength = Literal["clear", "open", "alone", "none"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 
 from planebench.model.header import RunHeader
-from planebench.report.wording import NOTHING
+from planebench.model.words import NOTHING
 from planebench.switches.registry import all_adapters
 
 

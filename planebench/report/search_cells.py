@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.model.results import BurstSummary, Result, SearchResult
+from planebench.model.words import METHODS, count, us
 from planebench.report.cells import Notes
 from planebench.report.grid import bare_table, chunks, column_of, column_title
 from planebench.report.search_words import methods_of, search_counts, search_figure
-from planebench.report.wording import METHODS, count, us
 
 _BURST_HEADS = ("mean", "min", "max", "runs", "buffer µs")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result, SearchResult
-from planebench.report.wording import METHODS, NOTHING, count, mpps
+from planebench.model.words import METHODS, NOTHING, count, mpps
 from planebench.stats.choose import is_foreign
 
 _COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planebench.model.results import Result, SearchResult
+from planebench.model.words import METHODS, NOTHING, count, mpps, us
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
 from planebench.report.search_words import methods_of, search_bands, search_counts, search_figure
-from planebench.report.wording import METHODS, NOTHING, count, mpps, us
 
 
 def search_table(results: Sequence[Result]) -> PageTable:

@@ -14,6 +14,7 @@ from rich.text import Text
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.model.words import PATHS
 from planebench.report.anatomy_data import anatomy_sentences
 from planebench.report.cells import Notes, latency_tables, throughput_tables
 from planebench.report.chain_cells import chain_blocks
@@ -26,7 +27,6 @@ from planebench.report.remarks import headline, load_sentences, policy_sentences
 from planebench.report.search_cells import search_tables
 from planebench.report.table_end import against_table, cut, endnotes, legend
 from planebench.report.traffic_data import traffic_sentences
-from planebench.report.wording import PATHS
 
 MAX_WIDTH = 140
 """Wider terminals get no wider table: the eye loses the row."""

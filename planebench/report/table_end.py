@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.model.records import VerdictKind
+from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, reasons
 from planebench.report.cells import Notes
 from planebench.report.comparison_words import ComparisonRow, comparison_rows, counted, deciding
 from planebench.report.conditions_data import conditions_remark
@@ -18,7 +19,6 @@ from planebench.report.evidence import causes
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import bare_table
 from planebench.report.remarks import band_words, deviations, floor_sentence, unexplained_sentences
-from planebench.report.wording import ARROW_WORDS, ARROWS, NOTHING, reasons
 from planebench.stats.results import DIRECTION_ORDER
 
 MAX_COMPARISONS = 16

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from planebench.model.records import TrafficSent
 from planebench.model.results import Result
+from planebench.model.words import NOTHING, count, percent, point_words, printable
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads
-from planebench.report.wording import NOTHING, count, percent, point_words, printable
 
 MAX_SIZES = 12
 """Sizes of a mix that are listed; a capture may have hundreds."""

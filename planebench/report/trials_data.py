@@ -9,9 +9,9 @@ from typing import Any
 
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.run import Run
+from planebench.model.words import NOTHING, load_words, mpps, point_words, reasons
 from planebench.report.evidence import causes, evidence_text, why_rejected
 from planebench.report.page_table import Head, PageTable, Row, verdict_cell
-from planebench.report.wording import NOTHING, load_words, mpps, point_words, reasons
 
 Record = dict[str, Any]
 

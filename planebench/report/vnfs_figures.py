@@ -10,13 +10,13 @@ from functools import partial
 from planebench.model.chain_name import chain_label, chain_slug
 from planebench.model.records import Point
 from planebench.model.results import Result
+from planebench.model.words import load_words, printable
 from planebench.report.charts import Colours
 from planebench.report.curve_charts import curves_over_vnfs
 from planebench.report.curve_data import Look, jitter_of, latency_over_vnfs, mean_of, throughput_over_vnfs
 from planebench.report.figure import Figure, cell_title, frames_key, safe
 from planebench.report.latency_spread import Spreads
 from planebench.report.page_data import JITTERS
-from planebench.report.wording import load_words, printable
 
 _THROUGHPUT, _LATENCY = "throughput, Mpps (log scale)", "mean latency, µs (log scale)"
 _JITTER = "mean jitter, µs (log scale)"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
-from planebench.switches.finding import PATH_OPTION, Found, Installation, NotFound, installation
 
 __all__ = [
     "PATH_OPTION",

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import find_program
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.planed import program_lines
 from planebench.switches import common
 from planebench.switches.base import Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, ThreadRef
-from planebench.switches.finding import find_program
 from planebench.switches.ovs_counters import PortCounters, parse_ports
 from planebench.switches.unixctl import unixctl
 

@@ -33,8 +33,9 @@ DEFAULT_PREFIXES: dict[int, tuple[str, ...]] = {
     ),
     6: ("2001:2::/48",),
 }
-"""Where no table is named: the default routes of l3fwd (dataplane/nf/l3fwd_settings.c), that of IPv6 is the network
-for benchmarking (RFC 5180 section 8)."""
+"""Where no table is named: the default routes of l3fwd (dataplane/tasks/l3fwd/l3fwd_settings.c).
+
+That of IPv6 is the network for benchmarking (RFC 5180 section 8)."""
 
 TRIES = 64
 """A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every network function that a chain may have, by its name in a chain. What lists, parsing, placement and docs use.
 
-Adding one = a file in dataplane/nf/ and an entry here. Defaults are planed's: nothing that a user leaves out is sent.
+Adding one = a file in dataplane/tasks/KIND/ and an entry here.
+
+Defaults are planed's: nothing that a user leaves out is sent.
 """
 
 from __future__ import annotations

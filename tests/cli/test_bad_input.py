@@ -142,7 +142,7 @@ def test_what_the_command_line_does_not_know(planebench, command: list[str], wor
 
 
 def test_a_switch_asked_for_by_name_must_be_there(planebench, own_run_folder: Path, monkeypatch) -> None:
-    monkeypatch.setattr("planebench.switches.finding.find_program", lambda _: None)
+    monkeypatch.setattr("planebench.host.programs.find_program", lambda _: None)
     done = planebench("run", "--switch", "planed,testpmd", "--scenario", "p2p")
     assert (done.code, done.out) == (NotInstalledError.exit_code, "") == (3, "")
     assert_one_sentence(done.err, '"testpmd"', "not installed", "apt")
@@ -152,7 +152,7 @@ def test_a_switch_asked_for_by_name_must_be_there(planebench, own_run_folder: Pa
 @pytest.mark.dataplane
 def test_a_suite_leaves_out_a_switch_that_is_not_there(planebench, own_run_folder: Path, monkeypatch, tmp_path) -> None:
     """As quick does: named, with how to get it, and the others are measured."""
-    monkeypatch.setattr("planebench.switches.finding.find_program", lambda _: None)
+    monkeypatch.setattr("planebench.host.programs.find_program", lambda _: None)
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN.replace("[planed]", "[planed, testpmd]") + "missing_switches: skip\n")
     done = planebench("run", path)

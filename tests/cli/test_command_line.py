@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from planebench.cli.app import app
 from planebench.cli.man import commands, example_lines
-from planebench.host.doctor import Finding
+from planebench.doctor.doctor import Finding
 from planebench.model.errors import CLOSED_PIPE, EXIT_CODES
 from planebench.model.run import Run
 

@@ -17,6 +17,7 @@ from e2e_rig import Bench, counts
 from planebench.host import facts
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
@@ -26,7 +27,6 @@ from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
 from planebench.scenarios import build
-from planebench.switches.finding import Found, NotFound
 from planebench.switches.registry import get_adapter
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]

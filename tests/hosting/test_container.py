@@ -163,7 +163,7 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
         start_vnf(hosting, replace(request, files=(Path("/no/file"),)), supervisor)
     assert not any(process.alive() for process in supervisor.processes[known:])
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("planebench.switches.finding._SYSTEM_FOLDERS", "/nowhere")
+    monkeypatch.setattr("planebench.host.programs._SYSTEM_FOLDERS", "/nowhere")
     for runtime, remedy in (("auto", "bubblewrap"), ("bwrap", "bubblewrap"), ("podman", "podman")):
         with pytest.raises(NotInstalledError, match=f"hosting container cannot be had here; install {remedy}"):
             hosting.start(replace(request, values={"runtime": runtime}), supervisor)

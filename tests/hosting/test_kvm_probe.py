@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found
 from planebench.hosting import kvm_probe
 from planebench.hosting.kvm_probe import Accelerator, Probe
 from planebench.model.errors import StartError
-from planebench.switches.finding import Found
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from vm_rig import Bed
 from planebench.host import procfs
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
+from planebench.host.programs import NotFound
 from planebench.hosting import guest_image, qemu
 from planebench.hosting.base import HostedRequest, RunningVnf
 from planebench.hosting.vm import VmHosting
 from planebench.model.errors import DiedError, UsageError
 from planebench.planed import REMEDY, find_planed
-from planebench.switches.finding import NotFound
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from planebench.cli.calibrate import calibrate as command
-from planebench.host.calibration_store import condition_of, load, save
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.calibrate import (
@@ -38,6 +37,7 @@ from planebench.placement import Cpus, Placement, place
 from planebench.planed import REMEDY, find_planed
 from planebench.scenarios import Flow
 from planebench.stats.histogram import decode
+from planebench.store.calibration import condition_of, load, save
 
 Stats = dict[str, Any]
 HZ = 2_000_000_000

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from planebench.cli.prepare import check_hostings
+from planebench.host.programs import NotFound
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.refusals import refusals
 from planebench.model.errors import NotInstalledError, UsageError
@@ -16,7 +17,6 @@ from planebench.plans import estimate, expand, group_points, load_plan, override
 from planebench.plans.order import Rounds
 from planebench.plans.schema import plan_from_document
 from planebench.store import read_plan, write_plan
-from planebench.switches.finding import NotFound
 from planebench.switches.registry import get_adapter
 
 QUICK = load_plan("quick")

@@ -7,8 +7,8 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.model import words as wording
 from planebench.model.run import Run
-from planebench.report import wording
 from planebench.report.chart_data import apart, end_labels, latency_rows, percentile_rows, scatter_latencies, spread
 from planebench.report.palette import SWITCH_COLOURS, switch_colours
 from planebench.stats import derive_results

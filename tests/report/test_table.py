@@ -11,11 +11,11 @@ from rich_run import rich
 
 from planebench.model.header import Skipped
 from planebench.model.run import Finished, Run
+from planebench.model.words import NOTHING, mpps
 from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
 from planebench.report.html import to_html
 from planebench.report.table import derived_text, print_table, table_text
-from planebench.report.wording import NOTHING, mpps
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
 

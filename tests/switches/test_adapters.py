@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from planebench.host import programs as finding
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.switches import common, finding, ovs, ovs_dpdk, planed, testpmd
+from planebench.switches import common, ovs, ovs_dpdk, planed, testpmd
 from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, queues_of
 from planebench.switches.manifest import MANIFEST_KEYS
 from planebench.switches.planed_document import PlanedOptions, switch_document

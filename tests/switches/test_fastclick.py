@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from planebench.host.programs import Installation
 from planebench.model.errors import PlanebenchError, UsageError
 from planebench.switches import click, click_common, common, fastclick
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
-from planebench.switches.finding import Installation
 
 WORKDIR = Path("/tmp/w")
 PAIRS = (("n0", "v0"), ("v1", "n1"))

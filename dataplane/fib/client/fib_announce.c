@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "planebench_fib_packet.h"
+#include "fib/client/planebench_fib_packet.h"
 
 struct announcer {
 	int fd, prefix_count;

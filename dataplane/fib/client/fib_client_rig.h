@@ -2,9 +2,9 @@
 // The client, the forwarder's side, and between them a link that loses, repeats and delays frames both ways.
 #pragma once
 
-#include "fib_rig.h"
-#include "fib_session.h"
-#include "planebench_fib.h"
+#include "fib/fib_rig.h"
+#include "fib/fib_session.h"
+#include "fib/client/planebench_fib.h"
 
 enum { VNF = 1, LINK_MAX = 1024, FRAME_MAX = 1514, TICK_NS = 1000000, ROUTES = 5000 };
 

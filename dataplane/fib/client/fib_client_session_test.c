@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client where the forwarder is busy, starts anew, or is not there; what it does not let itself say.
-#include "fib_client_rig.h"
+#include "fib/client/fib_client_rig.h"
 
 static void a_busy_forwarder(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client against the forwarder's side: what was announced is what lookups find, in whatever order frames
 // go, and each refusal is told once.
-#include "fib_client_rig.h"
+#include "fib/client/fib_client_rig.h"
 
 static void a_good_link(void **state)
 {

@@ -5,9 +5,9 @@
 //     fib_vectors_test FILE
 #include <jansson.h>
 
-#include "fib_rig.h"
-#include "fib_session.h"
-#include "planebench_fib.h"
+#include "fib/fib_rig.h"
+#include "fib/fib_session.h"
+#include "fib/client/planebench_fib.h"
 
 enum { VNF = 1, FRAME_MAX = 1514, MS = 1000000 };
 

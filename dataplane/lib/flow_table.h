@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is known of flows: at most capacity of them, found by key, in the order in which they were last seen.
+// A flow that was not seen for the timeout is idle: it is none any more, and whoever needs its room has it.
+// If all are busy there is no room for a new one. So what is in the table depends on the packets alone, not
+// on hashes: it can be specified, and compared with a model.
+//
+// Slots (half a hash, and the number of a flow) are probed linearly, at most half of them full; flows are one
+// cache line each. A secret key makes the hash: guests choose addresses and ports.
+//
+// Threads: one, the worker of the task; the control thread while that worker is parked. Memory is the
+// table's.
+#pragma once
+
+#include "lib/flow_key.h"
+
+enum { FLOW_NONE = UINT32_MAX, FLOW_TABLE_MAX = 1 << 22, FLOW_TICK_MAX = 256 };
+
+struct flow {
+	struct flow_key key; // version 0: no flow
+	uint64_t last_tsc;
+	uint64_t value[2]; // the owner's; zero when the flow is new
+} __attribute__((aligned(64)));
+
+struct flow_link {
+	uint32_t older, newer;
+};
+
+struct flow_table {
+	uint64_t *slots; // hash << 32 | number of the flow + 1; 0: none
+	struct flow *flows;
+	struct flow_link *links; // links[capacity] is the ring's head: newer is the oldest, older the newest
+	uint32_t mask, capacity, count, free;
+	uint64_t timeout_tsc;
+	uint64_t now_tsc; // the latest that the owner was told
+	uint64_t secret[FLOW_KEY_WORDS + 1];
+	void (*gone)(void *owner, const struct flow *flow,
+	             uint32_t index); // of one that is about to be forgotten
+	void *owner;
+};
+
+// capacity: 1 .. FLOW_TABLE_MAX. gone may be NULL. Returns 0, or -ENOMEM.
+int flow_table_open(struct flow_table *table, uint32_t capacity, uint64_t timeout_tsc);
+void flow_table_close(struct flow_table *table); // of one that is zero, too
+
+// --- On the data path ------------------------------------------------------------------------------------
+
+// NH (Black et al., UMAC, CRYPTO 1999) under a secret key, then multiply-shift: two keys meet by chance only,
+// whoever chose them.
+static inline uint32_t flow_table_hash(const struct flow_table *table, const struct flow_key *key)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++) {
+		uint32_t low = (uint32_t)key->words[i] + (uint32_t)table->secret[i];
+		uint32_t high = (uint32_t)(key->words[i] >> 32) + (uint32_t)(table->secret[i] >> 32);
+
+		sum += (uint64_t)low * high;
+	}
+	return (uint32_t)(((sum ^ sum >> 32) * table->secret[FLOW_KEY_WORDS]) >> 32);
+}
+
+static inline void flow_table_prefetch_slot(const struct flow_table *table, uint32_t hash)
+{
+	__builtin_prefetch(&table->slots[hash & table->mask]);
+}
+
+// When the slot has come.
+static inline void flow_table_prefetch_flow(const struct flow_table *table, uint32_t hash)
+{
+	uint64_t slot;
+
+	for (uint32_t at = hash & table->mask; (slot = table->slots[at]); at = (at + 1) & table->mask)
+		if (slot >> 32 == hash) {
+			__builtin_prefetch(&table->flows[(uint32_t)slot - 1], 1);
+			__builtin_prefetch(&table->links[(uint32_t)slot - 1], 1);
+			return;
+		}
+}
+
+static inline uint32_t flow_table_find(const struct flow_table *table, const struct flow_key *key,
+                                       uint32_t hash)
+{
+	uint64_t slot;
+
+	for (uint32_t at = hash & table->mask; (slot = table->slots[at]); at = (at + 1) & table->mask)
+		if (slot >> 32 == hash && flow_key_equal(&table->flows[(uint32_t)slot - 1].key, key))
+			return (uint32_t)slot - 1;
+	return FLOW_NONE;
+}
+
+static inline bool flow_table_is_used(const struct flow_table *table, uint32_t index)
+{
+	return table->flows[index].key.words[FLOW_KEY_WORDS - 1]; // the version is in it
+}
+
+// Time may come from another CPU and be a little behind what was noted.
+static inline bool flow_is_idle(const struct flow_table *table, uint32_t index, uint64_t now_tsc)
+{
+	return (int64_t)(now_tsc - table->flows[index].last_tsc) >= (int64_t)table->timeout_tsc;
+}
+
+// A flow that is not in the table; the one that is idle longest makes room. FLOW_NONE: none is.
+uint32_t flow_table_add(struct flow_table *table, const struct flow_key *key, uint32_t hash,
+                        uint64_t now_tsc);
+
+// An idle flow begins anew.
+void flow_table_renew(struct flow_table *table, uint32_t index);
+
+// The flow of a key, new if need be; FLOW_NONE: no room.
+static inline uint32_t flow_table_get(struct flow_table *table, const struct flow_key *key, uint32_t hash,
+                                      uint64_t now_tsc)
+{
+	uint32_t index = flow_table_find(table, key, hash);
+
+	if (unlikely(index == FLOW_NONE))
+		return flow_table_add(table, key, hash, now_tsc);
+	if (unlikely(flow_is_idle(table, index, now_tsc)))
+		flow_table_renew(table, index);
+	return index;
+}
+
+static inline void flow_table_link_newest(struct flow_table *table, uint32_t index)
+{
+	struct flow_link *head = &table->links[table->capacity];
+
+	table->links[index] = (struct flow_link){.older = head->older, .newer = table->capacity};
+	table->links[head->older].newer = index;
+	head->older = index;
+}
+
+static inline void flow_table_unlink(struct flow_table *table, uint32_t index)
+{
+	struct flow_link link = table->links[index];
+
+	table->links[link.older].newer = link.newer;
+	table->links[link.newer].older = link.older;
+}
+
+// A packet of the flow was seen.
+static inline void flow_table_touch(struct flow_table *table, uint32_t index, uint64_t now_tsc)
+{
+	struct flow *flow = &table->flows[index];
+
+	if (likely((int64_t)(now_tsc - flow->last_tsc) > 0))
+		flow->last_tsc = now_tsc;
+	if (table->links[table->capacity].older == index)
+		return;
+	flow_table_unlink(table, index);
+	flow_table_link_newest(table, index);
+}
+
+// Forget flows that are idle, at most max of them, and note the time.
+void flow_table_expire(struct flow_table *table, uint64_t now_tsc, uint32_t max);
+
+// --- On the control thread -------------------------------------------------------------------------------
+
+// Take over a flow of another table as the newest: the oldest makes room, idle or not. Returns its number.
+uint32_t flow_table_put(struct flow_table *table, const struct flow *flow);
+
+// From the oldest to the newest; FLOW_NONE: there is none, or no more.
+uint32_t flow_table_oldest(const struct flow_table *table);
+uint32_t flow_table_newer(const struct flow_table *table, uint32_t index);
+
+void flow_table_flush(struct flow_table *table); // gone() is not called

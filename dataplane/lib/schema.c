@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/schema.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct context {
+	const char *where;
+	char *error;
+};
+
+static int fail(const struct context *context, const char *key, const json_t *value, const char *expected)
+{
+	char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+
+	snprintf(context->error, SCHEMA_ERROR_MAX, "%s.%s: %.60s is not valid: %s", context->where, key,
+	         text ? text : "nothing", expected);
+	free(text);
+	return -EINVAL;
+}
+
+static int store_name(const struct context *context, const struct field *field, const json_t *value,
+                      char *out, size_t size)
+{
+	const char *text = json_string_value(value);
+	char expected[80];
+
+	snprintf(expected, sizeof(expected), "expected 1 to %zu characters of a-z 0-9 _ -", size - 1);
+	if (text == NULL || *text == '\0' || strlen(text) >= size ||
+	    json_string_length(value) != strlen(text) ||
+	    strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(text))
+		return fail(context, field->key, value, expected);
+	strcpy(out, text);
+	return 0;
+}
+
+static int store_string(const struct context *context, const struct field *field, const json_t *value,
+                        char *out)
+{
+	const char *text = json_string_value(value);
+	char expected[80];
+
+	snprintf(expected, sizeof(expected), "expected a string of 1 to %zu bytes", field->size - 1);
+	if (text == NULL || *text == '\0' || strlen(text) >= field->size ||
+	    json_string_length(value) != strlen(text))
+		return fail(context, field->key, value, expected);
+	strcpy(out, text);
+	return 0;
+}
+
+static int store_integer(const struct context *context, const struct field *field, const json_t *value,
+                         void *out)
+{
+	json_int_t number = json_integer_value(value);
+	char expected[80];
+
+	snprintf(expected, sizeof(expected), "expected a whole number from %.0f to %.0f", field->min,
+	         field->max);
+	if (!json_is_integer(value) || (double)number < field->min || (double)number > field->max)
+		return fail(context, field->key, value, expected);
+	if (field->type == FIELD_INT)
+		*(int *)out = (int)number;
+	else if (field->size == sizeof(uint16_t))
+		*(uint16_t *)out = (uint16_t)number;
+	else if (field->size == sizeof(uint32_t))
+		*(uint32_t *)out = (uint32_t)number;
+	else
+		*(uint64_t *)out = (uint64_t)number;
+	return 0;
+}
+
+static int store_real(const struct context *context, const struct field *field, const json_t *value,
+                      double *out)
+{
+	char expected[80];
+
+	snprintf(expected, sizeof(expected), "expected a number from %g to %g", field->min, field->max);
+	if (!json_is_number(value) || json_number_value(value) < field->min ||
+	    json_number_value(value) > field->max)
+		return fail(context, field->key, value, expected);
+	*out = json_number_value(value);
+	return 0;
+}
+
+static int store_choice(const struct context *context, const struct field *field, const json_t *value,
+                        int *out)
+{
+	char expected[160] = "expected one of";
+
+	for (int i = 0; field->choices[i]; i++) {
+		if (json_is_string(value) && strcmp(json_string_value(value), field->choices[i]) == 0) {
+			*out = i;
+			return 0;
+		}
+		strncat(expected, " ", sizeof(expected) - strlen(expected) - 1);
+		strncat(expected, field->choices[i], sizeof(expected) - strlen(expected) - 1);
+	}
+	return fail(context, field->key, value, expected);
+}
+
+bool schema_mac(const char *text, uint8_t mac[static 6])
+{
+	if (!text || strlen(text) != 17)
+		return false;
+	for (unsigned i = 0; i < 17; i++)
+		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
+			return false;
+	for (unsigned i = 0; i < 6; i++)
+		mac[i] = (uint8_t)strtoul(text + i * 3, NULL, 16);
+	return true;
+}
+
+static int store_mac(const struct context *context, const struct field *field, const json_t *value,
+                     uint8_t out[6])
+{
+	if (!schema_mac(json_string_value(value), out))
+		return fail(context, field->key, value, "expected a MAC address like 02:00:00:00:00:01");
+	return 0;
+}
+
+static int store_ipv4(const struct context *context, const struct field *field, const json_t *value,
+                      uint32_t *out)
+{
+	struct in_addr address;
+
+	if (!json_is_string(value) || inet_pton(AF_INET, json_string_value(value), &address) != 1)
+		return fail(context, field->key, value, "expected an IPv4 address like 198.18.0.1");
+	*out = ntohl(address.s_addr);
+	return 0;
+}
+
+static int store_names(const struct context *context, const struct field *field, const json_t *value,
+                       char *base)
+{
+	size_t count = json_array_size(value), item_size = field->size / (size_t)field->max;
+	char expected[80];
+
+	snprintf(expected, sizeof(expected), "expected an array of %.0f to %.0f names", field->min,
+	         field->max);
+	if (!json_is_array(value) || count < (size_t)field->min || count > (size_t)field->max)
+		return fail(context, field->key, value, expected);
+	for (size_t i = 0; i < count; i++) {
+		int rc = store_name(context, field, json_array_get(value, i),
+		                    base + field->offset + i * item_size, item_size);
+		if (rc)
+			return rc;
+	}
+	*(unsigned *)(base + field->count_offset) = (unsigned)count;
+	return 0;
+}
+
+static int store_macs(const struct context *context, const struct field *field, const json_t *value,
+                      uint8_t *out)
+{
+	if (!json_is_array(value) || json_array_size(value) != (size_t)field->max)
+		return fail(context, field->key, value,
+		            "expected an array of MAC addresses, one for each port");
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		int rc = store_mac(context, field, json_array_get(value, i), out + i * 6);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int store_object(const struct context *context, const struct field *field, const json_t *value,
+                        void *out)
+{
+	char where[64];
+
+	snprintf(where, sizeof(where), "%s.%s", context->where, field->key);
+	return field->decode ? field->decode(value, out, where, context->error)
+	                     : schema_decode(value, field->fields, out, where, context->error);
+}
+
+static int store(const struct context *context, const struct field *field, const json_t *value, char *base)
+{
+	void *out = base + field->offset;
+
+	switch (field->type) {
+	case FIELD_STRING:
+		return store_string(context, field, value, out);
+	case FIELD_NAME:
+		return store_name(context, field, value, out, field->size);
+	case FIELD_UINT:
+	case FIELD_INT:
+		return store_integer(context, field, value, out);
+	case FIELD_REAL:
+		return store_real(context, field, value, out);
+	case FIELD_BOOL:
+		if (!json_is_boolean(value))
+			return fail(context, field->key, value, "expected true or false");
+		*(bool *)out = json_is_true(value);
+		return 0;
+	case FIELD_CHOICE:
+		return store_choice(context, field, value, out);
+	case FIELD_MAC:
+		return store_mac(context, field, value, out);
+	case FIELD_IPV4:
+		return store_ipv4(context, field, value, out);
+	case FIELD_NAMES:
+		return store_names(context, field, value, base);
+	case FIELD_MACS:
+		return store_macs(context, field, value, out);
+	case FIELD_OBJECT:
+	case FIELD_CUSTOM:
+		return store_object(context, field, value, out);
+	case FIELD_ANY:
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static const struct field *find_field(const struct field *fields, const char *key)
+{
+	for (; fields->key; fields++)
+		if (strcmp(fields->key, key) == 0)
+			return fields;
+	return NULL;
+}
+
+static int unknown_key(const struct context *context, const struct field *fields, const char *key)
+{
+	size_t used = (size_t)snprintf(context->error, SCHEMA_ERROR_MAX,
+	                               "%s: unknown key \"%.40s\"; valid keys:", context->where, key);
+
+	for (; fields->key && used < SCHEMA_ERROR_MAX; fields++)
+		used += (size_t)snprintf(context->error + used, SCHEMA_ERROR_MAX - used, " %s", fields->key);
+	return -EINVAL;
+}
+
+int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
+                  char error[static SCHEMA_ERROR_MAX])
+{
+	const struct context context = {where, error};
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(object)) {
+		snprintf(error, SCHEMA_ERROR_MAX, "%s: expected an object", where);
+		return -EINVAL;
+	}
+	json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+		const struct field *field = find_field(fields, key);
+		int rc = field ? store(&context, field, value, out) : unknown_key(&context, fields, key);
+		if (rc)
+			return rc;
+	}
+	for (; fields->key; fields++)
+		if (fields->required && json_object_get(object, fields->key) == NULL) {
+			snprintf(error, SCHEMA_ERROR_MAX, "%s: key \"%s\" is missing", where, fields->key);
+			return -EINVAL;
+		}
+	return 0;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copying a frame, compiled for each instruction set (isa.h). Reads and writes exactly the bytes it is told
+// to: what lies behind a piece may be another's memory, or none. Frames of 64 B and less take no loop: two
+// vector moves that overlap. For isa_sources only.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_common.h>
+
+#include "ring/prefetch.h"
+#include "ring/scatter.h"
+
+// In a burst of copies: while frame i is copied, the lines of frame i + COPY_AHEAD to write to are on their
+// way. The first line of each has been fetched by whoever read the ring ahead. Frames of COPY_SMALL and less
+// are asked for nothing: a big one that comes COPY_AHEAD behind one of these is not fetched.
+enum { COPY_SMALL = 64, COPY_AHEAD = 2, COPY_AHEAD_MAX = 2048 };
+
+typedef uint8_t copy_line __attribute__((vector_size(64), aligned(1), may_alias));
+
+// Both ends of n bytes, each move as wide as type: n from its size to twice that.
+#define COPY_ENDS(type, to, from, n)                                                                         \
+	do {                                                                                                 \
+		type first_, last_;                                                                          \
+		memcpy(&first_, (from), sizeof(first_));                                                     \
+		memcpy(&last_, (from) + (n) - sizeof(last_), sizeof(last_));                                 \
+		memcpy((to), &first_, sizeof(first_));                                                       \
+		memcpy((to) + (n) - sizeof(last_), &last_, sizeof(last_));                                   \
+	} while (0)
+
+static inline void copy_tiny(uint8_t *to, const uint8_t *from, uint32_t n)
+{
+	if (n >= 8)
+		COPY_ENDS(uint64_t, to, from, n);
+	else if (n >= 4)
+		COPY_ENDS(uint32_t, to, from, n);
+	else if (n >= 2)
+		COPY_ENDS(uint16_t, to, from, n);
+	else if (n)
+		*to = *from;
+}
+
+// n > 64: whole lines, then the last 64 bytes, which may overlap what was copied.
+static inline void copy_lines(uint8_t *to, const uint8_t *from, uint32_t n)
+{
+	copy_line last, line;
+	uint32_t at = 0;
+
+	memcpy(&last, from + n - sizeof(last), sizeof(last));
+	for (; at + 2 * sizeof(line) <= n; at += 2 * sizeof(line)) {
+		copy_line second;
+
+		memcpy(&line, from + at, sizeof(line));
+		memcpy(&second, from + at + sizeof(line), sizeof(second));
+		memcpy(to + at, &line, sizeof(line));
+		memcpy(to + at + sizeof(line), &second, sizeof(second));
+	}
+	if (n - at > sizeof(line)) {
+		memcpy(&line, from + at, sizeof(line));
+		memcpy(to + at, &line, sizeof(line));
+	}
+	memcpy(to + n - sizeof(last), &last, sizeof(last));
+}
+
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
+{
+	typedef uint8_t half __attribute__((vector_size(16), aligned(1), may_alias));
+	typedef uint8_t whole __attribute__((vector_size(32), aligned(1), may_alias));
+
+	if (unlikely(n > COPY_SMALL))
+		copy_lines(to, from, n);
+	else if (likely(n >= 32))
+		COPY_ENDS(whole, to, from, n);
+	else if (n >= 16)
+		COPY_ENDS(half, to, from, n);
+	else
+		copy_tiny(to, from, n);
+}
+
+// A frame from its pieces.
+static inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_t n)
+{
+	const struct ring_piece *piece = at->piece;
+	uint32_t run = piece->length - at->offset;
+
+	if (likely(run >= n)) {
+		copy_bytes(to, piece->data + at->offset, n);
+		return;
+	}
+	copy_bytes(to, piece->data + at->offset, run);
+	for (to += run, n -= run; n; to += run, n -= run) {
+		piece++;
+		run = RTE_MIN(n, piece->length);
+		copy_bytes(to, piece->data, run);
+	}
+}
+
+// Fetch what copy_bytes(to, ..., n) will write, but for its first line. Each line that another core has is a
+// wait of its own, and stores meet them one after the other. What is read needs none of this: the CPU sees
+// that it is read in order.
+static inline void copy_fetch(uint8_t *to, uint32_t n)
+{
+	if (n > COPY_AHEAD_MAX) // bounded, whatever the guest says
+		n = COPY_AHEAD_MAX;
+	for (uint32_t at = 64; at < n; at += 64)
+		prefetch_to_write(to + at);
+}

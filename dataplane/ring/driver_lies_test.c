@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A device that lies to our driver, each lie and its fault; and one that sleeps. In plain memory.
+#include "test/driver_pair.h"
+#include "test/each_isa.h"
+
+static void receive_lie(void (*lie)(struct pair *), enum driver_fault fault)
+{
+	struct frame frames[RING_BATCH_MAX];
+	unsigned count, empty;
+	struct pair p;
+
+	pair_open(&p, 16);
+	pair_device_give(&p, 3);
+	assert_int_equal(pair_look(&p, 16, frames), 3);
+	driver_ring_release(&p.receive.driver, 3);
+	lie(&p);
+	assert_int_equal(driver_ring_peek(&p.receive.driver, 16, frames, &count, &empty), 0);
+	assert_int_equal(count + empty, 0);
+	assert_int_equal(p.receive.driver.fault, fault);
+	assert_int_equal(driver_ring_peek(&p.receive.driver, 16, frames, &count, &empty), 0);
+	pair_close(&p);
+}
+
+static void lie_far(struct pair *p)
+{
+	p->receive.driver.used->idx = 3 + 17;
+}
+
+static void lie_back(struct pair *p)
+{
+	p->receive.driver.used->idx = 2;
+}
+
+static void used(struct pair *p, uint32_t id, uint32_t length)
+{
+	p->receive.driver.used->ring[3] = (struct vring_used_elem){id, length};
+	p->receive.driver.used->idx = 4;
+}
+
+static void lie_id(struct pair *p)
+{
+	used(p, 4, 72);
+}
+
+static void lie_big_id(struct pair *p)
+{
+	used(p, 3 + 65536, 72);
+}
+
+static void lie_long(struct pair *p)
+{
+	used(p, 3, RING_HEADER + PAIR_ROOM + 1);
+}
+
+static void lie_short(struct pair *p)
+{
+	used(p, 3, RING_HEADER - 1);
+}
+
+static void lie_none(struct pair *p)
+{
+	used(p, 3, 0);
+}
+
+static void a_device_that_lies_stops_its_receive_ring(void **state)
+{
+	receive_lie(lie_far, DRIVER_BAD_INDEX);
+	receive_lie(lie_back, DRIVER_BAD_INDEX);
+	receive_lie(lie_id, DRIVER_BAD_ORDER);
+	receive_lie(lie_big_id, DRIVER_BAD_ORDER);
+	receive_lie(lie_long, DRIVER_BAD_LENGTH);
+	receive_lie(lie_short, DRIVER_BAD_LENGTH);
+	receive_lie(lie_none, DRIVER_BAD_LENGTH);
+}
+
+static void what_came_before_a_lie_is_received(void **state)
+{
+	struct frame frames[RING_BATCH_MAX];
+	struct pair p;
+
+	pair_open(&p, 16);
+	pair_device_give(&p, 5);
+	p.receive.driver.used->ring[3].len = 1;
+	assert_int_equal(pair_look(&p, 16, frames), 3);
+	assert_int_equal(p.receive.driver.fault, DRIVER_OK);
+	driver_ring_release(&p.receive.driver, 3);
+	p.came += 3;
+	assert_int_equal(pair_look(&p, 16, frames), 0);
+	assert_int_equal(p.receive.driver.fault, DRIVER_BAD_LENGTH);
+	pair_close(&p);
+}
+
+static void transmit_lie(uint16_t index, uint32_t id, bool in_order, enum driver_fault fault)
+{
+	struct pair p;
+
+	pair_open(&p, 16);
+	p.transmit.driver.in_order = in_order;
+	assert_int_equal(pair_send_reserved(&p, 16), 16);
+	p.transmit.driver.used->ring[0].id = 0;
+	p.transmit.driver.used->ring[1].id = id;
+	p.transmit.driver.used->idx = index;
+	assert_int_equal(pair_send_reserved(&p, 16), fault == DRIVER_OK ? index : 0);
+	assert_int_equal(p.transmit.driver.fault, fault);
+	assert_int_equal(pair_send_delivered(&p, 1), 0);
+	pair_close(&p);
+}
+
+static void a_device_that_lies_stops_its_transmit_ring(void **state)
+{
+	transmit_lie(17, 1, true, DRIVER_BAD_INDEX);
+	transmit_lie(0xffff, 1, true, DRIVER_BAD_INDEX);
+	transmit_lie(2, 5, false, DRIVER_BAD_ORDER);
+	transmit_lie(2, 1, false, DRIVER_OK);
+	transmit_lie(2, 5, true, DRIVER_OK); // one element for a whole batch (s2.7.9): not even read
+}
+
+static void a_sleeping_device_is_kicked_once(void **state)
+{
+	struct pair p;
+
+	pair_open(&p, 16);
+	assert_false(driver_ring_wants_kick(&p.transmit.driver));
+	assert_false(driver_ring_stalled(&p.transmit.driver));
+	pair_send_reserved(&p, 2);
+	assert_false(driver_ring_wants_kick(&p.transmit.driver)); // the device polls (ring_init())
+	p.transmit.driver.used->flags = 0;
+	assert_true(driver_ring_stalled(&p.transmit.driver));
+	assert_false(driver_ring_wants_kick(&p.transmit.driver));
+	pair_send_reserved(&p, 2);
+	assert_true(driver_ring_wants_kick(&p.transmit.driver));
+	assert_false(driver_ring_wants_kick(&p.transmit.driver));
+	pair_device_take(&p, 4);
+	assert_false(driver_ring_stalled(&p.transmit.driver));
+	pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(a_device_that_lies_stops_its_receive_ring),
+	        cmocka_unit_test(what_came_before_a_lie_is_received),
+	        cmocka_unit_test(a_device_that_lies_stops_its_transmit_ring),
+	        cmocka_unit_test(a_sleeping_device_is_kicked_once),
+	};
+
+	return RUN_FOR_EACH_ISA("driver_lies", tests);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ring/driver_ring.h"
+
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_prefetch.h>
+
+#include "ring/driver_ends.h"
+#include "ring/prefetch.h"
+
+// flags and idx are alone in their lines: what follows them in s2.7.6 and s2.7.8, the entries, begins the
+// next.
+enum { INDEX_BYTES = 4, INDEX_OFFSET = DRIVER_LINE - INDEX_BYTES };
+_Static_assert(offsetof(struct vring_avail, ring) == INDEX_BYTES, "s2.7.6");
+_Static_assert(offsetof(struct vring_used, ring) == INDEX_BYTES, "s2.7.8");
+
+static size_t desc_bytes(uint16_t size)
+{
+	return RTE_ALIGN_CEIL(sizeof(struct vring_desc) * size, DRIVER_LINE);
+}
+
+static size_t avail_bytes(uint16_t size)
+{
+	return RTE_ALIGN_CEIL(sizeof(uint16_t) * size, DRIVER_LINE) + DRIVER_LINE;
+}
+
+static size_t used_bytes(uint16_t size)
+{
+	return RTE_ALIGN_CEIL(sizeof(struct vring_used_elem) * size, DRIVER_LINE) + DRIVER_LINE;
+}
+
+size_t driver_ring_bytes(uint16_t size)
+{
+	return desc_bytes(size) + avail_bytes(size) + used_bytes(size);
+}
+
+size_t driver_buffer_stride(uint32_t room)
+{
+	size_t lines = 1 + RTE_ALIGN_CEIL((size_t)room, DRIVER_LINE) / DRIVER_LINE;
+
+	return (lines | 1) * DRIVER_LINE; // odd: first lines are spread over all sets of a cache
+}
+
+void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uint32_t room, void *memory,
+                      struct ring_piece *pieces)
+{
+	uint8_t *at = memory;
+
+	*ring = (struct driver_ring){.receive = receive,
+	                             .isa = (uint8_t)isa_current(),
+	                             .size = size,
+	                             .room = room,
+	                             .pieces = pieces};
+	ring->desc = (struct vring_desc *)at;
+	ring->avail = (struct vring_avail *)(at + desc_bytes(size) + INDEX_OFFSET);
+	ring->used = (struct vring_used *)(at + desc_bytes(size) + avail_bytes(size) + INDEX_OFFSET);
+	for (unsigned i = 0; i < size; i++)
+		pieces[i].length = room;
+}
+
+void driver_ring_reset(struct driver_ring *ring, bool in_order)
+{
+	ring->in_order = in_order;
+	ring->head = ring->used_seen = 0;
+	ring->unseen = false;
+	ring->fault = DRIVER_OK;
+	ring->used->flags = 0;
+	ring->used->idx = 0;
+	for (unsigned i = 0; i < ring->size; i++) {
+		uint8_t *header = ring->pieces[i].data - RING_HEADER;
+
+		memset(header, 0, RING_HEADER);
+		ring->desc[i] = (struct vring_desc){(uintptr_t)header, RING_HEADER + ring->room,
+		                                    ring->receive ? VRING_DESC_F_WRITE : 0, 0};
+		ring->avail->ring[i] = (uint16_t)i;
+	}
+	ring->avail->flags = VRING_AVAIL_F_NO_INTERRUPT; // we poll
+	__atomic_store_n(&ring->avail->idx, ring->receive ? ring->size : 0, __ATOMIC_RELEASE);
+	ring->unseen = ring->receive;
+}
+
+const char *driver_fault_text(enum driver_fault fault)
+{
+	static const char *const texts[DRIVER_FAULTS] = {
+	        [DRIVER_OK] = "no fault",
+	        [DRIVER_BAD_INDEX] = "it has used more buffers than it was given",
+	        [DRIVER_BAD_ORDER] =
+	                "it does not use buffers in order; \"backend\": \"dpdk\" can do with that",
+	        [DRIVER_BAD_LENGTH] = "a frame is longer than its buffer, or shorter than its header",
+	};
+
+	return texts[fault < DRIVER_FAULTS ? fault : DRIVER_OK];
+}
+
+// --- Receive ---------------------------------------------------------------------------------------------
+
+// How many of n have come. The device's index is looked at only when what we know is not enough: its cache
+// line travels between the cores each time.
+static inline unsigned arrived(struct driver_ring *ring, unsigned n)
+{
+	uint16_t ready = ring->used_seen - ring->head;
+
+	if (ready < n) {
+		uint16_t used = __atomic_load_n(&ring->used->idx, __ATOMIC_ACQUIRE);
+		uint16_t now = used - ring->head;
+
+		if (unlikely(now < ready || now > ring->size)) {
+			ring->fault = DRIVER_BAD_INDEX;
+			return 0;
+		}
+		ring->used_seen = used;
+		ready = now;
+	}
+	return RTE_MIN(ready, n);
+}
+
+unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *frames, unsigned *count,
+                          unsigned *empty)
+{
+	unsigned i, kept = 0;
+
+	*count = *empty = 0;
+	if (unlikely(ring->fault != DRIVER_OK))
+		return 0;
+	n = arrived(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	for (i = 0; i < n; i++) {
+		uint16_t slot = slot_of(ring, ring->head + i);
+		struct vring_used_elem used = used_element(ring, slot);
+		uint32_t length = used.len - RING_HEADER; // wraps below it: then it is > room
+
+		if (unlikely(used.id != slot || length > ring->room)) {
+			if (i == 0) // what came before is good
+				ring->fault = used.id != slot ? DRIVER_BAD_ORDER : DRIVER_BAD_LENGTH;
+			break;
+		}
+		rte_prefetch0(ring->pieces[slot].data);
+		frames[kept] = (struct frame){{&ring->pieces[slot], 0}, length};
+		kept += length != 0;
+	}
+	*count = kept;
+	*empty = i - kept;
+	return i;
+}
+
+void driver_ring_release(struct driver_ring *ring, unsigned buffers)
+{
+	ring->head += (uint16_t)buffers;
+	make_available(ring, (uint16_t)(ring->head + ring->size));
+}
+
+// --- Transmit --------------------------------------------------------------------------------------------
+
+unsigned driver_ring_reserve(struct driver_ring *ring, struct frame *frames, unsigned n)
+{
+	n = free_slots(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	for (unsigned i = 0; i < n; i++)
+		frames[i] = (struct frame){{&ring->pieces[slot_of(ring, ring->head + i)], 0}, ring->room};
+	return n;
+}
+
+void driver_ring_publish(struct driver_ring *ring, const struct frame *frames, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		set_length(ring, slot_of(ring, ring->head + i), frames[i].length);
+	publish(ring, n);
+}
+
+void driver_ring_warm(const struct driver_ring *ring)
+{
+	uint16_t slot = slot_of(ring, ring->head);
+
+	if ((uint16_t)(ring->head - ring->used_seen) < ring->size)
+		prefetch_to_write(ring->pieces[slot].data);
+	rte_prefetch0(&ring->desc[slot]);
+}
+
+bool driver_ring_stalled(const struct driver_ring *ring)
+{
+	return !(__atomic_load_n(&ring->used->flags, __ATOMIC_RELAXED) & VRING_USED_F_NO_NOTIFY) &&
+	       __atomic_load_n(&ring->used->idx, __ATOMIC_RELAXED) !=
+	               __atomic_load_n(&ring->avail->idx, __ATOMIC_RELAXED);
+}

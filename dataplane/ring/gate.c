@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ring/gate.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int gate_prepare(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ? -errno : 0;
+}
+
+void gate_open(struct gate *gate)
+{
+	atomic_store_explicit(&gate->open, true, memory_order_release);
+}
+
+void gate_shut(struct gate *gate)
+{
+	const struct timespec pause = {.tv_nsec = 20000}; // the worker may have lost its CPU to us
+
+	atomic_store_explicit(&gate->open, false, memory_order_relaxed);
+	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	while (atomic_load_explicit(&gate->inside, memory_order_acquire))
+		nanosleep(&pause, NULL);
+}

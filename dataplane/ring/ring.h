@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One virtqueue as its device sees it (virtio 1.2 s2.6 to s2.8), on raw memory: whose memory it is, and who
+// told us where, is not known here. Used by one worker; set up and torn down while that worker is elsewhere.
+//
+// The guest is hostile by assumption. What it wrote is read once, into a local copy, and checked there: every
+// address against its memory, every index against the ring, every chain against the ring's size. A ring that
+// breaks a rule stops, with its fault, until it is set up anew; nothing else is touched.
+//
+// The cycle is peek, copy, commit. ring_peek() reads ahead what the guest has made available and changes
+// nothing, so that what is not used is simply peeked again; ring_commit() hands back the first n buffers, in
+// order, with one release store for all. Buffers are never kept from one poll to the next. Thus one index is
+// enough for both sides of the ring, and VIRTIO_F_IN_ORDER is kept without doing anything for it.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/virtio_ring.h>
+
+#include "ring/guest_memory.h"
+
+enum {
+	RING_BATCH_MAX = 64,     // buffers read ahead
+	RING_PIECES_MAX = 256,   // pieces of all these together: an honest driver needs one or two a buffer
+	RING_CHAIN_MAX = 256,    // descriptors of one chain: bounds the time that one buffer can take
+	RING_SIZE_MAX = 32768,   // virtio 1.2 s2.7, s2.8
+	RING_HEADER_LEGACY = 10, // struct virtio_net_hdr without num_buffers (s5.1.6)
+	RING_HEADER = 12,
+};
+
+// Why a ring has stopped.
+enum ring_fault {
+	RING_OK,
+	RING_BAD_INDEX,     // more available than the ring has entries
+	RING_BAD_HEAD,      // a descriptor number beyond the table
+	RING_BAD_ADDRESS,   // not the guest's memory
+	RING_BAD_CHAIN,     // a loop, or longer than the ring or RING_CHAIN_MAX
+	RING_BAD_INDIRECT,  // an indirect table that is empty, odd, nested, too long or chained
+	RING_BAD_DIRECTION, // read-only where we write, or writable where we read
+	RING_EMPTY_CHAIN,   // no byte in it
+	RING_BAD_LAYOUT,    // refused by ring_init()
+	RING_FAULTS,
+};
+
+// A run of the guest's memory, checked.
+struct ring_piece {
+	uint8_t *data;
+	uint32_t length;
+};
+
+// One buffer that the guest has made available: a chain of descriptors, as pieces.
+struct ring_buffer {
+	uint32_t length;  // bytes of all pieces, > 0
+	uint32_t written; // by us; told to the guest at commit
+	uint16_t id;      // the guest's name for it
+	uint16_t slots;   // ring entries it takes (packed rings; 1 in split ones)
+	uint16_t first_piece;
+	uint16_t piece_count;
+};
+
+// What was read ahead. Not initialised: ring_peek() does.
+struct ring_batch {
+	unsigned count, piece_count;
+	bool limited; // ended by something other than the ring's end or n: the next peek tells more
+	struct ring_buffer buffers[RING_BATCH_MAX];
+	struct ring_piece pieces[RING_PIECES_MAX];
+};
+
+struct ring {
+	bool packed;
+	bool writable;  // we write: the guest's receive ring
+	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
+	bool in_order;  // VIRTIO_F_IN_ORDER
+	bool wrap;      // packed: our wrap counter, s2.8.1
+	bool call_owed; // committed since the last look at what the guest wants that nothing can overtake
+	uint8_t isa;    // enum isa: whose code moves the frames
+	uint8_t header_bytes;
+	uint16_t size;
+	uint16_t next;       // split: index of the next buffer, free running; packed: slot of it
+	uint16_t avail_seen; // split: the guest's index when we last looked
+	unsigned last_region;
+	enum ring_fault fault;
+	const struct guest_memory *memory;
+	union {
+		struct vring_desc *desc;
+		struct vring_packed_desc *desc_packed;
+	};
+	union {
+		struct vring_avail *avail;
+		struct vring_packed_desc_event *driver_event;
+	};
+	union {
+		struct vring_used *used;
+		struct vring_packed_desc_event *device_event;
+	};
+};
+
+// Where a ring's parts are and what was negotiated. base: where to go on, as in VHOST_USER_SET_VRING_BASE;
+// packed rings have their wrap counter in bit 15.
+struct ring_layout {
+	void *desc, *driver, *device;
+	uint16_t size, base;
+	uint64_t features; // negotiated
+	bool writable;
+};
+
+// Set a ring up and tell the guest that it need not notify us: we poll. memory stays the caller's and must
+// outlive the ring. Returns 0, or -EINVAL for a ring that no rule allows: missing, misaligned, of a size
+// that cannot be, or not wholly in the guest's memory.
+int ring_init(struct ring *ring, const struct ring_layout *layout, const struct guest_memory *memory);
+
+// The position to go on from, in the form of ring_layout.base.
+uint16_t ring_base(const struct ring *ring);
+
+// Nothing has come: have in this core's cache what the next buffer needs. Between frames that are
+// milliseconds apart all of it is forgotten, and each line would be waited for in turn. Changes nothing,
+// reports nothing.
+void ring_warm(struct ring *ring);
+
+// A fault in words: what the guest did.
+const char *ring_fault_text(enum ring_fault fault);
+
+// What the guest wants now, as far as we can see: the look may have overtaken the commit.
+static inline bool ring_call_flag(const struct ring *ring)
+{
+	if (ring->packed)
+		return __atomic_load_n(&ring->driver_event->flags, __ATOMIC_RELAXED) !=
+		       VRING_PACKED_EVENT_FLAG_DISABLE;
+	return (__atomic_load_n(&ring->avail->flags, __ATOMIC_RELAXED) & VRING_AVAIL_F_NO_INTERRUPT) == 0;
+}
+
+// After a commit: does the guest want to be called? Orders what was committed before the look at what it
+// wants (s2.7.7, s2.8.9): a full fence, which waits until all that we wrote has reached the guest's core.
+bool ring_wants_call(const struct ring *ring);
+
+// The same for one who polls the ring again and again, and says each time whether he has committed; without a
+// fence while there is something to do. The guest says that it wants calls, then looks at the ring; we
+// commit, then look at what it wants. Without a fence our look may come too early, and miss it. So it is
+// owed: each poll looks again, and the first that has nothing to do looks behind a fence. While there are
+// frames the call is late by a poll, or by what a store takes to leave the CPU; it is never lost, and an idle
+// guest has been looked at properly. Whoever stops polling asks once more, moved = false.
+static inline bool ring_poll_wants_call(struct ring *ring, bool moved)
+{
+	bool wants;
+
+	if (!moved && likely(!ring->call_owed))
+		return false;
+	wants = moved ? ring_call_flag(ring) : ring_wants_call(ring);
+	ring->call_owed = moved && !wants;
+	return wants;
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ring/virtio_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_eal_memconfig.h>
+
+#include "lib/log.h"
+
+enum { OPEN_TRIES = 20, OPEN_PAUSE_MS = 50, RETRY_MS = 100 };
+
+// lock: the list, busy, ending, and the memory table. A port that is busy is the thread's alone.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t free_again = PTHREAD_COND_INITIALIZER;
+static struct virtio_port *ports, *busy;
+static pthread_t thread;
+static int wake_fd = -1;
+static bool ending;
+
+// What ports are told of DPDK's memory. It can grow, with hugepages, when a port is opened; number changes
+// with it. Two ports may exchange buffers only if their devices know the same.
+static struct memory_table memory;
+static uint64_t memory_number;
+
+// With the lock, and DPDK's.
+static int memory_refresh(void)
+{
+	struct memory_table now;
+	int rc = memory_table_read(&now);
+
+	if (rc == 0 && (memory_number == 0 || !memory_table_equal(&now, &memory))) {
+		memory = now;
+		memory_number++;
+	}
+	return rc;
+}
+
+// The table and its number as they are now. The files in it are the caller's own: DPDK closes a page's file
+// when another thread frees the page.
+static int memory_now(struct memory_table *table, uint64_t *number)
+{
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rte_mcfg_mem_read_lock();
+	rc = memory_refresh();
+	*number = memory_number;
+	if (rc == 0)
+		rc = memory_table_open(table, &memory);
+	rte_mcfg_mem_read_unlock();
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+// --- One port: the thread, or who opens or closes it -----------------------------------------------------
+
+static unsigned ring_count(const struct virtio_port *port)
+{
+	return 2u * port->pairs;
+}
+
+void virtio_session_say_faults(struct virtio_port *port)
+{
+	for (unsigned i = 0; i < ring_count(port); i++) {
+		struct virtio_queue *queue = &port->queues[i];
+		enum driver_fault fault = (enum driver_fault)fault_take(&queue->fault);
+
+		if (fault == DRIVER_OK)
+			continue;
+		atomic_fetch_add(&port->broken, 1);
+		LOG_WARN("port %s: %s ring of queue pair %u is stopped, the device broke a rule: %s; restart "
+		         "it",
+		         port->name, i % 2 ? "transmit" : "receive", i / 2, driver_fault_text(fault));
+	}
+}
+
+static void rings_take(struct virtio_port *port)
+{
+	atomic_store(&port->link_up, false);
+	for (unsigned i = 0; i < ring_count(port); i++)
+		gate_shut(&port->queues[i].gate);
+}
+
+static void rings_give(struct virtio_port *port)
+{
+	for (unsigned i = 0; i < ring_count(port); i++)
+		gate_open(&port->queues[i].gate);
+	atomic_store(&port->link_up, true);
+}
+
+bool virtio_session_parted(struct virtio_port *port)
+{
+	if (port->parting_fd >= 0 && frontend_left(port->parting_fd)) {
+		close(port->parting_fd);
+		port->parting_fd = -1;
+	}
+	return port->parting_fd < 0;
+}
+
+// End the connection. A device that has the rings still, and has neither stopped nor hung up, hung or is
+// hostile: what it may write to belongs to nobody else until it has hung up too. Of several, the first is
+// watched.
+static void part(struct virtio_port *port)
+{
+	if (port->lent && !port->frontend.gone && virtio_session_parted(port))
+		port->parting_fd = frontend_leave(&port->frontend);
+	frontend_close(&port->frontend);
+	port->lent = false;
+}
+
+static void disconnect(struct virtio_port *port)
+{
+	rings_take(port);
+	virtio_session_say_faults(port);
+	part(port);
+}
+
+// Nobody uses the rings. Faults are forgiven: it is another device.
+static void rings_reset(struct virtio_port *port, struct frontend_ring *out)
+{
+	for (unsigned i = 0; i < ring_count(port); i++) {
+		struct virtio_queue *queue = &port->queues[i];
+		const struct driver_ring *ring = &queue->ring;
+
+		driver_ring_reset(&queue->ring, port->frontend.in_order);
+		fault_forgive(&queue->fault);
+		out[i] = (struct frontend_ring){ring->desc, ring->avail,    ring->used,
+		                                ring->size, queue->kick_fd, queue->call_fd};
+	}
+}
+
+static int share(struct virtio_port *port)
+{
+	struct memory_table table;
+	uint64_t number;
+	int rc;
+
+	rc = memory_now(&table, &number);
+	if (rc) {
+		snprintf(port->frontend.error, sizeof(port->frontend.error),
+		         "%s: DPDK's memory cannot be shared: %s; %s, or use \"backend\": \"dpdk\"",
+		         port->path, strerror(-rc),
+		         rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
+		return rc;
+	}
+	rc = frontend_share(&port->frontend, &table);
+	memory_table_close(&table);
+	if (rc == 0)
+		atomic_store(&port->memory, number);
+	return rc;
+}
+
+static int connect_port(struct virtio_port *port)
+{
+	struct frontend_ring rings[ring_count(port)];
+	int rc = frontend_open(&port->frontend, port->path, port->pairs);
+
+	if (rc)
+		return rc;
+	rings_reset(port, rings);
+	rc = share(port);
+	port->lent = rc == 0;
+	if (rc == 0)
+		rc = frontend_start(&port->frontend, rings, ring_count(port));
+	if (rc) {
+		part(port);
+		return rc;
+	}
+	atomic_store(&port->features, port->frontend.features);
+	rings_give(port);
+	return 0;
+}
+
+// The memory table has changed while the rings run.
+static void share_again(struct virtio_port *port)
+{
+	rings_take(port);
+	if (share(port) == 0) {
+		rings_give(port);
+		return;
+	}
+	LOG_WARN("port %s: %s", port->name, port->frontend.error);
+	disconnect(port);
+}
+
+static void look_after(struct virtio_port *port, uint64_t number)
+{
+	if (port->frontend.fd >= 0 && !frontend_alive(&port->frontend)) {
+		LOG_WARN("port %s: %s; it is tried again", port->name, port->frontend.error);
+		disconnect(port);
+		port->silent = false;
+	} else if (port->frontend.fd >= 0 && atomic_load(&port->memory) != number) {
+		share_again(port);
+	}
+	if (port->frontend.fd >= 0)
+		return;
+	if (connect_port(port) == 0) {
+		LOG_INFO("port %s: connected to %s again", port->name, port->path);
+		port->silent = false;
+	} else if (!port->silent && port->frontend.error[0]) {
+		LOG_WARN("port %s: %s; it is tried again, silently", port->name, port->frontend.error);
+		port->silent = true;
+	}
+}
+
+// --- The thread ------------------------------------------------------------------------------------------
+
+// With the lock. Sleep until a socket has something to say, or it is time to try again, or we are called.
+static void sleep_until_due(void)
+{
+	struct pollfd fds[1 + CONFIG_PORTS_MAX] = {{.fd = wake_fd, .events = POLLIN}};
+	eventfd_t ignored;
+	nfds_t count = 1;
+	int timeout_ms = -1;
+
+	for (const struct virtio_port *port = ports; port; port = port->next)
+		if (port->frontend.fd < 0)
+			timeout_ms = RETRY_MS;
+		else if (count < 1 + CONFIG_PORTS_MAX)
+			fds[count++] = (struct pollfd){.fd = port->frontend.fd, .events = POLLIN | POLLRDHUP};
+	pthread_mutex_unlock(&lock);
+	poll(fds, count, timeout_ms);
+	eventfd_read(wake_fd, &ignored);
+	pthread_mutex_lock(&lock);
+}
+
+static struct virtio_port *next_of(unsigned round)
+{
+	for (struct virtio_port *port = ports; port; port = port->next)
+		if (port->round != round)
+			return port;
+	return NULL;
+}
+
+static void *thread_main(void *argument)
+{
+	unsigned round = 0;
+
+	pthread_mutex_lock(&lock);
+	while (!ending) {
+		round++;
+		while (!ending && (busy = next_of(round)) != NULL) {
+			uint64_t number = memory_number;
+
+			busy->round = round;
+			pthread_mutex_unlock(&lock);
+			look_after(busy, number);
+			pthread_mutex_lock(&lock);
+			busy = NULL;
+			pthread_cond_broadcast(&free_again);
+		}
+		if (!ending)
+			sleep_until_due();
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+// Blocked signals and scheduling are those of the control thread.
+static int thread_start(void)
+{
+	int rc;
+
+	wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (wake_fd < 0)
+		return -errno;
+	ending = false;
+	rc = -pthread_create(&thread, NULL, thread_main, NULL);
+	if (rc)
+		close(wake_fd);
+	return rc;
+}
+
+static void thread_stop(void)
+{
+	pthread_mutex_lock(&lock);
+	ending = true;
+	pthread_mutex_unlock(&lock);
+	eventfd_write(wake_fd, 1);
+	pthread_join(thread, NULL);
+	close(wake_fd);
+}
+
+// --- Beginning and ending: the control thread ------------------------------------------------------------
+
+// The device may be about to listen.
+static int connect_first(struct virtio_port *port)
+{
+	const struct timespec pause = {.tv_nsec = OPEN_PAUSE_MS * 1000000L};
+	int rc = connect_port(port);
+
+	for (unsigned i = 1; i < OPEN_TRIES && (rc == -ENOENT || rc == -ECONNREFUSED || rc == -EAGAIN); i++) {
+		nanosleep(&pause, NULL);
+		rc = connect_port(port);
+	}
+	return rc;
+}
+
+// No worker uses the port, nor does the thread.
+static void stop(struct virtio_port *port)
+{
+	rings_take(port);
+	if (port->frontend.fd >= 0) {
+		port->lent = frontend_stop(&port->frontend, ring_count(port)) != 0;
+		if (port->lent)
+			LOG_WARN("port %s: %s", port->name, port->frontend.error);
+	}
+	virtio_session_say_faults(port);
+	part(port);
+}
+
+int virtio_session_begin(struct virtio_port *port)
+{
+	int rc = connect_first(port);
+
+	if (rc) {
+		LOG_ERROR("port %s: no device to drive: %s", port->name, port->frontend.error);
+		return rc;
+	}
+	if (ports == NULL) // only this thread changes it
+		rc = thread_start();
+	if (rc) {
+		LOG_ERROR("port %s: thread: %s", port->name, strerror(-rc));
+		stop(port);
+		return rc;
+	}
+	pthread_mutex_lock(&lock);
+	port->next = ports;
+	ports = port;
+	pthread_mutex_unlock(&lock);
+	eventfd_write(wake_fd, 1);
+	return 0;
+}
+
+// The thread may be waiting for this port's device to answer, for as long as it may take (frontend.h).
+static void leave_thread(struct virtio_port *port)
+{
+	pthread_mutex_lock(&lock);
+	for (struct virtio_port **at = &ports; *at; at = &(*at)->next)
+		if (*at == port) {
+			*at = port->next;
+			break;
+		}
+	while (busy == port)
+		pthread_cond_wait(&free_again, &lock);
+	pthread_mutex_unlock(&lock);
+	eventfd_write(wake_fd, 1);
+	if (ports == NULL)
+		thread_stop();
+}
+
+void virtio_session_end(struct virtio_port *port)
+{
+	leave_thread(port);
+	stop(port);
+}

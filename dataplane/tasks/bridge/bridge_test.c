@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bridge between up to four ring-backed ports: where frames go, and that each of them is counted once, as
+// received and as copies.
+#include "tasks/bridge/bridge_rig.h"
+
+static void it_floods_until_it_knows(void **state)
+{
+	struct config_task c = config(4);
+	struct task *task = create(state, &c);
+
+	assert_string_equal(pass(state, task, 0, B, A, UNTAGGED), "0111");
+	assert_string_equal(pass(state, task, 1, A, B, UNTAGGED), "1000");
+	assert_string_equal(pass(state, task, 0, B, A, UNTAGGED), "0100");
+	assert_string_equal(pass(state, task, 2, A, B, UNTAGGED), "1000"); // B has moved
+	assert_string_equal(pass(state, task, 0, B, A, UNTAGGED), "0010");
+	assert_string_equal(pass(state, task, 2, B, C, UNTAGGED), "0000"); // where it came from
+	assert_string_equal(pass(state, task, 3, C, NOBODY, 5), "0010");   // tags are not looked at
+	assert_int_equal(reported(task, "drops.hairpin"), 1);
+	assert_int_equal(reported(task, "bridge.learned"), 4);
+	assert_int_equal(reported(task, "bridge.moved"), 1);
+	assert_int_equal(reported(task, "bridge.entries"), 4);
+	assert_int_equal(reported(task, "bridge.flooded"), 1);
+	assert_int_equal(reported(task, "bridge.flood_copies"), 3);
+	assert_int_equal(reported(task, "bridge.forwarded"), 5);
+	task->ops->clear(task);
+	assert_int_equal(reported(task, "bridge.learned"), 0);
+	assert_int_equal(reported(task, "bridge.entries"), 4);
+	task->counters = (struct task_counters){0};
+	finish(task);
+}
+
+static void groups_are_flooded_and_some_addresses_never_forwarded(void **state)
+{
+	static const struct {
+		uint8_t to[6];
+		const char *ports;
+	} cases[] = {
+	        {{255, 255, 255, 255, 255, 255}, "0110"},
+	        {{1, 0, 0x5e, 0, 0, 1}, "0110"},
+	        {{1, 0x80, 0xc2, 0, 0, 0}, "0000"},
+	        {{1, 0x80, 0xc2, 0, 0, 0x0f}, "0000"},
+	        {{1, 0x80, 0xc2, 0, 0, 0x10}, "0110"},
+	        {{1, 0x80, 0xc2, 0, 1, 0}, "0110"},
+	        {{0, 0, 0, 0, 0, 0}, "0110"},
+	};
+	struct config_task c = config(3);
+	struct task *task = create(state, &c);
+
+	for (unsigned i = 0; i < RTE_DIM(cases); i++) {
+		inject_to(*state, 0, cases[i].to, A, UNTAGGED, 0);
+		assert_int_equal(poll(task), 1);
+		assert_string_equal(came(*state), cases[i].ports);
+	}
+	assert_int_equal(reported(task, "drops.reserved"), 2);
+	assert_int_equal(reported(task, "bridge.entries"), 1);
+	finish(task);
+}
+
+// Neither a group nor the address 0 is ever a station.
+static void odd_sources_are_not_learned(void **state)
+{
+	static const uint8_t sources[][6] = {{1, 0, 0, 0, 0, 7}, {0, 0, 0, 0, 0, 0}};
+	struct fixture *f = *state;
+	struct config_task c = config(3);
+	struct task *task = create(state, &c);
+
+	for (unsigned i = 0; i < RTE_DIM(sources); i++) {
+		uint8_t frame[128];
+		struct rte_mbuf *m =
+		        fixture_packet(f, frame, make_frame(frame, broadcast, sources[i], UNTAGGED, 0));
+
+		assert_int_equal(ring_port_inject(&f->ports[0], &m, 1), 1);
+		assert_int_equal(poll(task), 1);
+		assert_string_equal(came(f), "0110");
+	}
+	assert_int_equal(reported(task, "bridge.learned"), 0);
+	finish(task);
+}
+
+static void runts_are_dropped(void **state)
+{
+	static const uint16_t lengths[] = {1, 13, 14, 17, 18};
+	struct fixture *f = *state;
+	struct config_task c = config(2);
+	struct task *task = create(state, &c);
+	uint8_t frame[128], from[6];
+
+	station(from, A);
+	for (unsigned i = 0; i < 2 * RTE_DIM(lengths); i++) {
+		struct rte_mbuf *m;
+
+		make_frame(frame, broadcast, from, i % 2 ? 7 : UNTAGGED, 0);
+		m = fixture_packet(f, frame, lengths[i / 2]);
+		assert_int_equal(ring_port_inject(&f->ports[0], &m, 1), 1);
+	}
+	assert_int_equal(poll(task), 10);
+	assert_string_equal(came(f), "0400"); // 14 and 17 untagged, 18 both
+	assert_int_equal(reported(task, "drops.runt"), 6);
+	finish(task);
+}
+
+struct heard {
+	double at_s;
+	unsigned port, to, from;
+	const char *ports;
+};
+
+// A is silent for 9.8 s, then for 10.1 s; B, at last, for 10.1 s, and comes back by another port.
+static void stations_age(void **state)
+{
+	static const struct heard frames[] = {
+	        {0, 0, NOBODY, A, "0110"}, {9.5, 1, A, B, "1000"},  {9.6, 0, B, A, "0100"},
+	        {19.4, 1, A, B, "1000"},   {19.7, 1, A, B, "1010"}, {20, 0, B, A, "0100"},
+	        {29.8, 2, A, B, "1000"},
+	};
+	struct fixture *f = *state;
+	struct config_task c = config(3);
+	uint64_t begin = rte_rdtsc();
+	struct task *task;
+
+	c.bridge.ageing_s = 10;
+	task = create(state, &c);
+	for (unsigned i = 0; i < RTE_DIM(frames); i++) {
+		inject(f, frames[i].port, frames[i].to, frames[i].from, UNTAGGED, 0);
+		task->ops->poll(task, begin + (uint64_t)(frames[i].at_s * (double)rte_get_tsc_hz()));
+		assert_string_equal(came(f), frames[i].ports);
+	}
+	assert_int_equal(reported(task, "bridge.aged"), 2); // not moved: nobody was there any more
+	assert_int_equal(reported(task, "bridge.learned"), 4);
+	assert_int_equal(reported(task, "bridge.moved"), 0);
+	finish(task);
+}
+
+// Frames to several stations and to all, in one burst: each port gets its own, in order, whole.
+static void order_is_kept_at_every_port(void **state)
+{
+	struct fixture *f = *state;
+	struct config_task c = config(4);
+	struct task *task = create(state, &c);
+	unsigned sizes = 0;
+
+	for (unsigned port = 1; port < 4; port++)
+		pass(state, task, port, NOBODY, port, UNTAGGED);
+	for (unsigned k = 0; k < fixture_burst_count; k++) {
+		struct rte_mbuf *out[64];
+
+		for (unsigned i = 0; i < fixture_bursts[k]; i++)
+			inject(f, 0, i % 5 == 4 ? NOBODY : 1 + i % 3, 50 + i % 2, UNTAGGED, (uint8_t)i);
+		while (poll(task))
+			;
+		for (unsigned port = 1; port < 4; port++) {
+			unsigned n = ring_port_collect(&f->ports[port], out, 64), got = 0;
+
+			for (unsigned i = 0; i < fixture_bursts[k]; i++) {
+				if (i % 5 != 4 && 1 + i % 3 != port)
+					continue;
+				assert_true(got < n);
+				assert_int_equal(rte_pktmbuf_pkt_len(out[got]), LENGTH);
+				assert_int_equal(*rte_pktmbuf_mtod_offset(out[got], uint8_t *, LENGTH - 1),
+				                 i);
+				got++;
+			}
+			assert_int_equal(got, n);
+			rte_pktmbuf_free_bulk(out, n);
+			sizes += n;
+		}
+	}
+	assert_true(sizes > 100);
+	finish(task);
+}
+
+static void a_full_ring_takes_its_frames_only(void **state)
+{
+	struct fixture *f = *state;
+	struct config_task c = config(3);
+	struct task *task = create(state, &c);
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < 10; i++)
+			inject(f, 0, NOBODY, A, UNTAGGED, 0);
+		assert_int_equal(poll(task), 10);
+		if (round == 0)
+			assert_int_equal(ring_port_drain(&f->ports[2]), 10);
+	}
+	assert_int_equal(reported(task, "drops_by_port.p1.tx_full"), 5);
+	assert_int_equal(reported(task, "drops_by_port.p2.tx_full"), 0);
+	assert_int_equal(task->counters.tx_packets, 35);
+	came(f);
+	finish(task);
+}
+
+static void an_empty_pool_loses_copies_not_frames(void **state)
+{
+	struct fixture *f = *state;
+	struct config_task c = config(4);
+	struct task *task = create(state, &c);
+	struct rte_mbuf *hoard[FIXTURE_MBUFS];
+	unsigned hoarded = 0;
+
+	while (hoarded < FIXTURE_MBUFS - 2)
+		assert_non_null(hoard[hoarded++] = rte_pktmbuf_alloc(f->pool));
+	inject(f, 0, NOBODY, A, UNTAGGED, 0);
+	assert_int_equal(poll(task), 1); // one mbuf is left for two copies
+	assert_string_equal(came(f), "0101");
+	assert_int_equal(reported(task, "drops.no_mbuf"), 1);
+	rte_pktmbuf_free_bulk(hoard, hoarded);
+	finish(task);
+}
+
+// Random frames everywhere: whatever happens, it adds up, and no mbuf is lost (the fixture looks).
+static void it_always_adds_up(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned vlan = 0; vlan < 2; vlan++) {
+		struct config_task c = vlan ? config_vlan() : config(4);
+		struct task *task = create(state, &c);
+		uint64_t injected = 0, collected = 0, x = 5;
+
+		for (unsigned i = 0; i < 3000; i++) {
+			int tci;
+
+			x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+			tci = x >> 63 ? (int)(x >> 50 & 0xe01f) : UNTAGGED;
+			inject(f, x >> 40 & 3, x >> 20 & 15, x >> 30 & 15, tci, 0);
+			injected++;
+			if (x >> 45 & 1)
+				while (poll(task))
+					;
+			for (unsigned port = 0; (x >> 46 & 7) == 0 && port < FIXTURE_PORTS; port++)
+				collected += ring_port_drain(&f->ports[port]);
+		}
+		while (poll(task))
+			;
+		for (unsigned port = 0; port < FIXTURE_PORTS; port++)
+			collected += ring_port_drain(&f->ports[port]);
+		assert_int_equal(task->counters.rx_packets, injected);
+		assert_int_equal(task->counters.tx_packets, collected);
+		assert_true(reported(task, "bridge.forwarded") > 100 &&
+		            reported(task, "drops.hairpin") > 100);
+		finish(task);
+	}
+}
+
+static json_int_t listed(const struct task *task)
+{
+	json_t *list = bridge_table_list(task, 0, 64, rte_rdtsc());
+	json_int_t n = (json_int_t)json_array_size(json_object_get(list, "entries"));
+
+	json_decref(list);
+	return n;
+}
+
+// What one learns the other knows; another name, other settings or no name: a table of its own.
+static void a_table_is_shared_by_name(void **state)
+{
+	struct config_task named = config(3), other, unnamed = config(3);
+	struct task *tasks[5];
+
+	snprintf(named.bridge.table, sizeof(named.bridge.table), "t");
+	other = named;
+	other.bridge.ageing_s = 7;
+	tasks[0] = create(state, &named);
+	tasks[1] = create(state, &named);
+	tasks[2] = create(state, &other);
+	tasks[3] = create(state, &unnamed);
+	tasks[4] = create(state, &unnamed);
+	assert_string_equal(pass(state, tasks[0], 2, NOBODY, A, UNTAGGED), "1100");
+	for (unsigned i = 0; i < RTE_DIM(tasks); i++)
+		assert_int_equal(listed(tasks[i]), i < 2);
+	assert_string_equal(pass(state, tasks[1], 0, A, B, UNTAGGED), "0010");
+	finish(tasks[0]);
+	assert_int_equal(listed(tasks[1]), 2);
+	json_decref(bridge_table_flush(tasks[1], rte_rdtsc()));
+	assert_int_equal(listed(tasks[1]), 0);
+	for (unsigned i = 1; i < RTE_DIM(tasks); i++)
+		finish(tasks[i]);
+}
+
+// Page by page, whatever their size: every station once. The last page says that it is the last.
+static void a_table_is_listed_in_pages(void **state)
+{
+	enum { STATIONS = 100 };
+	struct config_task c = config(2);
+	struct task *task;
+
+	c.bridge.table_size = 1 << 16; // wide enough that no five share a bucket, whatever the seed
+	task = create(state, &c);
+	for (unsigned i = 0; i < STATIONS; i++)
+		assert_string_equal(pass(state, task, 0, NOBODY, 1000 + i, UNTAGGED), "0100");
+	for (unsigned limit = MAC_TABLE_WAYS; limit < 3 * STATIONS; limit += 13) {
+		bool seen[STATIONS] = {0};
+		json_int_t from = 0;
+		unsigned listed = 0;
+
+		while (from >= 0) {
+			json_t *page = bridge_table_list(task, (uint32_t)from, limit, rte_rdtsc());
+			json_t *entries = json_object_get(page, "entries");
+
+			assert_true(json_array_size(entries) <= limit);
+			for (size_t i = 0; i < json_array_size(entries); i++, listed++) {
+				const char *mac =
+				        json_string_value(json_object_get(json_array_get(entries, i), "mac"));
+				unsigned n = (unsigned)strtoul(mac + 12, NULL, 16) << 8 |
+				             (unsigned)strtoul(mac + 15, NULL, 16);
+
+				assert_false(seen[n - 1000]);
+				seen[n - 1000] = true;
+			}
+			from = fixture_number(page, "next");
+			json_decref(page);
+		}
+		assert_int_equal(listed, STATIONS);
+	}
+	assert_int_equal(reported(task, "bridge.entries"), STATIONS);
+	finish(task);
+}
+
+// Two that share a table, another, and a task that has none.
+static void entries_are_those_of_the_table(void **state)
+{
+	struct config_task named = config(2), unnamed = config(2), patch = {.port_count = 2};
+	struct task *tasks[4];
+	json_t *reports = json_array();
+
+	snprintf(named.bridge.table, sizeof(named.bridge.table), "t");
+	snprintf(patch.name, sizeof(patch.name), "p");
+	snprintf(patch.kind, sizeof(patch.kind), "patch");
+	tasks[0] = create(state, &patch);
+	tasks[1] = create(state, &named);
+	tasks[2] = create(state, &unnamed);
+	tasks[3] = create(state, &named);
+	assert_string_equal(pass(state, tasks[3], 0, NOBODY, A, UNTAGGED), "0100");
+	for (unsigned i = 0; i < RTE_DIM(tasks); i++)
+		json_array_append_new(reports, fixture_report(tasks[i]));
+	bridge_report_entries(tasks, RTE_DIM(tasks), reports);
+	assert_null(json_object_get(json_array_get(reports, 0), "bridge"));
+	assert_int_equal(fixture_number(reports, "1.bridge.entries"), 1);
+	assert_int_equal(fixture_number(reports, "2.bridge.entries"), 0);
+	assert_int_equal(fixture_number(reports, "3.bridge.entries"), 1);
+	json_decref(reports);
+	tasks[0]->ops->destroy(tasks[0]);
+	for (unsigned i = 1; i < RTE_DIM(tasks); i++)
+		finish(tasks[i]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(it_floods_until_it_knows),
+	        TEST(groups_are_flooded_and_some_addresses_never_forwarded),
+	        TEST(odd_sources_are_not_learned),
+	        TEST(runts_are_dropped),
+	        TEST(stations_age),
+	        TEST(order_is_kept_at_every_port),
+	        cmocka_unit_test_setup_teardown(a_full_ring_takes_its_frames_only, fixture_setup_small,
+	                                        fixture_teardown),
+	        TEST(an_empty_pool_loses_copies_not_frames),
+	        TEST(it_always_adds_up),
+	        TEST(a_table_is_shared_by_name),
+	        TEST(a_table_is_listed_in_pages),
+	        TEST(entries_are_those_of_the_table),
+	};
+
+	if (fixture_eal_init("bridge") != 0)
+		return 99; // for meson: could not be run
+	return cmocka_run_group_tests_name("bridge", tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fib_offload: the way of a burst through it: whose each packet is, the lookups of all, and the next hop of
+// each, so that cache misses overlap. What is not a plain packet to an offloaded VNF is decided in
+// fib_offload_rare.c.
+//
+// A hop that is found is not held when its burst ends, so a tick, each millisecond, is when a worker tells
+// the FIB that it holds none. A worker that is parked says nothing: the records of hops that are gone wait
+// until it runs again, and nobody waits for them.
+#include "tasks/fib_offload/fib_offload.h"
+
+enum {
+	PREFETCH_AHEAD = 4,
+	SWEEP_BUCKETS = 256, // of a tick: some microseconds
+	SESSIONS_A_TICK = 8,
+};
+_Static_assert((int)CONFIG_BURST_MAX <= (int)CUCKOO_BULK_MAX, "a burst is one lookup");
+
+static const char *const drops[] = {
+        PACKET_DROPS,
+        [OFFLOAD_UNKNOWN_MAC] = "unknown_mac",
+        [OFFLOAD_NO_LISTENER] = "no_listener",
+        [OFFLOAD_NO_ROUTE] = "no_route",
+        [OFFLOAD_BLACKHOLE] = "blackhole",
+        [OFFLOAD_PUNT_LIMITED] = "punt_limited",
+        [OFFLOAD_SPOOFED] = "spoofed",
+        [OFFLOAD_FOREIGN_MESSAGE] = "foreign_message",
+        [OFFLOAD_BAD_MESSAGE] = "bad_message",
+        [OFFLOAD_BUSY_MESSAGE] = "busy_message",
+        NULL,
+};
+
+// --- A burst: whose each packet is -----------------------------------------------------------------------
+
+// The packets of a burst that are looked up.
+struct lookups {
+	unsigned n4, n6;
+	uint8_t frame4[CONFIG_BURST_MAX], frame6[CONFIG_BURST_MAX]; // in the burst
+	uint8_t vnf4[CONFIG_BURST_MAX], vnf6[CONFIG_BURST_MAX];     // of vnfs[]
+	struct fib_query4 to4[CONFIG_BURST_MAX];
+	struct fib_query6 to6[CONFIG_BURST_MAX];
+};
+
+static inline struct rte_ipv4_hdr *ipv4(const struct vnf_frame *frame)
+{
+	return (struct rte_ipv4_hdr *)(frame->data + RTE_ETHER_HDR_LEN);
+}
+
+static inline struct rte_ipv6_hdr *ipv6(const struct vnf_frame *frame)
+{
+	return (struct rte_ipv6_hdr *)(frame->data + RTE_ETHER_HDR_LEN);
+}
+
+static inline void add4(struct lookups *l, unsigned i, unsigned vnf, uint16_t number,
+                        const struct vnf_frame *frame)
+{
+	l->frame4[l->n4] = (uint8_t)i;
+	l->vnf4[l->n4] = (uint8_t)vnf;
+	l->to4[l->n4++] = (struct fib_query4){number, rte_be_to_cpu_32(ipv4(frame)->dst_addr)};
+}
+
+static inline void add6(struct lookups *l, unsigned i, unsigned vnf, uint16_t number,
+                        const struct vnf_frame *frame)
+{
+	l->frame6[l->n6] = (uint8_t)i;
+	l->vnf6[l->n6] = (uint8_t)vnf;
+	l->to6[l->n6].vnf = number;
+	memcpy(l->to6[l->n6++].address, ipv6(frame)->dst_addr, sizeof(l->to6[0].address));
+}
+
+// Whether no rule can say that a plain packet is control: by one byte of each port.
+static inline bool no_doubt(const struct offload *o, const struct vnf_frame *frame)
+{
+	const uint8_t *ports = frame->data + RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr);
+	uint8_t bit = ipv4(frame)->next_proto_id == IPPROTO_TCP ? 1 : 2;
+
+	return !((o->doubt[ports[1]] | o->doubt[ports[3]]) & bit);
+}
+
+// A frame for a VNF, by a wire or from another VNF (OFFLOAD_NONE).
+static __rte_always_inline uint8_t to_vnf(struct offload *o, unsigned wire, const struct vnf_frame *frame,
+                                          unsigned i, unsigned index, struct lookups *l, uint64_t now_tsc)
+{
+	struct offload_vnf *to = &o->vnfs[index];
+	struct packet p;
+	uint8_t verdict;
+
+	if (!to->offload)
+		return to->port;
+	if (likely(packet_is_plain(frame) && ipv4(frame)->time_to_live > 1 && no_doubt(o, frame))) {
+		add4(l, i, index, to->number, frame);
+		return OFFLOAD_LOOK_UP;
+	}
+	verdict = offload_classify(o, to, wire, frame, now_tsc, &p);
+	if (verdict == OFFLOAD_LOOK_UP && p.version == 4)
+		add4(l, i, index, to->number, frame);
+	else if (verdict == OFFLOAD_LOOK_UP)
+		add6(l, i, index, to->number, frame);
+	return verdict;
+}
+
+static inline uint8_t by_wire(struct offload *o, unsigned wire, const struct vnf_frame *frame, unsigned i,
+                              struct lookups *l, uint64_t now_tsc)
+{
+	unsigned index;
+
+	if (unlikely(frame->length < RTE_ETHER_HDR_LEN))
+		return VNF_DROP | PACKET_RUNT;
+	index = offload_vnf_of_mac(o, frame->data);
+	if (likely(index != OFFLOAD_NONE && o->vnfs[index].wires >> wire & 1))
+		return to_vnf(o, wire, frame, i, index, l, now_tsc);
+	return offload_stray(o, wire, frame, now_tsc);
+}
+
+static __rte_noinline uint8_t by_vnf(struct offload *o, struct offload_vnf *from,
+                                     const struct vnf_frame *frame, unsigned i, struct lookups *l,
+                                     uint64_t now_tsc)
+{
+	unsigned to = OFFLOAD_NONE;
+	uint8_t verdict = offload_from_vnf(o, from, frame, now_tsc, &to);
+
+	return to == OFFLOAD_NONE ? verdict : to_vnf(o, OFFLOAD_NONE, frame, i, to, l, now_tsc);
+}
+
+// --- The next hop of each --------------------------------------------------------------------------------
+
+// What is not forwarded.
+static __attribute__((noinline)) uint8_t no_way(struct offload *o, struct offload_vnf *to, unsigned wire,
+                                                const struct fib_hop *hop, const struct vnf_frame *frame,
+                                                uint64_t now_tsc)
+{
+	if (hop->kind == FIB_HOP_LOCAL)
+		return offload_punt(o, to, wire, frame, now_tsc);
+	if (hop->kind == FIB_HOP_BLACKHOLE)
+		return VNF_DROP | OFFLOAD_BLACKHOLE;
+	to->no_route++;
+	return to->punts_misses ? offload_punt(o, to, wire, frame, now_tsc) : VNF_DROP | OFFLOAD_NO_ROUTE;
+}
+
+static inline uint8_t leave(struct offload *o, struct offload_vnf *to, const struct fib_hop *hop,
+                            const struct vnf_frame *frame)
+{
+	memcpy(frame->data, hop->macs, sizeof(hop->macs));
+	to->forwarded++;
+	return o->wire_ports[hop->port % OFFLOAD_WIRES_MAX];
+}
+
+static inline void hops4(struct offload *o, unsigned wire, const struct vnf_frame *frames,
+                         const struct lookups *l, uint64_t now_tsc, uint8_t *verdicts)
+{
+	const struct fib_hop *hops[CONFIG_BURST_MAX];
+
+	fib_find4(o->fib->fib, l->to4, l->n4, hops);
+	for (unsigned k = 0; k < l->n4; k++) {
+		const struct vnf_frame *frame = &frames[l->frame4[k]];
+		struct offload_vnf *to = &o->vnfs[l->vnf4[k]];
+
+		if (unlikely(hops[k]->kind != FIB_HOP_FORWARD)) {
+			verdicts[l->frame4[k]] = no_way(o, to, wire, hops[k], frame, now_tsc);
+			continue;
+		}
+		packet_ipv4_decrement_ttl(ipv4(frame));
+		verdicts[l->frame4[k]] = leave(o, to, hops[k], frame);
+	}
+}
+
+static inline void hops6(struct offload *o, unsigned wire, const struct vnf_frame *frames,
+                         const struct lookups *l, uint64_t now_tsc, uint8_t *verdicts)
+{
+	const struct fib_hop *hops[CONFIG_BURST_MAX];
+
+	fib_find6(o->fib->fib, l->to6, l->n6, hops);
+	for (unsigned k = 0; k < l->n6; k++) {
+		const struct vnf_frame *frame = &frames[l->frame6[k]];
+		struct offload_vnf *to = &o->vnfs[l->vnf6[k]];
+
+		if (unlikely(hops[k]->kind != FIB_HOP_FORWARD)) {
+			verdicts[l->frame6[k]] = no_way(o, to, wire, hops[k], frame, now_tsc);
+			continue;
+		}
+		ipv6(frame)->hop_limits--;
+		verdicts[l->frame6[k]] = leave(o, to, hops[k], frame);
+	}
+}
+
+static bool offload_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                            uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct offload *o = (struct offload *)vnf;
+	unsigned wire = o->wire_of[in];
+	struct lookups l;
+
+	l.n4 = l.n6 = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n)
+			__builtin_prefetch(frames[i + PREFETCH_AHEAD].data, 1);
+		verdicts[i] = likely(wire != OFFLOAD_NONE)
+		                      ? by_wire(o, wire, &frames[i], i, &l, now_tsc)
+		                      : by_vnf(o, &o->vnfs[o->vnf_of[in]], &frames[i], i, &l, now_tsc);
+	}
+	if (l.n4)
+		hops4(o, wire, frames, &l, now_tsc, verdicts);
+	if (l.n6)
+		hops6(o, wire, frames, &l, now_tsc, verdicts);
+	return false;
+}
+
+// --- What time does --------------------------------------------------------------------------------------
+
+// Sessions of a few VNFs, each of them in turn every few milliseconds; and a little of the sweep.
+static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
+{
+	struct offload *o = (struct offload *)vnf;
+	struct fib *fib = o->fib->fib;
+
+	fib_reader_quiet(fib, o->reader);
+	for (unsigned i = 0; i < RTE_MIN(o->vnf_count, (unsigned)SESSIONS_A_TICK); i++) {
+		struct offload_vnf *v = &o->vnfs[o->tick_next];
+
+		o->tick_next = o->tick_next + 1 < o->vnf_count ? o->tick_next + 1 : 0;
+		if (!v->session || !rte_spinlock_trylock(&v->session->lock))
+			continue;
+		fib_session_tick(&v->session->fib_session, port_link_up(vnf->task.ports[v->port]), now_tsc);
+		rte_spinlock_unlock(&v->session->lock);
+	}
+	if (fib_is_dirty(fib) && fib_trylock(fib)) {
+		fib_sweep(fib, SWEEP_BUCKETS);
+		fib_unlock(fib);
+	}
+}
+
+// --- What the runtime calls ------------------------------------------------------------------------------
+
+static void offload_clear(struct vnf *vnf)
+{
+	struct offload *o = (struct offload *)vnf;
+
+	o->copies = o->copies_lost = 0;
+	o->neighbour_counts = (struct mac_counts){0};
+	for (unsigned i = 0; i < o->vnf_count; i++) {
+		struct offload_vnf *v = &o->vnfs[i];
+
+		v->forwarded = v->punted = v->limited = v->no_route = v->sent = 0;
+	}
+}
+
+static const struct vnf_ops fib_offload_vnf = {
+        .size = sizeof(struct offload),
+        .drops = drops,
+        .check = offload_check,
+        .agree = offload_agree,
+        .open = offload_open,
+        .close = offload_close,
+        .adopt = offload_adopt,
+        .process = offload_process,
+        .tick = offload_tick,
+        .clear = offload_clear,
+        .report = offload_report,
+        .methods = offload_methods,
+        .methods_beside = true,
+};
+
+const struct task_ops fib_offload_ops = {
+        VNF_TASK_OPS("fib_offload", &fib_offload_vnf),
+        .ports_min = 2,
+        .ports_max = CONFIG_TASK_PORTS_MAX,
+};

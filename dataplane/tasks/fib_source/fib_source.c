@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fib_source: the control of a VNF whose forwarding is offloaded, for measuring what updates cost. Keeps a
+// session with the forwarder by the client library (fib/client/planebench_fib.h) on its one port, and changes
+// routes of the VNF's synthetic FIB (docs/design/fib-offload.md) one after the other, at a rate or as fast as
+// they are acknowledged.
+//
+// Every route leads to the same place by two next hops, and an update replaces the one by the other: what is
+// forwarded does not change, so a trial with updates is one without but for their cost.
+//
+// A network function for its settings and method only: it polls for itself. Threads as in task.h.
+#include <errno.h>
+#include <rte_byteorder.h>
+#include <rte_cycles.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "lib/log.h"
+#include "fib/client/planebench_fib.h"
+#include "lib/schema.h"
+#include "tasks/vnf/vnf.h"
+
+enum {
+	ROUTES_MAX = 1 << 24,
+	WIRES_MAX = 8,
+	FIRST_ADDRESS = 10 << 24, // route i is that of this address + i
+	HOPS = 2,
+	AT_ONCE = 1024, // routes changed in one poll: the other tasks of the worker wait meanwhile
+	TICKS_PER_S = 1000,
+	FRAME_MAX = 1514,
+};
+
+struct settings {
+	uint32_t routes, wire;
+	uint8_t mac[RTE_ETHER_ADDR_LEN];
+};
+
+struct fib_source {
+	struct vnf vnf;
+	struct settings settings;
+	struct fib_client *client;
+	bool announced; // next hops of this session
+	bool flat_out;
+	double rate; // updates a second
+	uint64_t rate_tsc, cleared_tsc, tick_due_tsc;
+	uint64_t at_rate;          // changed since rate_tsc
+	uint64_t next;             // route that is changed next, counted on and on
+	uint64_t sent;             // records in all, next hops too
+	uint64_t applied, refused; // of the client, when counters were cleared
+	uint64_t lost_sessions;
+	double ns_per_tick;
+};
+
+static struct fib_source *source_of(struct vnf *vnf)
+{
+	return (struct fib_source *)vnf;
+}
+
+static uint64_t ns_of(const struct fib_source *s, uint64_t tsc)
+{
+	return (uint64_t)((double)tsc * s->ns_per_tick);
+}
+
+// --- The client's callbacks
+// -----------------------------------------------------------------------------------
+
+static void frame_send(void *context, const uint8_t *frame, unsigned length)
+{
+	struct fib_source *s = context;
+	struct task *task = &s->vnf.task;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(task->ports[0]->rx_pool);
+	char *data = m ? rte_pktmbuf_append(m, (uint16_t)length) : NULL;
+
+	if (!data) { // the client sends it again
+		rte_pktmbuf_free(m);
+		return;
+	}
+	memcpy(data, frame, length);
+	if (port_send_drop(task->ports[0], task->queue, &m, 1))
+		task->counters.drop_tx_full[0]++;
+	else
+		task->counters.tx_packets++;
+}
+
+static void session_lost(void *context)
+{
+	struct fib_source *s = context;
+	struct fib_client_status status;
+
+	fib_client_read(s->client, &status);
+	s->sent = status.applied + status.refused; // what was not answered is forgotten
+	s->announced = false;
+	s->lost_sessions++;
+}
+
+// --- Updates
+// ----------------------------------------------------------------------------------------------------
+
+// Both next hops, then nothing that is left of a session before.
+static void announce(struct fib_source *s)
+{
+	struct fib_client_hop hop = {.kind = FIB_HOP_FORWARD, .wire = (uint8_t)s->settings.wire};
+
+	memcpy(hop.destination, s->settings.mac, sizeof(hop.destination));
+	for (hop.number = 0; hop.number < HOPS; hop.number++) {
+		if (fib_client_set_hop(s->client, &hop))
+			return;
+		s->sent++;
+	}
+	s->announced = fib_client_end_of_rib(s->client) == 0;
+}
+
+static bool change_one(struct fib_source *s)
+{
+	uint32_t address = rte_cpu_to_be_32(FIRST_ADDRESS + (uint32_t)(s->next % s->settings.routes));
+	struct fib_client_route route = {.family = 4, .length = 32};
+
+	route.hop = (uint16_t)(s->next / s->settings.routes % HOPS);
+	memcpy(route.address, &address, sizeof(address));
+	if (fib_client_set_route(s->client, FIB_REPLACE, &route))
+		return false;
+	s->next++;
+	s->sent++;
+	s->at_rate++;
+	return true;
+}
+
+static unsigned due(const struct fib_source *s, uint64_t now_tsc)
+{
+	double ns = (double)(now_tsc - s->rate_tsc) * s->ns_per_tick, wanted = s->rate * ns / 1e9;
+
+	if (s->flat_out)
+		return AT_ONCE;
+	return wanted > (double)s->at_rate ? (unsigned)RTE_MIN(wanted - (double)s->at_rate, (double)AT_ONCE)
+	                                   : 0;
+}
+
+static unsigned change(struct fib_source *s, uint64_t now_tsc)
+{
+	unsigned wanted = due(s, now_tsc), n = 0;
+
+	while (n < wanted && change_one(s))
+		n++;
+	return n;
+}
+
+static unsigned receive(struct fib_source *s, uint64_t now_tsc)
+{
+	struct task *task = &s->vnf.task;
+	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
+	unsigned n = port_receive(task->ports[0], task->queue, pkts, s->vnf.burst);
+
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		fib_client_received(s->client, rte_pktmbuf_mtod(pkts[i], uint8_t *), pkts[i]->data_len,
+		                    ns_of(s, now_tsc));
+	rte_pktmbuf_free_bulk(pkts, n);
+	task->counters.rx_packets += n;
+	return n;
+}
+
+static unsigned source_poll(struct task *task, uint64_t now_tsc)
+{
+	struct fib_source *s = (struct fib_source *)task;
+	unsigned n = receive(s, now_tsc);
+
+	if (unlikely(!s->announced))
+		announce(s);
+	else
+		n += change(s, now_tsc);
+	if (now_tsc >= s->tick_due_tsc) {
+		s->tick_due_tsc = now_tsc + s->vnf.tick_tsc;
+		fib_client_tick(s->client, ns_of(s, now_tsc));
+	}
+	return n;
+}
+
+// Nobody calls it: it is source_poll() that polls.
+static bool source_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                           uint64_t now_tsc, uint8_t *verdicts)
+{
+	return true;
+}
+
+// --- Settings
+// ---------------------------------------------------------------------------------------------------
+
+static int settings_read(const struct config_task *config, struct settings *out, char *error)
+{
+	static const struct field fields[] = {
+	        {.key = "routes",
+	         FIELD(FIELD_UINT, struct settings, routes),
+	         .required = true,
+	         .min = 1,
+	         .max = ROUTES_MAX},
+	        {.key = "wire", FIELD(FIELD_UINT, struct settings, wire), .max = WIRES_MAX - 1},
+	        {.key = "mac", FIELD(FIELD_MAC, struct settings, mac), .required = true},
+	        {0},
+	};
+	char where[48];
+
+	snprintf(where, sizeof(where), "task %s: settings", config->name);
+	*out = (struct settings){0};
+	if (config->settings)
+		return schema_decode(config->settings, fields, out, where, error);
+	snprintf(error, CONFIG_ERROR_MAX, "%s are missing: give routes and mac", where);
+	return -EINVAL;
+}
+
+static int source_check(const struct config_task *config, char *error)
+{
+	struct settings settings;
+
+	return settings_read(config, &settings, error);
+}
+
+// A session number that this VNF has not used before.
+static uint32_t fresh_session(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint32_t)((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000) | 1;
+}
+
+static int source_open(struct vnf *vnf, const struct config_task *config)
+{
+	struct fib_source *s = source_of(vnf);
+	struct fib_client_config client = {
+	        .frame_bytes = FRAME_MAX, .session = fresh_session(), .context = s};
+	char error[CONFIG_ERROR_MAX];
+
+	if (settings_read(config, &s->settings, error)) {
+		LOG_ERROR("%s", error);
+		return -EINVAL;
+	}
+	s->ns_per_tick = 1e9 / (double)rte_get_tsc_hz();
+	s->cleared_tsc = s->rate_tsc = rte_rdtsc();
+	vnf->tick_tsc = rte_get_tsc_hz() / TICKS_PER_S;
+	memcpy(client.mac, vnf->macs[0] + RTE_ETHER_ADDR_LEN, sizeof(client.mac));
+	client.send = frame_send;
+	client.lost = session_lost;
+	s->client = fib_client_create(&client, ns_of(s, s->rate_tsc));
+	if (s->client)
+		return 0;
+	LOG_ERROR("task %s: no memory for its session", config->name);
+	return -ENOMEM;
+}
+
+static void source_close(struct vnf *vnf)
+{
+	fib_client_destroy(source_of(vnf)->client);
+}
+
+// --- What is seen of it
+// -----------------------------------------------------------------------------------------
+
+static void source_clear(struct vnf *vnf)
+{
+	struct fib_source *s = source_of(vnf);
+	struct fib_client_status status;
+
+	fib_client_read(s->client, &status);
+	s->applied = status.applied;
+	s->refused = status.refused;
+	s->lost_sessions = 0;
+	s->cleared_tsc = rte_rdtsc();
+}
+
+static void source_report(const struct vnf *vnf, json_t *object)
+{
+	const struct fib_source *s = (const struct fib_source *)vnf;
+	struct fib_client_status status;
+
+	fib_client_read(s->client, &status);
+	json_object_set_new(object, "up", json_boolean(status.up && s->announced));
+	json_object_set_new(object, "updates_per_s", s->flat_out ? json_null() : json_real(s->rate));
+	json_object_set_new(object, "duration_ns",
+	                    json_integer((json_int_t)ns_of(s, rte_rdtsc() - s->cleared_tsc)));
+	// What was on its way when counters were cleared is acknowledged afterwards: it counts as sent then.
+	json_object_set_new(object, "sent", json_integer((json_int_t)(s->sent - s->applied - s->refused)));
+	json_object_set_new(object, "acknowledged", json_integer((json_int_t)(status.applied - s->applied)));
+	json_object_set_new(object, "refused", json_integer((json_int_t)(status.refused - s->refused)));
+	json_object_set_new(object, "retransmitted", json_integer((json_int_t)status.retransmitted));
+	json_object_set_new(object, "lost_sessions", json_integer((json_int_t)s->lost_sessions));
+	json_object_set_new(object, "routes", json_integer((json_int_t)status.routes));
+}
+
+struct rate {
+	char task[CONFIG_NAME_MAX];
+	double updates_per_s;
+	bool flat_out;
+};
+
+// rate: {"task": NAME, "updates_per_s": x | "flat_out": true}
+static json_t *call_rate(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+{
+	static const struct field fields[] = {
+	        {.key = "task", FIELD(FIELD_NAME, struct rate, task), .required = true},
+	        {.key = "updates_per_s", FIELD(FIELD_REAL, struct rate, updates_per_s), .max = 1e9},
+	        {.key = "flat_out", FIELD(FIELD_BOOL, struct rate, flat_out)},
+	        {0},
+	};
+	struct fib_source *s = source_of(vnf);
+	struct rate rate = {0};
+
+	if (schema_decode(params, fields, &rate, "params", error))
+		return NULL;
+	if (rate.flat_out == (json_object_get(params, "updates_per_s") != NULL)) {
+		snprintf(error, CONFIG_ERROR_MAX, "params: give either updates_per_s or flat_out");
+		return NULL;
+	}
+	s->rate = rate.updates_per_s;
+	s->flat_out = rate.flat_out;
+	s->rate_tsc = now_tsc;
+	s->at_rate = 0;
+	return json_object();
+}
+
+static const struct vnf_method methods[] = {{"rate", call_rate}, {0}};
+static const char *const drops[] = {NULL};
+
+static const struct vnf_ops source_vnf = {
+        .size = sizeof(struct fib_source),
+        .drops = drops,
+        .check = source_check,
+        .open = source_open,
+        .close = source_close,
+        .process = source_process,
+        .clear = source_clear,
+        .report = source_report,
+        .methods = methods,
+};
+
+const struct task_ops fib_source_ops = {
+        .kind = "fib_source",
+        .ports_min = 1,
+        .ports_max = 1,
+        .receives = true,
+        .sends = true,
+        .vnf = &source_vnf,
+        .create = vnf_create,
+        .destroy = vnf_destroy,
+        .poll = source_poll,
+        .clear = vnf_clear,
+        .report = vnf_report,
+};

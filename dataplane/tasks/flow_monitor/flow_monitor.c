@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// flow_monitor: forwards every frame as l2fwd does and counts it by flow (flow_key.h), in both directions.
+//
+// A flow that was idle for the timeout is over: its counts go to "expired", its packets begin a new one. What
+// finds the table full of busy flows is "untracked". Frames that are no sound IP packet are "other". Nothing
+// is dropped but runts. A flow's fragments but the first are a flow without ports.
+#include "tasks/flow_monitor/flow_monitor.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <rte_tcp.h>
+#include <stdlib.h>
+
+#include "tasks/vnf/forward.h"
+#include "lib/log.h"
+#include "lib/schema.h"
+
+enum { DROP_RUNT, FLOWS_DEFAULT = 65536, TIMEOUT_S_DEFAULT = 60, TCP_FLAGS_OFFSET = 13 };
+
+static const char *const drops[] = {[DROP_RUNT] = "runt", NULL};
+
+// --- Settings --------------------------------------------------------------------------------------------
+
+struct settings {
+	uint32_t flows_max, idle_timeout_s;
+};
+
+static const struct field fields[] = {
+        {.key = "flows_max", FIELD(FIELD_UINT, struct settings, flows_max), .min = 1, .max = FLOW_TABLE_MAX},
+        {.key = "idle_timeout_s", FIELD(FIELD_UINT, struct settings, idle_timeout_s), .min = 1, .max = 1e6},
+        {0},
+};
+
+static int decode(const struct config_task *config, struct settings *settings, char *error)
+{
+	char where[64];
+
+	*settings = (struct settings){FLOWS_DEFAULT, TIMEOUT_S_DEFAULT};
+	snprintf(where, sizeof(where), "task %s: settings", config->name);
+	return config->settings ? schema_decode(config->settings, fields, settings, where, error) : 0;
+}
+
+static int monitor_check(const struct config_task *config, char *error)
+{
+	struct settings settings;
+
+	return decode(config, &settings, error);
+}
+
+// --- Made and ended --------------------------------------------------------------------------------------
+
+static void gone(void *owner, const struct flow *flow, uint32_t index)
+{
+	struct flow_monitor *monitor = owner;
+
+	monitor->tracked.packets -= flow->value[0];
+	monitor->tracked.bytes -= flow->value[1];
+	monitor->expired.packets += flow->value[0];
+	monitor->expired.bytes += flow->value[1];
+	monitor->expired_flows++;
+}
+
+static int monitor_open(struct vnf *vnf, const struct config_task *config)
+{
+	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+	char error[CONFIG_ERROR_MAX];
+	struct settings settings;
+
+	if (decode(config, &settings, error) != 0) {
+		LOG_ERROR("%s", error);
+		return -EINVAL;
+	}
+	monitor->more = calloc(settings.flows_max, sizeof(*monitor->more));
+	if (!monitor->more || flow_table_open(&monitor->table, settings.flows_max,
+	                                      settings.idle_timeout_s * rte_get_tsc_hz()) != 0) {
+		LOG_ERROR("task %s: no memory for %u flows", config->name, settings.flows_max);
+		return -ENOMEM;
+	}
+	monitor->table.gone = gone;
+	monitor->table.owner = monitor;
+	return 0;
+}
+
+static void monitor_close(struct vnf *vnf)
+{
+	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+
+	flow_table_close(&monitor->table);
+	free(monitor->more);
+}
+
+// The flows that were seen last; what does not fit is expired.
+static void monitor_adopt(struct vnf *vnf, struct vnf *before)
+{
+	struct flow_monitor *monitor = (struct flow_monitor *)vnf, *old = (struct flow_monitor *)before;
+	const struct flow_table *table = &old->table;
+
+	monitor->all = old->all;
+	monitor->tracked = old->tracked;
+	monitor->expired = old->expired;
+	monitor->untracked = old->untracked;
+	monitor->other = old->other;
+	monitor->expired_flows = old->expired_flows;
+	monitor->table.now_tsc = table->now_tsc;
+	for (uint32_t i = flow_table_oldest(table); i != FLOW_NONE; i = flow_table_newer(table, i))
+		monitor->more[flow_table_put(&monitor->table, &table->flows[i])] = old->more[i];
+}
+
+// A trial begins: every flow and counter goes, for half of them would not add up.
+static void monitor_clear(struct vnf *vnf)
+{
+	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+
+	flow_table_flush(&monitor->table);
+	monitor->all = monitor->tracked = monitor->expired = (struct flow_sum){0};
+	monitor->untracked = monitor->other = (struct flow_sum){0};
+	monitor->expired_flows = 0;
+}
+
+// --- Frames ----------------------------------------------------------------------------------------------
+
+enum kind { KIND_FLOW, KIND_OTHER, KIND_RUNT };
+
+// What is known of a frame of a burst before its flow is looked up.
+struct look {
+	struct flow_key key;
+	uint32_t hash;
+	uint8_t kind, tcp_flags;
+};
+
+static inline void count(struct flow_sum *sum, const struct vnf_frame *frame)
+{
+	sum->packets++;
+	sum->bytes += frame->total + RTE_ETHER_CRC_LEN;
+}
+
+static inline void look_at(const struct flow_monitor *monitor, const struct vnf_frame *frame,
+                           struct look *look)
+{
+	struct packet p;
+	enum packet_fault fault = packet_parse(frame, &p);
+
+	look->kind = fault == PACKET_FINE ? KIND_FLOW : fault == PACKET_RUNT ? KIND_RUNT : KIND_OTHER;
+	if (unlikely(fault != PACKET_FINE))
+		return;
+	flow_key_of(&look->key, frame->data, &p);
+	look->tcp_flags = p.protocol == IPPROTO_TCP && p.first ? frame->data[p.l4 + TCP_FLAGS_OFFSET] : 0;
+	look->hash = flow_table_hash(&monitor->table, &look->key);
+	flow_table_prefetch_slot(&monitor->table, look->hash);
+}
+
+static inline void count_flow(struct flow_monitor *monitor, const struct vnf_frame *frame,
+                              const struct look *look, uint64_t now_tsc)
+{
+	struct flow_table *table = &monitor->table;
+	uint32_t index = flow_table_get(table, &look->key, look->hash, now_tsc);
+	struct flow *flow;
+
+	if (unlikely(index == FLOW_NONE)) {
+		count(&monitor->untracked, frame);
+		return;
+	}
+	flow = &table->flows[index];
+	if (unlikely(flow->value[0] == 0))
+		monitor->more[index] = (struct flow_more){.first_tsc = now_tsc};
+	flow_table_touch(table, index, now_tsc);
+	flow->value[0]++;
+	flow->value[1] += frame->total + RTE_ETHER_CRC_LEN;
+	if (look->tcp_flags)
+		monitor->more[index].tcp_flags |= look->tcp_flags;
+	count(&monitor->tracked, frame);
+}
+
+// Returns false for a frame that is dropped.
+static inline bool count_frame(struct flow_monitor *monitor, const struct vnf_frame *frame,
+                               const struct look *look, uint64_t now_tsc)
+{
+	if (unlikely(look->kind == KIND_RUNT))
+		return false;
+	count(&monitor->all, frame);
+	if (likely(look->kind == KIND_FLOW))
+		count_flow(monitor, frame, look, now_tsc);
+	else
+		count(&monitor->other, frame);
+	return true;
+}
+
+static bool monitor_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                            uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+	struct look looks[CONFIG_BURST_MAX];
+	unsigned out = vnf->out[in], left = 0;
+
+	monitor->table.now_tsc = now_tsc;
+	for (unsigned i = 0; i < n; i++) {
+		if (i + FORWARD_AHEAD < n)
+			__builtin_prefetch(frames[i + FORWARD_AHEAD].data, 1);
+		look_at(monitor, &frames[i], &looks[i]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (looks[i].kind == KIND_FLOW)
+			flow_table_prefetch_flow(&monitor->table, looks[i].hash);
+	for (unsigned i = 0; i < n; i++) {
+		bool leaves = count_frame(monitor, &frames[i], &looks[i], now_tsc);
+
+		verdicts[i] = (uint8_t)(leaves ? out : VNF_DROP | DROP_RUNT);
+		left += leaves;
+		if (leaves)
+			vnf_write_macs(vnf, out, frames[i].data);
+	}
+	return left == n;
+}
+
+static void monitor_tick(struct vnf *vnf, uint64_t now_tsc)
+{
+	flow_table_expire(&((struct flow_monitor *)vnf)->table, now_tsc, FLOW_TICK_MAX);
+}
+
+static const struct vnf_method methods[] = {
+        {"top", flow_monitor_top},
+        {"flows", flow_monitor_flows},
+        {"flush", flow_monitor_flush},
+        {0},
+};
+
+static const struct vnf_ops flow_monitor_vnf = {
+        .size = sizeof(struct flow_monitor),
+        .drops = drops,
+        .check = monitor_check,
+        .open = monitor_open,
+        .close = monitor_close,
+        .adopt = monitor_adopt,
+        .process = monitor_process,
+        .tick = monitor_tick,
+        .clear = monitor_clear,
+        .report = flow_monitor_report,
+        .methods = methods,
+};
+
+const struct task_ops flow_monitor_ops = {
+        VNF_TASK_OPS("flow_monitor", &flow_monitor_vnf),
+        .ports_min = 2,
+        .ports_max = 2,
+};

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Generator task: load, pace and counts. A poll asks the pacer for slots and has the generator's way
+// (generator_way.h) send as many frames.
+#include <errno.h>
+#include <math.h>
+#include <rte_cycles.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tasks/generator/generator.h"
+#include "tasks/generator/generator_way.h"
+#include "lib/log.h"
+#include "tasks/task_alloc.h"
+
+enum { BURST_DEFAULT = 32 };
+
+static bool mac_is_zero(const uint8_t mac[6])
+{
+	return !(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]);
+}
+
+// Locally administered MAC addresses, and addresses of the benchmarking network 198.18.0.0/15 (RFC 2544
+// appendix C).
+static void flow_set(struct frame_flow *flow, const struct config_task *config)
+{
+	const uint8_t stream = (uint8_t)config->stream;
+	const uint8_t src_mac[6] = {2, 0, 0, 0, 0, stream}, dst_mac[6] = {2, 0, 0, 0, 1, stream};
+
+	flow->stream = stream;
+	memcpy(flow->src_mac, mac_is_zero(config->src_mac) ? src_mac : config->src_mac, sizeof(src_mac));
+	memcpy(flow->dst_mac, mac_is_zero(config->dst_mac) ? dst_mac : config->dst_mac, sizeof(dst_mac));
+	flow->src_ip = config->src_ip ? config->src_ip : (UINT32_C(0xc6120001) | (uint32_t)stream << 8);
+	flow->dst_ip = config->dst_ip ? config->dst_ip : (UINT32_C(0xc6130001) | (uint32_t)stream << 8);
+}
+
+static const struct generator_way *choose(const struct port *port)
+{
+	if (port_lends_room(port))
+		return &generator_way_room;
+	return port_in_place(port) ? &generator_way_copy : &generator_way_mbufs;
+}
+
+static int generator_create(const struct config_task *config, struct port *const *ports, struct task **out)
+{
+	struct generator *g;
+
+	int rc;
+
+	if (rte_pktmbuf_data_room_size(ports[0]->rx_pool) < RTE_PKTMBUF_HEADROOM + FRAME_STORE_BYTES) {
+		LOG_ERROR("task %s: memory.mbuf_data_bytes must be at least %u", config->name,
+		          RTE_PKTMBUF_HEADROOM + FRAME_STORE_BYTES);
+		return -EINVAL;
+	}
+	g = task_alloc(sizeof(*g), &generator_ops, config, ports);
+	if (!g)
+		return -ENOMEM;
+	g->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	g->probe_index = PROBE_NONE;
+	g->write = frame_run_current()->write;
+	g->way = choose(ports[0]);
+	g->send = g->way->send;
+	flow_set(&g->flow, config);
+	rc = g->way->open(g);
+	if (rc != 0) {
+		free(g);
+		return rc;
+	}
+	*out = &g->task;
+	return 0;
+}
+
+static void generator_destroy(struct task *task)
+{
+	struct generator *g = (struct generator *)task;
+
+	g->way->close(g);
+	if (g->next != g->kept)
+		profile_free(g->next);
+	profile_free(g->kept);
+	free(g);
+}
+
+static void generator_end(struct generator *g)
+{
+	g->way->end(g);
+	g->probe_index = PROBE_NONE;
+	port_settle(g->task.ports[0], g->task.queue);
+	atomic_store_explicit(&g->state, STATE_DONE, memory_order_release);
+}
+
+// A frame that came later than its period counts as one of the next: the periods are those in which the port
+// took something.
+static void period_count(struct generator *g, uint64_t now_tsc)
+{
+	uint64_t period_tsc = g->pacer.period_tsc;
+
+	if (now_tsc < g->burst_end_tsc)
+		return;
+	g->profile->ledger.bursts++;
+	g->burst_end_tsc = now_tsc + period_tsc - (now_tsc - g->pacer.start_tsc) % period_tsc;
+}
+
+static void profile_sent(struct generator *g, uint16_t sent, uint64_t now_tsc)
+{
+	if (sent == 0)
+		return;
+	profile_count(g->profile, g->offered, sent);
+	if (g->pacer.period_tsc)
+		period_count(g, now_tsc);
+}
+
+static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
+{
+	uint16_t sent = g->send(g, slots, now_tsc);
+
+	if (unlikely(g->profile))
+		profile_sent(g, sent, now_tsc);
+	g->offered += sent;
+	g->ring_full += slots - sent; // no mbuf, too: then all of them are in the port's ring
+	g->task.counters.tx_packets += sent;
+	return sent;
+}
+
+static unsigned generator_poll(struct task *task, uint64_t now_tsc)
+{
+	struct generator *g = (struct generator *)task;
+	uint16_t slots, sent = 0;
+
+	if (atomic_load_explicit(&g->state, memory_order_relaxed) != STATE_RUNNING)
+		return 0;
+	slots = pacer_poll(&g->pacer, now_tsc);
+	g->last_poll_tsc = now_tsc;
+	if (slots)
+		sent = slots_send(g, slots, now_tsc);
+	else if (pacer_done(&g->pacer, now_tsc))
+		generator_end(g);
+	else if (port_in_place(task->ports[0]))
+		port_warm(task->ports[0], task->queue);
+	return sent;
+}
+
+static void counters_reset(struct generator *g)
+{
+	if (g->profile)
+		profile_clear(g->profile);
+	g->burst_end_tsc = 0;
+	g->offered = g->attempted = g->refused = g->ring_full = g->no_mbuf = g->probes = 0;
+	memset(&g->pacer, 0, sizeof(g->pacer));
+	g->pacer.flat_out = true; // nothing intended
+	g->duration_ns = 0;
+}
+
+static void generator_clear(struct task *task)
+{
+	struct generator *g = (struct generator *)task;
+
+	if (generator_running(task))
+		return; // its counts and its plan belong together; generator_start() resets both
+	counters_reset(g);
+	g->state = STATE_IDLE;
+}
+
+static int refuse(const struct task *task, const char *why)
+{
+	LOG_ERROR("task %s: %s", task->name, why);
+	return -EINVAL;
+}
+
+// The longest frame that the buffers hold, in memory.
+static uint32_t room(const struct task *task)
+{
+	return rte_pktmbuf_data_room_size(task->ports[0]->rx_pool) - RTE_PKTMBUF_HEADROOM;
+}
+
+// Frame size against what exists and what the buffers hold.
+static int size_check(const struct task *task, uint16_t frame_size_bytes)
+{
+	unsigned most = RTE_MIN(room(task) + FRAME_FCS_BYTES, (unsigned)FRAME_SIZE_MAX);
+
+	if (frame_size_bytes >= FRAME_SIZE_MIN && frame_size_bytes <= most)
+		return 0;
+	LOG_ERROR("task %s: frame_size_bytes %u is not in %u..%u (a buffer of memory.mbuf_data_bytes %u "
+	          "holds %u)",
+	          task->name, frame_size_bytes, FRAME_SIZE_MIN, most,
+	          rte_pktmbuf_data_room_size(task->ports[0]->rx_pool), room(task) + FRAME_FCS_BYTES);
+	return -EINVAL;
+}
+
+static bool is_recorded(const struct profile *profile)
+{
+	return profile && profile->arrival.process == PACER_RECORDED;
+}
+
+// Slots per second, 0 for flat out and for recorded times, negative when the load does not say exactly one.
+static double load_rate_pps(const struct task *task, const struct generator_load *load,
+                            const struct profile *profile)
+{
+	double mean_bytes = profile ? profile->mean_frame_bytes : load->frame_size_bytes;
+	double line_pps =
+	        (double)task->ports[0]->config.line_rate_bps / ((mean_bytes + FRAME_L1_OVERHEAD_BYTES) * 8.0);
+
+	if ((load->rate_pps != 0) + (load->line_share != 0) + load->flat_out != !is_recorded(profile))
+		return -1;
+	return load->line_share != 0 ? load->line_share * line_pps : load->rate_pps;
+}
+
+static int load_check(const struct task *task, const struct generator_load *load,
+                      const struct profile *profile)
+{
+	double rate_pps = load_rate_pps(task, load, profile);
+
+	if (!isfinite(rate_pps) || rate_pps < 0 || rate_pps >= (double)rte_get_tsc_hz())
+		return refuse(
+		        task,
+		        "give exactly one of rate_pps, line_share and flat_out, above 0 and below tsc_hz");
+	if (load->line_share > 1)
+		return refuse(task, "line_share must be in (0, 1]; raise the port's line_rate_bps for more");
+	if (!(load->probe_rate_pps >= 0 && load->probe_rate_pps < (double)rte_get_tsc_hz()))
+		return refuse(task, "probe_rate_pps must be 0 (no probes) or above, and below tsc_hz");
+	if (load->duration_ns == 0)
+		return refuse(task, "duration_ns must be above 0");
+	return profile ? 0 : size_check(task, load->frame_size_bytes);
+}
+
+// Interval in ticks; a rate so low that it does not fit means no probes in any trial's time.
+static uint64_t interval_tsc(double rate_pps)
+{
+	double ticks = rate_pps > 0 ? (double)rte_get_tsc_hz() / rate_pps : 0;
+
+	return ticks < 0x1p62 ? (uint64_t)ticks : UINT64_C(1) << 62;
+}
+
+static int pace(struct generator *g, const struct generator_load *load)
+{
+	struct pacer_load pace = {
+	        .start_tsc = load->start_tsc, .duration_ns = load->duration_ns, .burst = g->burst};
+
+	if (g->profile)
+		pace.arrival = g->profile->arrival;
+	pace.rate_pps = load_rate_pps(&g->task, load, g->profile);
+	return pacer_start(&g->pacer, &pace, rte_get_tsc_hz()) == 0
+	               ? 0
+	               : refuse(&g->task, "the rate cannot be paced, or not in bursts that short");
+}
+
+// The next load's frames: the prepared profile, or the plain ones.
+static void frames_set(struct generator *g, const struct generator_load *load)
+{
+	if (g->next && g->next != g->kept) {
+		profile_free(g->kept);
+		g->kept = g->next;
+	}
+	g->profile = g->next;
+	g->next = NULL;
+	g->send = g->profile ? g->way->send_profile : g->way->send;
+	g->flow.epoch = load->epoch;
+	g->flow.frame_size_bytes =
+	        g->profile ? (uint16_t)lround(g->profile->mean_frame_bytes) : load->frame_size_bytes;
+	frame_template_init(&g->template, &g->flow);
+	if (g->profile)
+		profile_begin(g->profile, &g->flow);
+}
+
+static int way_ready(struct generator *g, const char *place, char *error)
+{
+	if (!g->way->prepare || g->way->prepare(g) == 0)
+		return 0;
+	snprintf(error, CONFIG_ERROR_MAX,
+	         "%s: no memory for a second packet pool, of its longer headers; raise memory.size_mb",
+	         place);
+	return -ENOMEM;
+}
+
+int generator_prepare(struct task *task, const json_t *profile, const struct generator_load *load,
+                      const char *where, char *error)
+{
+	struct generator *g = (struct generator *)task;
+	struct frame_flow flow = g->flow;
+	char place[64];
+
+	if (g->next != g->kept)
+		profile_free(g->next);
+	g->next = NULL;
+	if (!profile)
+		return 0;
+	flow.frame_size_bytes = load->frame_size_bytes;
+	snprintf(place, sizeof(place), "%.40s.profile", where);
+	g->next = g->kept && profile_is(g->kept, profile, flow.frame_size_bytes)
+	                  ? g->kept
+	                  : profile_make(profile, &flow, room(task), place, error);
+	if (g->next && g->next->arrival.process != PACER_CONSTANT && load->flat_out)
+		snprintf(error, CONFIG_ERROR_MAX, "%s: flat_out leaves no room for arrivals; give a rate",
+		         place);
+	else if (g->next && is_recorded(g->next) && (load->rate_pps != 0 || load->line_share != 0))
+		snprintf(error, CONFIG_ERROR_MAX,
+		         "%s.pcap.timing: recorded times are the rate; take out rate_pps or line_share",
+		         place);
+	else if (g->next)
+		return way_ready(g, place, error);
+	return -EINVAL;
+}
+
+int generator_start(struct task *task, const struct generator_load *load)
+{
+	struct generator *g = (struct generator *)task;
+
+	if (load_check(task, load, g->next) != 0)
+		return -EINVAL;
+	g->way->end(g);
+	g->probe_index = PROBE_NONE;
+	frames_set(g, load);
+	counters_reset(g);
+	if (pace(g, load) != 0)
+		return -EINVAL;
+	if (g->way->begin(g) != 0)
+		return -ENOMEM;
+	g->next_sequence = 0;
+	g->probe_interval_tsc = interval_tsc(load->probe_rate_pps);
+	g->probe_due_tsc = load->start_tsc;
+	g->duration_ns = load->duration_ns;
+	g->last_poll_tsc = load->start_tsc;
+	atomic_store_explicit(&g->state, STATE_RUNNING, memory_order_release);
+	return 0;
+}
+
+void generator_stop(struct task *task)
+{
+	struct generator *g = (struct generator *)task;
+
+	if (!generator_running(task))
+		return;
+	pacer_cut(&g->pacer);
+	g->duration_ns = (uint64_t)((unsigned __int128)(g->last_poll_tsc - g->pacer.start_tsc) * 1000000000 /
+	                            rte_get_tsc_hz());
+	generator_end(g);
+}
+
+bool generator_running(const struct task *task)
+{
+	const struct generator *g = (const struct generator *)task;
+
+	return atomic_load_explicit(&g->state, memory_order_acquire) == STATE_RUNNING;
+}
+
+const struct task_ops generator_ops = {
+        .kind = "generator",
+        .ports_min = 1,
+        .ports_max = 1,
+        .stamps = true,
+        .sends = true,
+        .create = generator_create,
+        .destroy = generator_destroy,
+        .poll = generator_poll,
+        .clear = generator_clear,
+        .report = generator_report,
+};

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a generator's frames get to the port: in mbufs, in buffers that the port lends, or by one copy. Chosen
+// by the port when the task is created. For generator.c and the ways.
+//
+// A way sends the frames that are next and says how many the port took; the next call begins with the first
+// that it refused. Frames that nobody took have no state outside the way.
+#pragma once
+
+#include <rte_cycles.h>
+#include <stdatomic.h>
+
+#include "tasks/tester/frame.h"
+#include "tasks/tester/frame_run.h"
+#include "tasks/generator/pacer.h"
+#include "port/port.h"
+#include "tasks/tester/profile.h"
+#include "tasks/stamps.h"
+#include "tasks/task.h"
+
+enum { PROBE_NONE = -1 };
+
+enum generator_state { STATE_IDLE, STATE_RUNNING, STATE_DONE };
+
+struct generator;
+
+struct generator_way {
+	// Control thread. open, begin: 0, or -errno after logging one line. begin: a new load, the template
+	// or the profile is there. end: no more frames; what is held goes back.
+	int (*open)(struct generator *g);
+	void (*close)(struct generator *g);
+	int (*begin)(struct generator *g);
+	void (*end)(struct generator *g); // the worker too
+
+	// Control thread, the worker may run: get what frames of g->next ask for. May be NULL. As open.
+	int (*prepare)(struct generator *g);
+
+	// Worker: send up to n frames, 1 .. burst; returns how many, and moves next_sequence on. Counts
+	// attempted, refused, probes and no_mbuf.
+	uint16_t (*send)(struct generator *g, uint16_t n, uint64_t now_tsc);
+
+	// The same of frames of g->profile.
+	uint16_t (*send_profile)(struct generator *g, uint16_t n, uint64_t now_tsc);
+};
+
+extern const struct generator_way generator_way_mbufs, generator_way_room, generator_way_copy;
+
+struct generator {
+	struct task task;
+
+	// Read or written at every poll.
+	_Atomic int state; // written by the worker only to go from running to done
+	uint16_t burst;
+	int16_t probe_index;    // of the frames that are next: which becomes a probe, or PROBE_NONE
+	uint32_t next_sequence; // of the first frame that no port has taken
+	const struct generator_way *way;
+	uint16_t (*send)(struct generator *g, uint16_t n, uint64_t now_tsc); // of the way, for this load
+	void *own;                                                           // the way's
+	void (*write)(const struct frame_template *t, uint8_t *const *data, unsigned n, uint32_t sequence);
+	struct pacer pacer;
+	uint64_t probe_interval_tsc; // 0 = no probes
+	uint64_t probe_due_tsc;
+	uint64_t probe_tsc; // in the one that was stamped last
+	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
+	struct frame_template template;
+	struct profile *profile; // of this load, or NULL
+	uint64_t burst_end_tsc;  // on and off: of the period that is counted
+
+	// Control thread.
+	struct profile *kept, *next; // the one made last; that of the next load, which may be the same
+	struct frame_flow flow;
+	uint64_t duration_ns;
+	uint64_t last_poll_tsc;
+};
+
+// struct task_ops.report
+void generator_report(const struct task *task, json_t *object);
+
+// Choose which of the n frames that are next becomes a probe, if one is due: its place in the burst rotates,
+// since the first frame of every burst would not be a fair sample. Due times that went by unused are not
+// caught up.
+static inline void probe_choose(struct generator *g, uint16_t n, uint64_t now_tsc)
+{
+	if (g->probe_interval_tsc == 0 || now_tsc < g->probe_due_tsc)
+		return;
+	g->probe_due_tsc += g->probe_interval_tsc;
+	if (g->probe_due_tsc <= now_tsc)
+		g->probe_due_tsc = now_tsc + g->probe_interval_tsc;
+	if (g->probe_index == PROBE_NONE)
+		g->probe_index = (int16_t)(g->probes % n);
+}
+
+// Stamp the probe, if it is one of the n frames at data[]. As late as possible: nothing but the hand-over
+// comes after.
+static inline void probe_stamp(struct generator *g, uint8_t *const *data, uint16_t n)
+{
+	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
+		return;
+	g->probe_tsc = rte_rdtsc();
+	frame_write_probe(&g->template, data[g->probe_index], g->next_sequence + (uint32_t)g->probe_index,
+	                  g->probe_tsc);
+}
+
+// The port has the probe, whose number this is.
+static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t sequence)
+{
+	struct stamp *stamp = stamps_next(g->task.stamps);
+
+	if (stamp)
+		*stamp = (struct stamp){g->probe_tsc, rte_rdtsc(), sequence, g->flow.stream};
+}
+
+// Of n frames the port took the first sent.
+static inline void frames_sent(struct generator *g, uint16_t n, uint16_t sent)
+{
+	g->attempted += n;
+	g->refused += n - sent;
+	g->next_sequence += sent;
+	if (g->probe_index == PROBE_NONE)
+		return;
+	if (g->probe_index < sent) {
+		if (unlikely(g->task.stamps))
+			probe_note(g, g->next_sequence - sent + (uint32_t)g->probe_index);
+		g->probes++;
+		g->probe_index = PROBE_NONE;
+	} else {
+		g->probe_index -= (int16_t)sent;
+	}
+}
+
+// --- Of a profile: frame k is number k, from 0 at the start and beyond 2^32. -----------------------------
+
+// As probe_stamp().
+static inline void profile_probe_stamp(struct generator *g, uint8_t *const *data, uint16_t n)
+{
+	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
+		return;
+	g->probe_tsc = rte_rdtsc();
+	profile_write_probe(g->profile, data[g->probe_index], g->offered + (uint64_t)g->probe_index,
+	                    g->probe_tsc);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// l2fwd: the VNF of the papers (METHODOLOGY.md s4). What comes in on one port leaves by the other with the
+// peer's MAC address as destination and the port's own as source. One port, or the same twice, is an echo.
+//
+// Frames too short for an Ethernet header are dropped and counted as "runt". No settings.
+#include "tasks/vnf/forward.h"
+
+static const char *const drops[] = {[FORWARD_RUNT] = "runt", NULL};
+
+static bool l2fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                          uint64_t now_tsc, uint8_t *verdicts)
+{
+	return forward_burst(vnf, in, frames, n, FORWARD_RUNT, verdicts);
+}
+
+static const struct vnf_ops l2fwd_vnf = {
+        .size = sizeof(struct vnf),
+        .drops = drops,
+        .only_forwards = true,
+        .process = l2fwd_process,
+};
+
+const struct task_ops l2fwd_ops = {
+        VNF_TASK_OPS("l2fwd", &l2fwd_vnf),
+        .ports_min = 1,
+        .ports_max = 2,
+};

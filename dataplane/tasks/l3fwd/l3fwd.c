@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// l3fwd: a router of IPv4 and IPv6 between 1 to 8 ports, by longest-prefix match (docs/nf/l3fwd.md).
+//
+// A burst is handled in three passes, so that its cache misses overlap: what each frame is, the lookups of
+// all, and the next hop of each. What nearly every packet is (packet_parse_plain, and the same of IPv6) is
+// decided inline; l3fwd_rare.c knows the rest.
+//
+// Not covered: sending ICMP, fragmenting, addresses of its own (so no ARP, no ND, no echo), multicast.
+#include <errno.h>
+
+#include "tasks/l3fwd/l3fwd.h"
+#include "lib/log.h"
+#include "lib/packet.h"
+
+static const char *const drops[] = {
+        PACKET_DROPS,
+        [L3FWD_L2_GROUP] = "l2_group",
+        [L3FWD_L2_OTHER] = "l2_other",
+        [L3FWD_MARTIAN_SOURCE] = "martian_source",
+        [L3FWD_MARTIAN_DESTINATION] = "martian_destination",
+        [L3FWD_LINK_LOCAL] = "link_local",
+        [L3FWD_BAD_OPTIONS] = "bad_options",
+        [L3FWD_SOURCE_ROUTE] = "source_route",
+        [L3FWD_NO_ROUTE] = "no_route",
+        [L3FWD_BLACKHOLE] = "blackhole",
+        [L3FWD_TTL_EXPIRED] = "ttl_expired",
+        [L3FWD_TOO_BIG] = "too_big",
+        [L3FWD_UNFRAGMENTED] = "unfragmented",
+        NULL,
+};
+
+enum {
+	PREFETCH_AHEAD = 4,
+	PLAIN_BYTES = RTE_ETHER_HDR_LEN + 40, // what is read of a plain packet
+	IPV6_HEADER_BYTES = sizeof(struct rte_ipv6_hdr),
+};
+
+// The packets of a burst that are looked up.
+struct lookups {
+	unsigned n;
+	uint8_t frame[CONFIG_BURST_MAX]; // in the burst
+	uint8_t l3[CONFIG_BURST_MAX];    // where its IP header is
+	uint64_t entry[CONFIG_BURST_MAX];
+	union {
+		uint32_t v4[CONFIG_BURST_MAX]; // host byte order
+		uint8_t v6[CONFIG_BURST_MAX][16];
+	} to;
+};
+
+static inline struct rte_ipv4_hdr *ipv4(uint8_t *ip)
+{
+	return (struct rte_ipv4_hdr *)ip;
+}
+
+static inline struct rte_ipv6_hdr *ipv6(uint8_t *ip)
+{
+	return (struct rte_ipv6_hdr *)ip;
+}
+
+static inline void add4(const struct route_table *table, struct lookups *to, unsigned frame, unsigned l3,
+                        uint8_t *ip)
+{
+	uint32_t address = rte_be_to_cpu_32(ipv4(ip)->dst_addr);
+
+	route_table_prefetch4(table, address);
+	to->frame[to->n] = (uint8_t)frame;
+	to->l3[to->n] = (uint8_t)l3;
+	to->to.v4[to->n++] = address;
+}
+
+static inline void add6(const struct route_table *table, struct lookups *to, unsigned frame, unsigned l3,
+                        uint8_t *ip)
+{
+	route_table_prefetch6(table, ipv6(ip)->dst_addr);
+	to->frame[to->n] = (uint8_t)frame;
+	to->l3[to->n] = (uint8_t)l3;
+	memcpy(to->to.v6[to->n++], ipv6(ip)->dst_addr, 16);
+}
+
+// By the first byte: 0 if all such addresses may be forwarded from and to.
+static const uint8_t ipv4_doubt[256] = {[0] = 1, [127] = 1, [169] = 1, [224 ... 255] = 1};
+static const uint8_t ipv6_doubt[256] = {[0] = 1, [0xfe] = 1, [0xff] = 1};
+
+// --- First pass: what each frame is ----------------------------------------------------------------------
+
+static inline bool mac_is_fine(const struct l3fwd *l, unsigned in, const uint8_t *frame)
+{
+	uint64_t mac;
+
+	memcpy(&mac, frame, sizeof(mac)); // and two bytes that the mask leaves out
+	return !(((mac ^ l->own[in]) & l->own_mask) | (mac & 1));
+}
+
+static inline bool is_plain4(const struct l3fwd *l, unsigned in, const struct vnf_frame *frame)
+{
+	const struct rte_ipv4_hdr *ip = ipv4(frame->data + RTE_ETHER_HDR_LEN);
+	struct packet p;
+
+	return packet_parse_plain(frame, &p) && mac_is_fine(l, in, frame->data) &&
+	       !(ipv4_doubt[ip->src_addr & 0xff] | ipv4_doubt[ip->dst_addr & 0xff]);
+}
+
+// As packet_parse_plain(): IPv6 with UDP or TCP right behind it.
+static inline bool is_plain6(const struct l3fwd *l, unsigned in, const struct vnf_frame *frame)
+{
+	const struct rte_ipv6_hdr *ip = ipv6(frame->data + RTE_ETHER_HDR_LEN);
+	unsigned payload, least;
+	uint16_t type;
+
+	if (frame->length < PLAIN_BYTES)
+		return false;
+	memcpy(&type, frame->data + 12, sizeof(type));
+	payload = rte_be_to_cpu_16(ip->payload_len);
+	least = ip->proto == IPPROTO_UDP ? 8 : ip->proto == IPPROTO_TCP ? 20 : UINT16_MAX + 1u;
+	return type == RTE_BE16(RTE_ETHER_TYPE_IPV6) && *(const uint8_t *)ip >> 4 == 6 && payload >= least &&
+	       PLAIN_BYTES + least <= frame->length && PLAIN_BYTES + payload <= frame->total &&
+	       mac_is_fine(l, in, frame->data) &&
+	       !(ipv6_doubt[ip->src_addr[0]] | ipv6_doubt[ip->dst_addr[0]]);
+}
+
+static inline void sort_out(struct l3fwd *l, unsigned in, const struct vnf_frame *frames, unsigned i,
+                            struct lookups *v4, struct lookups *v6, uint8_t *verdicts)
+{
+	const struct vnf_frame *frame = &frames[i];
+	struct packet p;
+
+	if (likely(is_plain4(l, in, frame))) {
+		add4(&l->table, v4, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
+	} else if (is_plain6(l, in, frame)) {
+		add6(&l->table, v6, i, RTE_ETHER_HDR_LEN, frame->data + RTE_ETHER_HDR_LEN);
+	} else {
+		verdicts[i] = l3fwd_classify(l, in, frame, &p);
+		if (verdicts[i] == L3FWD_FINE && p.version == 4)
+			add4(&l->table, v4, i, p.l3, frame->data + p.l3);
+		else if (verdicts[i] == L3FWD_FINE)
+			add6(&l->table, v6, i, p.l3, frame->data + p.l3);
+	}
+}
+
+// --- Last pass: the next hops ----------------------------------------------------------------------------
+
+static inline void entries_prefetch(const struct route_table *table, const struct lookups *found)
+{
+	for (unsigned k = 0; k < found->n; k++)
+		__builtin_prefetch(&table->entries[found->entry[k]], 1);
+}
+
+static inline void write_macs(const struct vnf *vnf, const struct route_entry *entry, unsigned out,
+                              uint8_t *data)
+{
+	const uint8_t *macs = vnf->macs[out];
+
+	memcpy(data, entry->has_mac ? entry->mac : macs, RTE_ETHER_ADDR_LEN);
+	memcpy(data + RTE_ETHER_ADDR_LEN, macs + RTE_ETHER_ADDR_LEN, RTE_ETHER_ADDR_LEN);
+}
+
+static inline void forward4(struct l3fwd *l, unsigned in, const struct vnf_frame *frames,
+                            const struct lookups *found, uint8_t *verdicts)
+{
+	for (unsigned k = 0; k < found->n; k++) {
+		const struct vnf_frame *frame = &frames[found->frame[k]];
+		struct route_entry *entry = &l->table.entries[found->entry[k]];
+		struct rte_ipv4_hdr *ip = ipv4(frame->data + found->l3[k]);
+		uint8_t verdict = l->verdicts[in][entry->out];
+
+		entry->packets++;
+		if (unlikely((verdict & VNF_DROP) || ip->time_to_live <= 1 ||
+		             rte_be_to_cpu_16(ip->total_length) > l->mtu)) {
+			verdicts[found->frame[k]] = l3fwd_refuse(l, frame, verdict);
+			continue;
+		}
+		verdicts[found->frame[k]] = verdict;
+		packet_ipv4_decrement_ttl(ip);
+		write_macs(&l->vnf, entry, verdict, frame->data);
+	}
+}
+
+static inline void forward6(struct l3fwd *l, unsigned in, const struct vnf_frame *frames,
+                            const struct lookups *found, uint8_t *verdicts)
+{
+	for (unsigned k = 0; k < found->n; k++) {
+		const struct vnf_frame *frame = &frames[found->frame[k]];
+		struct route_entry *entry = &l->table.entries[found->entry[k]];
+		struct rte_ipv6_hdr *ip = ipv6(frame->data + found->l3[k]);
+		uint8_t verdict = l->verdicts[in][entry->out];
+
+		entry->packets++;
+		if (unlikely((verdict & VNF_DROP) || ip->hop_limits <= 1 ||
+		             IPV6_HEADER_BYTES + (uint32_t)rte_be_to_cpu_16(ip->payload_len) > l->mtu)) {
+			verdicts[found->frame[k]] = l3fwd_refuse(l, frame, verdict);
+			continue;
+		}
+		verdicts[found->frame[k]] = verdict;
+		ip->hop_limits--;
+		write_macs(&l->vnf, entry, verdict, frame->data);
+	}
+}
+
+static bool l3fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                          uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct l3fwd *l = (struct l3fwd *)vnf;
+	struct lookups v4, v6;
+
+	v4.n = v6.n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n)
+			__builtin_prefetch(frames[i + PREFETCH_AHEAD].data, 1);
+		sort_out(l, in, frames, i, &v4, &v6, verdicts);
+	}
+	if (v4.n) {
+		route_table_find4(&l->table, v4.to.v4, v4.entry, v4.n);
+		entries_prefetch(&l->table, &v4);
+	}
+	if (v6.n) {
+		route_table_find6(&l->table, v6.to.v6, v6.entry, v6.n);
+		entries_prefetch(&l->table, &v6);
+	}
+	forward4(l, in, frames, &v4, verdicts);
+	forward6(l, in, frames, &v6, verdicts);
+	return false;
+}
+
+// --- Made and ended --------------------------------------------------------------------------------------
+
+static int l3fwd_check(const struct config_task *config, char *error)
+{
+	struct l3fwd_settings settings;
+	int status = l3fwd_settings_read(config, &settings, error);
+
+	route_list_free(&settings.list);
+	return status;
+}
+
+static void verdicts_set(struct l3fwd *l, unsigned in)
+{
+	uint8_t *verdicts = l->verdicts[in];
+
+	for (unsigned out = 0; out < ROUTE_OUTS; out++)
+		verdicts[out] = out < l->vnf.side_count ? (uint8_t)out : VNF_DROP | L3FWD_NO_ROUTE;
+	verdicts[ROUTE_OUT_OTHER] = l->vnf.out[in];
+	verdicts[ROUTE_OUT_DROP] = VNF_DROP | L3FWD_BLACKHOLE;
+}
+
+static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
+{
+	struct l3fwd *l = (struct l3fwd *)vnf;
+	struct l3fwd_settings settings;
+	char error[CONFIG_ERROR_MAX];
+
+	if (l3fwd_settings_read(config, &settings, error) != 0) {
+		LOG_ERROR("%s", error);
+		route_list_free(&settings.list);
+		return -EINVAL;
+	}
+	l->mtu = settings.mtu;
+	l->own_mask = settings.own_mac_only ? UINT64_C(0xffffffffffff) : 0;
+	for (unsigned in = 0; in < vnf->side_count; in++) {
+		l->own[in] = l3fwd_mac(vnf->macs[in] + RTE_ETHER_ADDR_LEN);
+		verdicts_set(l, in);
+	}
+	return route_table_open(&l->table, &settings.list, settings.hosts_apart, config->name);
+}
+
+static void l3fwd_close(struct vnf *vnf)
+{
+	route_table_close(&((struct l3fwd *)vnf)->table);
+}
+
+static void l3fwd_clear(struct vnf *vnf)
+{
+	struct l3fwd *l = (struct l3fwd *)vnf;
+
+	memset(l->icmp, 0, sizeof(l->icmp));
+	for (size_t i = 0; i < route_table_entries(&l->table); i++)
+		l->table.entries[i].packets = 0;
+}
+
+static const struct vnf_ops l3fwd_vnf = {
+        .size = sizeof(struct l3fwd),
+        .drops = drops,
+        .check = l3fwd_check,
+        .open = l3fwd_open,
+        .close = l3fwd_close,
+        .process = l3fwd_process,
+        .clear = l3fwd_clear,
+        .report = l3fwd_report,
+        .methods = l3fwd_methods,
+};
+
+const struct task_ops l3fwd_ops = {
+        VNF_TASK_OPS("l3fwd", &l3fwd_vnf),
+        .ports_min = 1,
+        .ports_max = L3FWD_PORTS_MAX,
+};

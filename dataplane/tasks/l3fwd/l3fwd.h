@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// l3fwd in parts: settings (l3fwd_settings.c), frames (l3fwd.c, l3fwd_rare.c), what is seen of it
+// (l3fwd_report.c). Threads as in vnf.h.
+#pragma once
+
+#include "lib/packet.h"
+#include "tasks/l3fwd/route_table.h"
+#include "tasks/vnf/vnf.h"
+
+enum {
+	L3FWD_PORTS_MAX = 8,
+	L3FWD_FINE = VNF_DROP - 1, // of l3fwd_classify(): to be looked up
+};
+
+// Reasons of drops, behind those of packet.h.
+enum {
+	L3FWD_L2_GROUP = PACKET_FAULTS,
+	L3FWD_L2_OTHER,
+	L3FWD_MARTIAN_SOURCE,
+	L3FWD_MARTIAN_DESTINATION,
+	L3FWD_LINK_LOCAL,
+	L3FWD_BAD_OPTIONS,
+	L3FWD_SOURCE_ROUTE,
+	L3FWD_NO_ROUTE,
+	L3FWD_BLACKHOLE,
+	L3FWD_TTL_EXPIRED,
+	L3FWD_TOO_BIG,
+	L3FWD_UNFRAGMENTED,
+};
+
+// ICMP errors that a router would send (RFC 1812 s4.3, RFC 4443 s3); the last one: would, but must not.
+enum l3fwd_icmp {
+	L3FWD_TIME_EXCEEDED,
+	L3FWD_NET_UNREACHABLE,
+	L3FWD_FRAGMENTATION_NEEDED, // IPv4
+	L3FWD_PACKET_TOO_BIG,       // IPv6
+	L3FWD_PARAMETER_PROBLEM,
+	L3FWD_BEYOND_SCOPE,
+	L3FWD_SUPPRESSED,
+	L3FWD_ICMP,
+};
+
+struct l3fwd_settings {
+	struct route_list list; // sorted; each with its port and MAC, if it has them
+	bool hosts_apart;       // in cuckoo tables
+	bool own_mac_only;
+	uint32_t mtu; // longest datagram
+};
+
+struct l3fwd {
+	struct vnf vnf;
+	uint64_t own[L3FWD_PORTS_MAX]; // MAC of each port, in the lower six bytes
+	uint64_t own_mask;             // of these bytes; 0: any destination will do
+	uint32_t mtu;
+	uint8_t verdicts[L3FWD_PORTS_MAX][ROUTE_OUTS]; // of what comes in by a port, by its entry's out
+	struct route_table table;
+	uint64_t icmp[L3FWD_ICMP];
+};
+
+// Settings and the routes they name, whole or not at all: returns 0, or -EINVAL with a sentence in error
+// (CONFIG_ERROR_MAX). The caller frees the list, errors or not.
+int l3fwd_settings_read(const struct config_task *config, struct l3fwd_settings *out, char *error);
+
+static inline uint64_t l3fwd_mac(const uint8_t *frame)
+{
+	uint64_t mac = 0;
+
+	memcpy(&mac, frame, RTE_ETHER_ADDR_LEN);
+	return mac;
+}
+
+// Any frame from ports[in]: L3FWD_FINE, then *p is what it is; or its verdict.
+uint8_t l3fwd_classify(struct l3fwd *l, unsigned in, const struct vnf_frame *frame, struct packet *p);
+
+// The verdict of a packet that was looked up and does not leave. Its route said verdict.
+uint8_t l3fwd_refuse(struct l3fwd *l, const struct vnf_frame *frame, uint8_t verdict);
+
+void l3fwd_report(const struct vnf *vnf, json_t *object);
+extern const struct vnf_method l3fwd_methods[];

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of load_balancer: settings and tables (load_balancer_services.c), the data path
+// (load_balancer.c), methods and hand-over (load_balancer_methods.c).
+//
+// A service owns a Maglev table of numbers of its backends, which lie together in lb->backends, by name. A
+// connection is a flow; value[0] is the number of its backend in lb->backends, plus 1.
+#pragma once
+
+#include "lib/flow_table.h"
+#include "tasks/load_balancer/maglev.h"
+#include "tasks/vnf/vnf.h"
+
+enum { LB_SERVICES_MAX = 256, LB_BACKENDS_MAX = 16384, LB_BUCKETS = 1024, LB_NONE = UINT16_MAX };
+enum lb_protocol { LB_UDP, LB_TCP, LB_ANY };
+
+struct lb_backend {
+	uint64_t packets, bytes, connections;
+	uint8_t mac[RTE_ETHER_ADDR_LEN];
+	bool up;
+	char name[CONFIG_NAME_MAX];
+	struct maglev_backend maglev;
+	uint32_t weight;
+	uint32_t slots; // entries of its service's table
+};
+
+struct lb_service {
+	uint64_t address[2];       // as in a key; IPv4: words[1] is 0
+	uint8_t version, protocol; // protocol: 0 is any
+	rte_be16_t port;           // 0: all, also what has none
+	bool live;                 // a backend is up
+	uint16_t next;             // service of the same bucket, in the order of the settings, or LB_NONE
+	uint16_t count;            // of its backends
+	uint32_t first;            // in lb->backends
+	uint16_t *table;           // of table_size numbers, from first on
+};
+
+struct lb_settings {
+	uint32_t table_size, connections, connection_timeout_s;
+	int other; // 0: forward, 1: drop
+	unsigned service_count;
+	uint32_t backend_count;
+	struct lb_service *services;
+	struct lb_backend *backends;
+};
+
+// What is done with frames, beside what is counted for each backend.
+struct lb_counts {
+	uint64_t new_connections, // begun
+	        moved,            // connections whose backend was gone: begun again with another one
+	        untracked,        // packets that found the table of connections full
+	        fragments,        // balanced by 3-tuple
+	        other;            // packets to no service that were forwarded
+};
+
+struct lb {
+	struct vnf vnf;
+	struct lb_settings settings;
+	struct flow_table connections; // capacity 0: none
+	struct lb_counts counts;
+	uint16_t buckets[LB_BUCKETS]; // first service of those whose address has this hash
+};
+
+// Settings of a task, checked; lb_settings_free() in any case. Returns 0, -EINVAL with a sentence in error,
+// or -ENOMEM with one.
+int lb_settings_decode(const struct config_task *config, struct lb_settings *settings, char *error);
+void lb_settings_free(struct lb_settings *settings);
+
+// Make the tables of all services, and what finds them. Returns 0 or -ENOMEM.
+int lb_build(struct lb *lb);
+void lb_fill(struct lb *lb, struct lb_service *service); // its table anew, by what is up
+
+static inline unsigned lb_bucket(uint64_t a, uint64_t b)
+{
+	return (unsigned)(((a ^ b * 3) * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+}
+
+// The first service that a packet of this key is for, or LB_NONE. A port that is none is 0, and no service's.
+static inline unsigned lb_find(const struct lb *lb, const struct flow_key *key)
+{
+	uint8_t protocol = (uint8_t)(key->words[4] >> 32), version = (uint8_t)(key->words[4] >> 40);
+	rte_be16_t port = (rte_be16_t)(key->words[4] >> 16);
+	unsigned i = lb->buckets[lb_bucket(key->words[2], key->words[3])];
+
+	for (; i != LB_NONE; i = lb->settings.services[i].next) {
+		const struct lb_service *service = &lb->settings.services[i];
+
+		if (service->address[0] == key->words[2] && service->address[1] == key->words[3] &&
+		    service->version == version && (!service->protocol || service->protocol == protocol) &&
+		    (!service->port || service->port == port))
+			break;
+	}
+	return i;
+}
+
+void lb_gone(void *owner, const struct flow *flow, uint32_t index);
+void lb_adopt(struct vnf *vnf, struct vnf *before);
+void lb_report(const struct vnf *vnf, json_t *object);
+extern const struct vnf_method lb_methods[];

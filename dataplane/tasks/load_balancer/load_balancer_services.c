@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Settings of load_balancer, and the tables that are made of them. Control thread.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tasks/load_balancer/load_balancer.h"
+#include "lib/schema.h"
+
+enum {
+	TABLE_SIZE_DEFAULT = 65537, // the paper's (s5.3): small, fast to make
+	ENTRIES_PER_BACKEND = 100,  // the paper's (s3.4): shares differ by 1 % at most
+	ENTRIES_MAX = 1 << 26,      // of all tables: 128 MB
+	CONNECTIONS_DEFAULT = 65536,
+	TIMEOUT_S_DEFAULT = 60,
+	WEIGHT_MAX = 100,
+	DEFAULT_PORT = 28770, // the tester's: 0x7062
+	DEFAULT_BACKENDS = 4,
+};
+
+static_assert(LB_BUCKETS == 1 << (64 - 54), "lb_bucket() gives so many");
+
+#define REFUSE(...) (snprintf(error, CONFIG_ERROR_MAX, __VA_ARGS__), -EINVAL)
+
+// --- A backend -------------------------------------------------------------------------------------------
+
+static const struct field backend_fields[] = {
+        {.key = "name", FIELD(FIELD_NAME, struct lb_backend, name), .required = true},
+        {.key = "mac", FIELD(FIELD_MAC, struct lb_backend, mac), .required = true},
+        {.key = "weight", FIELD(FIELD_UINT, struct lb_backend, weight), .min = 1, .max = WEIGHT_MAX},
+        {.key = "up", FIELD(FIELD_BOOL, struct lb_backend, up)},
+        {0},
+};
+
+static int backend_decode(const json_t *value, struct lb_backend *backend, const char *where, char *error)
+{
+	*backend = (struct lb_backend){.weight = 1, .up = true};
+	if (schema_decode(value, backend_fields, backend, where, error) != 0)
+		return -EINVAL;
+	if (backend->mac[0] & 1)
+		return REFUSE("%s.mac: a group address; a backend is one station", where);
+	return 0;
+}
+
+// In this order they take turns: whoever lists the same backends in another order builds the same table.
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct lb_backend *)a)->name, ((const struct lb_backend *)b)->name);
+}
+
+static int backends_decode(const json_t *array, struct lb_settings *settings, struct lb_service *service,
+                           const char *where, char *error)
+{
+	struct lb_backend *own;
+	size_t n = json_array_size(array), limit = settings->table_size / ENTRIES_PER_BACKEND;
+
+	if (n < 1 || n > MAGLEV_BACKENDS_MAX)
+		return REFUSE("%s.backends: expected an array of 1 to %d objects", where,
+		              MAGLEV_BACKENDS_MAX);
+	if (n > limit)
+		return REFUSE("%s.backends: %zu are too many for a table_size of %u; it should be a prime of "
+		              "%zu or "
+		              "more (100 for each backend), for even shares",
+		              where, n, settings->table_size, n * ENTRIES_PER_BACKEND);
+	if (settings->backend_count + n > LB_BACKENDS_MAX)
+		return REFUSE("%s.backends: with those of the services before more than %d; use fewer", where,
+		              LB_BACKENDS_MAX);
+	own = realloc(settings->backends, (settings->backend_count + n) * sizeof(*own));
+	if (!own)
+		return REFUSE("%s.backends: no memory", where);
+	settings->backends = own;
+	service->first = settings->backend_count;
+	service->count = (uint16_t)n;
+	own += service->first;
+	for (size_t i = 0; i < n; i++) {
+		char which[64];
+
+		snprintf(which, sizeof(which), "%s.backends[%zu]", where, i);
+		if (backend_decode(json_array_get(array, i), &own[i], which, error) != 0)
+			return -EINVAL;
+	}
+	settings->backend_count += (uint32_t)n;
+	qsort(own, n, sizeof(*own), by_name);
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(own[i - 1].name, own[i].name) == 0)
+			return REFUSE("%s.backends: \"%s\" is named twice", where, own[i].name);
+	return 0;
+}
+
+// --- A service -------------------------------------------------------------------------------------------
+
+struct service_document {
+	char address[FLOW_ADDRESS_TEXT];
+	int protocol;
+	uint16_t port;
+};
+
+static const char *const protocol_names[] = {"udp", "tcp", "any", NULL};
+static const uint8_t protocols[] = {[LB_UDP] = IPPROTO_UDP, [LB_TCP] = IPPROTO_TCP, [LB_ANY] = 0};
+
+static const struct field service_fields[] = {
+        {.key = "address", FIELD(FIELD_STRING, struct service_document, address), .required = true},
+        {.key = "protocol",
+         FIELD(FIELD_CHOICE, struct service_document, protocol),
+         .choices = protocol_names},
+        {.key = "port", FIELD(FIELD_UINT, struct service_document, port), .max = UINT16_MAX},
+        {.key = "backends", .type = FIELD_ANY},
+        {0},
+};
+
+static bool same(const struct lb_service *a, const struct lb_service *b)
+{
+	return a->address[0] == b->address[0] && a->address[1] == b->address[1] && a->version == b->version &&
+	       a->protocol == b->protocol && a->port == b->port;
+}
+
+static int service_decode(const json_t *value, struct lb_settings *settings, const char *where, char *error)
+{
+	struct service_document document = {.protocol = LB_ANY};
+	struct lb_service *service = &settings->services[settings->service_count];
+
+	if (schema_decode(value, service_fields, &document, where, error) != 0)
+		return -EINVAL;
+	*service = (struct lb_service){
+	        .version = strchr(document.address, ':') ? 6 : 4,
+	        .protocol = protocols[document.protocol],
+	        .port = htons(document.port),
+	};
+	if (inet_pton(service->version == 4 ? AF_INET : AF_INET6, document.address, service->address) != 1)
+		return REFUSE("%s.address: \"%s\" is no IPv4 or IPv6 address", where, document.address);
+	for (unsigned i = 0; i < settings->service_count; i++)
+		if (same(&settings->services[i], service))
+			return REFUSE("%s: the same address, protocol and port as services[%u]", where, i);
+	settings->service_count++;
+	return backends_decode(json_object_get(value, "backends"), settings, service, where, error);
+}
+
+static int services_decode(const json_t *array, struct lb_settings *settings, char *error)
+{
+	size_t n = json_array_size(array);
+
+	if (!json_is_array(array) || n < 1 || n > LB_SERVICES_MAX)
+		return REFUSE("settings.services: expected an array of 1 to %d objects", LB_SERVICES_MAX);
+	if (n * settings->table_size > ENTRIES_MAX)
+		return REFUSE("settings.table_size: %zu tables of %u entries are more than %d in all", n,
+		              settings->table_size, ENTRIES_MAX);
+	settings->services = calloc(n, sizeof(*settings->services));
+	if (!settings->services)
+		return REFUSE("settings.services: no memory");
+	for (size_t i = 0; i < n; i++) {
+		char where[48];
+
+		snprintf(where, sizeof(where), "settings.services[%zu]", i);
+		if (service_decode(json_array_get(array, i), settings, where, error) != 0)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+// --- The whole -------------------------------------------------------------------------------------------
+
+static const char *const other_names[] = {"forward", "drop", NULL};
+
+static const struct field fields[] = {
+        {.key = "services", .type = FIELD_ANY},
+        {.key = "table_size",
+         FIELD(FIELD_UINT, struct lb_settings, table_size),
+         .min = MAGLEV_SIZE_MIN,
+         .max = MAGLEV_SIZE_MAX},
+        {.key = "connections", FIELD(FIELD_UINT, struct lb_settings, connections), .max = FLOW_TABLE_MAX},
+        {.key = "connection_timeout_s",
+         FIELD(FIELD_UINT, struct lb_settings, connection_timeout_s),
+         .min = 1,
+         .max = 1e6},
+        {.key = "other", FIELD(FIELD_CHOICE, struct lb_settings, other), .choices = other_names},
+        {0},
+};
+
+// What the tester sends by default: a service for each of its streams.
+static json_t *services_default(void)
+{
+	json_t *services = json_array();
+
+	for (unsigned stream = 0; stream < CONFIG_STREAMS; stream++) {
+		json_t *backends = json_array();
+
+		for (unsigned i = 0; i < DEFAULT_BACKENDS; i++)
+			json_array_append_new(backends,
+			                      json_pack("{s:o, s:o}", "name", json_sprintf("backend-%u", i),
+			                                "mac", json_sprintf("02:00:00:00:02:%02x", i)));
+		json_array_append_new(services, json_pack("{s:o, s:s, s:i, s:o}", "address",
+		                                          json_sprintf("198.19.%u.1", stream), "protocol",
+		                                          "udp", "port", DEFAULT_PORT, "backends", backends));
+	}
+	return services;
+}
+
+int lb_settings_decode(const struct config_task *config, struct lb_settings *settings, char *error)
+{
+	const json_t *given = json_object_get(config->settings, "services");
+	char where[64], text[CONFIG_ERROR_MAX];
+	json_t *services;
+	int status;
+
+	*settings = (struct lb_settings){
+	        .table_size = TABLE_SIZE_DEFAULT,
+	        .connections = CONNECTIONS_DEFAULT,
+	        .connection_timeout_s = TIMEOUT_S_DEFAULT,
+	};
+	snprintf(where, sizeof(where), "task %s: settings", config->name);
+	if (config->settings && schema_decode(config->settings, fields, settings, where, error) != 0)
+		return -EINVAL;
+	if (!maglev_is_prime(settings->table_size))
+		return REFUSE("%s.table_size: %u is no prime; try 65537 or 655373", where,
+		              settings->table_size);
+	services = given ? json_incref((json_t *)(uintptr_t)given) : services_default();
+	status = services_decode(services, settings, text);
+	json_decref(services);
+	if (status != 0)
+		snprintf(error, CONFIG_ERROR_MAX, "task %s: %.200s", config->name, text);
+	return status;
+}
+
+void lb_settings_free(struct lb_settings *settings)
+{
+	for (unsigned i = 0; i < settings->service_count; i++)
+		free(settings->services[i].table);
+	free(settings->services);
+	free(settings->backends);
+	*settings = (struct lb_settings){0};
+}
+
+// --- Tables ----------------------------------------------------------------------------------------------
+
+void lb_fill(struct lb *lb, struct lb_service *service)
+{
+	struct lb_backend *own = &lb->settings.backends[service->first];
+	struct maglev_backend maglev[MAGLEV_BACKENDS_MAX];
+
+	service->live = false;
+	for (unsigned i = 0; i < service->count; i++) {
+		maglev[i] = own[i].maglev;
+		maglev[i].weight = own[i].up ? own[i].weight : 0;
+		service->live = service->live || own[i].up;
+		own[i].slots = 0;
+	}
+	maglev_fill(service->table, lb->settings.table_size, maglev, service->count);
+	for (uint32_t i = 0; service->live && i < lb->settings.table_size; i++)
+		own[service->table[i]].slots++;
+}
+
+static int service_build(struct lb *lb, struct lb_service *service)
+{
+	struct lb_backend *own = &lb->settings.backends[service->first];
+
+	service->table = malloc(lb->settings.table_size * sizeof(*service->table));
+	if (!service->table)
+		return -ENOMEM;
+	for (unsigned i = 0; i < service->count; i++)
+		maglev_permute(&own[i].maglev, own[i].name, lb->settings.table_size);
+	lb_fill(lb, service);
+	return 0;
+}
+
+// Backwards, so that the services of a bucket are found in the order of the settings.
+int lb_build(struct lb *lb)
+{
+	for (unsigned i = 0; i < LB_BUCKETS; i++)
+		lb->buckets[i] = LB_NONE;
+	for (unsigned i = lb->settings.service_count; i-- > 0;) {
+		struct lb_service *service = &lb->settings.services[i];
+		uint16_t *bucket = &lb->buckets[lb_bucket(service->address[0], service->address[1])];
+
+		if (service_build(lb, service) != 0)
+			return -ENOMEM;
+		service->next = *bucket;
+		*bucket = (uint16_t)i;
+	}
+	return 0;
+}

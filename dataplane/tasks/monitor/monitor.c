@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Monitor task. Of a burst, whether it came in mbufs or lies in the port's buffers, the frames that are just
+// what their stream sends next are checked and counted by the run (frame_run.h); probes, gaps, strangers and
+// damage one by one. The frames come from another core's cache as a rule, so they are prefetched a few ahead.
+#include <errno.h>
+#include <rte_cycles.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "tasks/monitor/monitor.h"
+#include "tasks/monitor/monitor_counts.h"
+#include "port/port.h"
+#include "tasks/stamps.h"
+#include "tasks/task_alloc.h"
+
+enum {
+	BURST_DEFAULT = 64,
+	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
+};
+
+static void streams_free(struct stream *streams)
+{
+	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
+		free(streams[i].latency);
+		free(streams[i].sizes);
+		jitter_release(&streams[i].jitter);
+	}
+	free(streams);
+}
+
+static struct stream *streams_create(void)
+{
+	struct stream *streams = calloc(CONFIG_STREAMS, sizeof(*streams));
+
+	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
+		sequence_reset(&streams[i].sequence, 0);
+		streams[i].latency = histogram_create();
+		streams[i].sizes = calloc(FRAME_TAGGED_MAX + 1, sizeof(*streams[i].sizes));
+		if (jitter_init(&streams[i].jitter) != 0 || !streams[i].latency || !streams[i].sizes) {
+			streams_free(streams);
+			return NULL;
+		}
+	}
+	return streams;
+}
+
+static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const struct frame_fields *fields,
+                                                       uint64_t now_tsc)
+{
+	struct stamp *stamp = stamps_next(m->task.stamps);
+
+	if (stamp)
+		*stamp = (struct stamp){m->burst_tsc, now_tsc, fields->sequence, fields->stream};
+}
+
+static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
+                                                   uint64_t now_tsc)
+{
+	struct stream *s = &m->streams[fields->stream];
+	uint64_t latency_ns = monitor_ns(m, now_tsc - fields->tsc);
+
+	if (unlikely(m->task.stamps))
+		probe_note(m, fields, now_tsc);
+	s->probes++;
+	histogram_record(s->latency, latency_ns);
+	jitter_probe(&s->jitter, fields->sequence, latency_ns);
+	m->probed |= UINT32_C(1) << fields->stream;
+}
+
+static __attribute__((noinline, cold)) void probed_burst_end(struct monitor *m)
+{
+	for (unsigned i = 0; i < CONFIG_STREAMS; i++)
+		if (m->probed & UINT32_C(1) << i)
+			jitter_burst_end(&m->streams[i].jitter);
+	m->probed = 0;
+}
+
+static __attribute__((noinline, cold)) void silence_ends(struct stream *s, uint64_t now_tsc)
+{
+	if (s->last_tsc == 0) {
+		s->silence.first_tsc = now_tsc;
+		return;
+	}
+	s->silence.begin_tsc = s->last_tsc;
+	s->silence.end_tsc = now_tsc;
+	s->longest_silence = now_tsc - s->last_tsc;
+}
+
+static inline void note_silence(struct stream *s, uint64_t now_tsc)
+{
+	if (unlikely(now_tsc - s->last_tsc > s->longest_silence))
+		silence_ends(s, now_tsc);
+	s->last_tsc = now_tsc;
+}
+
+// Once a burst, for the streams that it had: one, as a rule.
+static inline void note_silences(struct monitor *m, uint64_t now_tsc)
+{
+	for (; m->heard; m->heard &= m->heard - 1)
+		note_silence(&m->streams[__builtin_ctz(m->heard)], now_tsc);
+}
+
+static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uint8_t stream)
+{
+	m->corrupt++;
+	if (stream < CONFIG_STREAMS)
+		m->streams[stream].corrupt++;
+}
+
+// A unique frame or another one of its stream.
+static inline bool count_number(struct monitor *m, unsigned stream, uint32_t number, uint32_t length)
+{
+	struct stream *s = &m->streams[stream];
+
+	if (unlikely(sequence_track(&s->sequence, number) == SEQUENCE_DUPLICATE))
+		return false;
+	m->heard |= UINT32_C(1) << stream;
+	s->forwarded_bytes += length + FRAME_FCS_BYTES;
+	s->sizes[length]++;
+	return true;
+}
+
+// A plain frame that the run did not know shows it the next ones; but not in a stream of mixed frames, of
+// which hardly any is like the one before.
+static void learn(struct monitor *m, const struct frame_bytes *frame, uint8_t stream)
+{
+	struct frame_look *look = &m->looks[stream];
+
+	if (m->streams[stream].looks == LOOKS_MAX)
+		return;
+	m->streams[stream].looks++;
+	if (!frame_look_learn(look, frame->data, frame->length))
+		return;
+	if (look->image[FRAME_OFFSET_STREAM] != stream || m->streams[stream].looks == LOOKS_MAX)
+		look->length = 0; // changed under our eyes; or mixed
+}
+
+// Count a frame that is intact.
+static void count_intact(struct monitor *m, const struct frame_bytes *frame,
+                         const struct frame_fields *fields, uint64_t now_tsc)
+{
+	bool probe = fields->flags & FRAME_FLAG_PROBE;
+
+	if (unlikely(fields->epoch != m->epoch)) {
+		m->stale++;
+		return;
+	}
+	if (!probe)
+		learn(m, frame, fields->stream);
+	if (count_number(m, fields->stream, fields->sequence, frame->length) && probe)
+		probe_record(m, fields, now_tsc);
+}
+
+// Any frame, by its sums. The time is taken before them: what they cost must not depend on the frame size.
+// The flag is not checked yet: a clock reading that nobody needs, in a damaged frame, at worst.
+static void count_any(struct monitor *m, const struct frame_bytes *frame)
+{
+	struct frame_fields fields;
+	uint64_t now_tsc = frame_is_probe(frame->data, frame->length, &fields) ? rte_rdtsc() : 0;
+	enum frame_class class = frame_classify(frame->data, frame->length, &fields);
+
+	if (class == FRAME_CORRUPT)
+		count_corrupt(m, fields.stream);
+	else if (class == FRAME_FOREIGN || fields.stream >= CONFIG_STREAMS)
+		m->foreign++;
+	else
+		count_intact(m, frame, &fields, now_tsc);
+}
+
+// A frame with another number than the expected one, if that is all.
+static inline bool count_out_of_order(struct monitor *m, unsigned stream, const struct frame_bytes *frame)
+{
+	uint32_t number;
+
+	memcpy(&number, frame->data + FRAME_OFFSET_SEQUENCE, sizeof(number));
+	number = rte_be_to_cpu_32(number);
+	if (m->run(&m->looks[stream], frame, 1, number) == 0)
+		return false;
+	count_number(m, stream, number, frame->length);
+	return true;
+}
+
+// Count the first frames of n; returns how many, at least 1. heard: bits as of struct monitor, kept in a
+// register: a store for each run costs 1024 B frames a thirtieth.
+static inline unsigned count_some(struct monitor *m, const struct frame_bytes *frames, unsigned n,
+                                  uint32_t *heard)
+{
+	unsigned stream, count;
+	struct stream *s;
+
+	if (likely(frames->length >= FRAME_HEADER_BYTES)) {
+		stream = frames->data[FRAME_OFFSET_STREAM] % CONFIG_STREAMS;
+		s = &m->streams[stream];
+		count = m->run(&m->looks[stream], frames, n, (uint32_t)s->sequence.next);
+		if (likely(count)) {
+			sequence_track_run(&s->sequence, count);
+			*heard |= UINT32_C(1) << stream;
+			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
+			s->sizes[frames->length] += count;
+			return count;
+		}
+		if (count_out_of_order(m, stream, frames))
+			return 1;
+	}
+	count_any(m, frames);
+	return 1;
+}
+
+// Check and count n frames. Behind them are FRAME_AHEAD entries for the run.
+static inline void count_frames(struct monitor *m, struct frame_bytes *frames, unsigned n)
+{
+	uint32_t heard = 0;
+
+	for (unsigned i = 0; i < FRAME_AHEAD; i++)
+		frames[n + i] = (struct frame_bytes){frame_pattern(), 0}; // NULL + 0 is undefined in C17
+	for (unsigned i = 0; i < FRAME_AHEAD; i++)
+		frame_prefetch(&frames[i]);
+	for (unsigned done = 0; done < n;)
+		done += count_some(m, &frames[done], n - done, &heard);
+	m->heard |= heard;
+}
+
+// A frame in pieces, of which copy has as much as any of ours is long.
+static void count_copy(struct monitor *m, const uint8_t *copy, uint32_t length)
+{
+	struct frame_bytes frames[1 + FRAME_AHEAD] = {{copy, length}};
+
+	count_frames(m, frames, 1);
+}
+
+static __attribute__((noinline, cold)) void count_segments(struct monitor *m, const struct rte_mbuf *pkt)
+{
+	uint8_t copy[FRAME_TAGGED_MAX];
+
+	count_copy(m, rte_pktmbuf_read(pkt, 0, RTE_MIN(pkt->pkt_len, sizeof(copy)), copy), pkt->pkt_len);
+}
+
+static inline void burst_begin(struct monitor *m)
+{
+	if (unlikely(m->task.stamps))
+		m->burst_tsc = rte_rdtsc();
+}
+
+static unsigned receive_mbufs(struct monitor *m)
+{
+	struct frame_bytes frames[CONFIG_BURST_MAX + FRAME_AHEAD];
+	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
+	uint16_t n = port_receive(m->task.ports[0], m->task.queue, pkts, m->burst);
+	unsigned whole = 0;
+
+	burst_begin(m);
+	for (uint16_t i = 0; i < n; i++) {
+		if (unlikely(pkts[i]->nb_segs > 1)) {
+			count_frames(m, frames, whole);
+			count_segments(m, pkts[i]);
+			whole = 0;
+			continue;
+		}
+		frames[whole++] =
+		        (struct frame_bytes){rte_pktmbuf_mtod(pkts[i], uint8_t *), pkts[i]->data_len};
+	}
+	count_frames(m, frames, whole);
+	if (n)
+		rte_pktmbuf_free_bulk(pkts, n);
+	return n;
+}
+
+static __attribute__((noinline, cold)) void count_pieces(struct monitor *m, const struct frame *frame)
+{
+	uint8_t copy[FRAME_TAGGED_MAX];
+	const struct ring_piece piece = {copy, sizeof(copy)};
+	struct scatter from = frame->at, to = {&piece, 0};
+
+	scatter_copy(&to, &from, RTE_MIN(frame->length, sizeof(copy)));
+	count_copy(m, copy, frame->length);
+}
+
+static unsigned receive_in_place(struct monitor *m)
+{
+	struct frame_bytes frames[CONFIG_BURST_MAX + FRAME_AHEAD];
+	const struct port *port = m->task.ports[0];
+	struct view view;
+	unsigned n = port_peek(port, m->task.queue, &view, m->burst), whole = 0;
+
+	if (n == 0)
+		return 0;
+	burst_begin(m);
+	for (unsigned i = 0; i < n; i++) {
+		const struct frame *frame = &view.frames[i];
+		const struct ring_piece *piece = frame->at.piece;
+
+		if (unlikely(piece->length - frame->at.offset < frame->length)) {
+			count_frames(m, frames, whole);
+			count_pieces(m, frame);
+			whole = 0;
+			continue;
+		}
+		frames[whole++] = (struct frame_bytes){piece->data + frame->at.offset, frame->length};
+	}
+	count_frames(m, frames, whole);
+	port_release(port, m->task.queue, &view);
+	return n;
+}
+
+static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
+{
+	struct monitor *m = (struct monitor *)task;
+	unsigned n = m->receive(m);
+
+	if (n == 0)
+		return 0;
+	note_silences(m, now_tsc);
+	if (unlikely(m->probed)) // once a burst: frames that are no probes cost nothing
+		probed_burst_end(m);
+	task->counters.rx_packets += n;
+	m->received += n;
+	m->bursts++;
+	m->full_bursts += n == m->burst;
+	return n;
+}
+
+static int monitor_create(const struct config_task *config, struct port *const *ports, struct task **out)
+{
+	struct monitor *m = task_alloc(sizeof(*m), &monitor_ops, config, ports);
+	struct stream *streams = streams_create();
+
+	if (!m || !streams) {
+		LOG_ERROR("task %s: no memory for its streams", config->name);
+		streams_free(streams);
+		free(m);
+		return -ENOMEM;
+	}
+	m->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	m->ns_per_tick = (uint64_t)(((unsigned __int128)1000000000 << MONITOR_NS_SHIFT) / rte_get_tsc_hz());
+	m->streams = streams;
+	m->run = frame_run_current()->check;
+	m->receive = port_in_place(ports[0]) ? receive_in_place : receive_mbufs;
+	*out = &m->task;
+	return 0;
+}
+
+static void monitor_destroy(struct task *task)
+{
+	struct monitor *m = (struct monitor *)task;
+
+	streams_free(m->streams);
+	free(m);
+}
+
+static void monitor_clear(struct task *task)
+{
+	struct monitor *m = (struct monitor *)task;
+
+	m->received = m->foreign = m->stale = m->corrupt = m->bursts = m->full_bursts = 0;
+	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
+		struct stream *s = &m->streams[i];
+
+		s->forwarded_bytes = s->corrupt = s->probes = 0;
+		s->silence = (struct silence){0};
+		s->last_tsc = s->longest_silence = 0;
+		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
+			memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
+			sequence_reset(&s->sequence, 0);
+		}
+		histogram_reset(s->latency);
+		jitter_reset(&s->jitter);
+	}
+}
+
+void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
+{
+	struct monitor *m = (struct monitor *)task;
+
+	monitor_clear(task);
+	m->epoch = epoch;
+	m->start_tsc = start_tsc;
+	memset(m->looks, 0, sizeof(m->looks));
+	for (unsigned i = 0; i < CONFIG_STREAMS; i++)
+		m->streams[i].looks = 0;
+}
+
+const struct task_ops monitor_ops = {
+        .kind = "monitor",
+        .ports_min = 1,
+        .ports_max = 1,
+        .stamps = true,
+        .receives = true,
+        .create = monitor_create,
+        .destroy = monitor_destroy,
+        .poll = monitor_poll,
+        .clear = monitor_clear,
+        .report = monitor_report,
+};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the tests of the monitor have in common: a monitor on a wire, and frames made for it.
+#pragma once
+
+#include "tasks/tester/frame.h"
+#include "tasks/monitor/monitor.h"
+#include "test/unit.h"
+#include "test/wire.h"
+
+#include <rte_cycles.h>
+
+enum { EPOCH = 40, FRAME_SIZE = 128, STREAM = 1 };
+
+static struct config_task config = {.name = "mon", .kind = "monitor", .port_count = 1, .ports = {"p0"}};
+
+struct bench {
+	struct wire *w;
+	struct task *task;
+};
+
+// A frame before it is sent.
+struct sample {
+	uint8_t data[FRAME_SIZE + 64];
+	unsigned length;
+};
+
+static inline struct bench open_bench(void **state, uint32_t burst)
+{
+	struct bench b = {.w = *state};
+
+	config.burst = burst;
+	b.task = wire_task(b.w, &config);
+	assert_non_null(b.task);
+	monitor_start(b.task, EPOCH, 0);
+	return b;
+}
+
+// A frame of ours; tsc 0: no probe.
+static inline struct sample make(uint8_t stream, uint16_t epoch, uint32_t sequence, uint64_t tsc)
+{
+	struct frame_flow flow = {
+	        .src_ip = 1, .dst_ip = 2, .stream = stream, .epoch = epoch, .frame_size_bytes = FRAME_SIZE};
+	struct frame_template t;
+	struct sample s = {.length = FRAME_SIZE - FRAME_FCS_BYTES};
+
+	assert_int_equal(frame_template_init(&t, &flow), 0);
+	frame_fill_payload(s.data, s.length);
+	if (tsc)
+		frame_write_probe(&t, s.data, sequence, tsc);
+	else
+		frame_write(&t, s.data, sequence);
+	return s;
+}
+
+static inline void put(struct bench *b, struct sample s)
+{
+	assert_true(wire_inject(b->w, s.data, s.length, 0));
+}
+
+static inline void poll_all(struct bench *b)
+{
+	while (b->task->ops->poll(b->task, 0))
+		;
+}
+
+static inline json_int_t number(struct bench *b, const char *path)
+{
+	json_t *report = fixture_report(b->task);
+	json_int_t value = fixture_number(report, path);
+
+	json_decref(report);
+	return value;
+}
+
+// received == foreign + stale + corrupt + forwarded + duplicate, and equals what the worker counts.
+static inline void assert_conserves(struct bench *b)
+{
+	json_int_t sum = number(b, "monitor.foreign_packets") + number(b, "monitor.stale_packets") +
+	                 number(b, "monitor.corrupt_packets");
+	char path[64];
+
+	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
+		snprintf(path, sizeof(path), "monitor.streams.%u.forwarded_packets", i);
+		sum += RTE_MAX(number(b, path), 0);
+		snprintf(path, sizeof(path), "monitor.streams.%u.duplicate_packets", i);
+		sum += RTE_MAX(number(b, path), 0);
+	}
+	assert_int_equal(number(b, "monitor.received_packets"), sum);
+	assert_int_equal(b->task->counters.rx_packets, sum);
+}
+
+static inline void close_bench(struct bench *b)
+{
+	assert_conserves(b);
+	b->task->ops->destroy(b->task);
+}

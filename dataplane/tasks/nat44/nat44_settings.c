@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tasks/nat44/nat44_settings.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/schema.h"
+
+#define REFUSE(...) (snprintf(error, CONFIG_ERROR_MAX, __VA_ARGS__), -EINVAL)
+
+enum { TIMEOUT_MAX_S = 1000000, PORT_MAX = 65535 };
+
+// --- Values ----------------------------------------------------------------------------------------------
+
+// An address that a host can have (RFC 1122 s3.2.1.3, RFC 1112 s4).
+static bool is_unicast(uint32_t ip)
+{
+	return ip >> 24 != 0 && ip >> 24 != 127 && ip < UINT32_C(0xe0000000);
+}
+
+static int parse_ipv4(const char *text, uint32_t *out)
+{
+	struct in_addr address;
+
+	if (inet_pton(AF_INET, text, &address) != 1)
+		return -EINVAL;
+	*out = ntohl(address.s_addr);
+	return 0;
+}
+
+static int parse_number(const char *text, unsigned long max, unsigned long *out)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 5 || text[digits] != '\0')
+		return -EINVAL;
+	*out = strtoul(text, NULL, 10);
+	return *out <= max ? 0 : -EINVAL;
+}
+
+// "A<separator>N": an address and a number.
+static int parse_pair(const json_t *value, char separator, unsigned long max, uint32_t *address,
+                      unsigned long *number)
+{
+	const char *text = json_string_value(value);
+	const char *at = text ? strchr(text, separator) : NULL;
+	char head[INET_ADDRSTRLEN];
+
+	if (!at || json_string_length(value) != strlen(text) || at - text >= (ptrdiff_t)sizeof(head))
+		return -EINVAL;
+	memcpy(head, text, (size_t)(at - text));
+	head[at - text] = '\0';
+	return parse_ipv4(head, address) || parse_number(at + 1, max, number) ? -EINVAL : 0;
+}
+
+// --- Arrays ----------------------------------------------------------------------------------------------
+
+static int decode_outside(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_outside *outside = out;
+
+	outside->count = (unsigned)json_array_size(value);
+	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_OUTSIDE_MAX)
+		return REFUSE("%s: expected an array of 1 to %d IPv4 addresses", where, NAT44_OUTSIDE_MAX);
+	for (unsigned i = 0; i < outside->count; i++) {
+		const char *text = json_string_value(json_array_get(value, i));
+		uint32_t *address = &outside->addresses[i];
+
+		if (!text || parse_ipv4(text, address) || !is_unicast(*address))
+			return REFUSE("%s[%u]: expected a unicast IPv4 address like 198.18.255.1", where, i);
+		for (unsigned j = 0; j < i; j++)
+			if (outside->addresses[j] == *address)
+				return REFUSE("%s[%u]: %s is there twice; name it once", where, i, text);
+	}
+	return 0;
+}
+
+static int decode_inside(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_inside *inside = out;
+
+	inside->count = (unsigned)json_array_size(value);
+	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_INSIDE_MAX)
+		return REFUSE("%s: expected an array of 1 to %d prefixes", where, NAT44_INSIDE_MAX);
+	for (unsigned i = 0; i < inside->count; i++) {
+		struct nat44_prefix *prefix = &inside->prefixes[i];
+		unsigned long length;
+
+		if (parse_pair(json_array_get(value, i), '/', 32, &prefix->address, &length))
+			return REFUSE("%s[%u]: expected a prefix like 10.0.0.0/8", where, i);
+		prefix->mask = length ? UINT32_MAX << (32 - length) : 0;
+		if (prefix->address & ~prefix->mask)
+			return REFUSE("%s[%u]: \"%.40s\" has bits set beyond its length", where, i,
+			              json_string_value(json_array_get(value, i)));
+	}
+	return 0;
+}
+
+static int decode_endpoint(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_endpoint *endpoint = out;
+	unsigned long port;
+
+	if (parse_pair(value, ':', PORT_MAX, &endpoint->address, &port) || port == 0 ||
+	    !is_unicast(endpoint->address))
+		return REFUSE("%s: expected a unicast IPv4 address and a port like 198.18.255.1:80", where);
+	endpoint->port = (uint16_t)port;
+	return 0;
+}
+
+static const char *const protocols[] = {[NAT44_UDP] = "udp", [NAT44_TCP] = "tcp", NULL};
+
+static const struct field forward_fields[] = {
+        {.key = "protocol",
+         FIELD(FIELD_CHOICE, struct nat44_forward, protocol),
+         .choices = protocols,
+         .required = true},
+        {.key = "outside",
+         FIELD(FIELD_CUSTOM, struct nat44_forward, outside),
+         .decode = decode_endpoint,
+         .required = true},
+        {.key = "inside",
+         FIELD(FIELD_CUSTOM, struct nat44_forward, inside),
+         .decode = decode_endpoint,
+         .required = true},
+        {0},
+};
+
+static int decode_forwards(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_forwards *forwards = out;
+
+	forwards->given = true;
+	forwards->count = (unsigned)json_array_size(value);
+	if (!json_is_array(value) || json_array_size(value) > NAT44_FORWARD_MAX)
+		return REFUSE("%s: expected an array of at most %d objects", where, NAT44_FORWARD_MAX);
+	for (unsigned i = 0; i < forwards->count; i++) {
+		char which[64];
+
+		snprintf(which, sizeof(which), "settings.forward[%u]", i);
+		if (schema_decode(json_array_get(value, i), forward_fields, &forwards->items[i], which,
+		                  error))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static const struct field fields[] = {
+        {.key = "outside", FIELD(FIELD_CUSTOM, struct nat44_settings, outside), .decode = decode_outside},
+        {.key = "inside", FIELD(FIELD_CUSTOM, struct nat44_settings, inside), .decode = decode_inside},
+        {.key = "forward", FIELD(FIELD_CUSTOM, struct nat44_settings, forward), .decode = decode_forwards},
+        {.key = "port_min", FIELD(FIELD_UINT, struct nat44_settings, port_min), .min = 1, .max = PORT_MAX},
+        {.key = "port_max", FIELD(FIELD_UINT, struct nat44_settings, port_max), .min = 1, .max = PORT_MAX},
+        {.key = "sessions_max",
+         FIELD(FIELD_UINT, struct nat44_settings, sessions_max),
+         .min = 1,
+         .max = NAT44_SESSIONS_MAX},
+        {.key = "sessions_per_host",
+         FIELD(FIELD_UINT, struct nat44_settings, sessions_per_host),
+         .max = NAT44_SESSIONS_MAX},
+        {.key = "udp_s", FIELD(FIELD_UINT, struct nat44_settings, udp_s), .min = 1, .max = TIMEOUT_MAX_S},
+        {.key = "tcp_established_s",
+         FIELD(FIELD_UINT, struct nat44_settings, tcp_established_s),
+         .min = 1,
+         .max = TIMEOUT_MAX_S},
+        {.key = "tcp_transitory_s",
+         FIELD(FIELD_UINT, struct nat44_settings, tcp_transitory_s),
+         .min = 1,
+         .max = TIMEOUT_MAX_S},
+        {.key = "icmp_s", FIELD(FIELD_UINT, struct nat44_settings, icmp_s), .min = 1, .max = TIMEOUT_MAX_S},
+        {.key = "hairpin", FIELD(FIELD_BOOL, struct nat44_settings, hairpin)},
+        {.key = "tcp_loose", FIELD(FIELD_BOOL, struct nat44_settings, tcp_loose)},
+        {0},
+};
+
+// --- Defaults --------------------------------------------------------------------------------------------
+
+// The tester's odd streams come from outside, to 198.19.STREAM.1:28770 (tasks/generator/generator.c, frame.c). They go
+// to 198.19.STREAM.2 and keep their port, by which the monitor knows them; and back to .1 in a second nat44
+// of a chain.
+static void forward_tester(struct nat44_forwards *forwards)
+{
+	enum { PORT = 28770 };
+
+	for (uint32_t stream = 1; stream < CONFIG_STREAMS; stream += 2) {
+		uint32_t net = UINT32_C(0xc6130000) | stream << 8;
+
+		for (uint32_t host = 1; host <= 2; host++)
+			for (unsigned protocol = NAT44_UDP; protocol <= NAT44_TCP; protocol++)
+				forwards->items[forwards->count++] = (struct nat44_forward){
+				        protocol, {net | host, PORT}, {net | (3 - host), PORT}};
+	}
+}
+
+static const struct nat44_settings defaults = {
+        .outside = {1, {UINT32_C(0xc612ff01)}}, // 198.18.255.1
+        .inside = {1, {{0, 0}}},
+        .port_min = 1024, // RFC 4787 REQ-3
+        .port_max = PORT_MAX,
+        .sessions_max = 65536,
+        .udp_s = 300,              // RFC 4787 REQ-5
+        .tcp_established_s = 7440, // RFC 5382 REQ-5
+        .tcp_transitory_s = 240,   // RFC 5382 REQ-5
+        .icmp_s = 60,              // RFC 5508 REQ-2
+        .hairpin = true,
+        .tcp_loose = true,
+};
+
+// --- Together --------------------------------------------------------------------------------------------
+
+static bool same(const struct nat44_endpoint *a, const struct nat44_endpoint *b)
+{
+	return a->address == b->address && a->port == b->port;
+}
+
+static int check_forwards(const struct nat44_forwards *forwards, const char *where, char *error)
+{
+	for (unsigned i = 0; i < forwards->count; i++)
+		for (unsigned j = 0; j < i; j++) {
+			const struct nat44_forward *a = &forwards->items[i], *b = &forwards->items[j];
+
+			if (a->protocol == b->protocol &&
+			    (same(&a->outside, &b->outside) || same(&a->inside, &b->inside)))
+				return REFUSE("%s.forward[%u]: its %s is that of forward[%u]; an endpoint is "
+				              "forwarded once",
+				              where, i, same(&a->outside, &b->outside) ? "outside" : "inside",
+				              j);
+		}
+	return 0;
+}
+
+static bool is_pool(const struct nat44_outside *outside, uint32_t address)
+{
+	for (unsigned i = 0; i < outside->count; i++)
+		if (outside->addresses[i] == address)
+			return true;
+	return false;
+}
+
+// Addresses of forwards that are not in "outside".
+static unsigned own_addresses(const struct nat44_settings *settings)
+{
+	const struct nat44_forwards *forwards = &settings->forward;
+	unsigned own = 0;
+
+	for (unsigned i = 0; i < forwards->count; i++) {
+		unsigned j = 0;
+
+		while (forwards->items[j].outside.address != forwards->items[i].outside.address)
+			j++;
+		own += i == j && !is_pool(&settings->outside, forwards->items[i].outside.address);
+	}
+	return own;
+}
+
+int nat44_settings_decode(const struct config_task *config, struct nat44_settings *settings, char *error)
+{
+	char where[48];
+
+	snprintf(where, sizeof(where), "task %s.settings", config->name);
+	*settings = defaults;
+	if (strcmp(config->ports[0], config->ports[1]) == 0)
+		return REFUSE("task %s: port %s is named twice; kind nat44 takes an inside and an outside "
+		              "port",
+		              config->name, config->ports[0]);
+	if (config->settings && schema_decode(config->settings, fields, settings, where, error))
+		return -EINVAL;
+	if (!settings->forward.given && !json_object_get(config->settings, "outside"))
+		forward_tester(&settings->forward);
+	if (settings->port_min > settings->port_max)
+		return REFUSE("%s: port_min %u is above port_max %u", where, settings->port_min,
+		              settings->port_max);
+	if (own_addresses(settings) > NAT44_FORWARD_ADDRESSES_MAX)
+		return REFUSE("%s.forward: %u addresses that are not in \"outside\"; at most %d", where,
+		              own_addresses(settings), NAT44_FORWARD_ADDRESSES_MAX);
+	return check_forwards(&settings->forward, where, error);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patch: the least a switch can do, a cross-connect of two ports. Frames are not looked at.
+//
+// Between two ports with rings of our own they go from ring to ring, without mbufs: from guest to guest
+// (ring/hop.h), or in place (port.h). The counters and what is dropped are the same either way. A patch with
+// a fault has mbufs always.
+//
+// With a fault it drops every n-th of the frames that it receives on either port, counted from the task's
+// start, for tests of what finds losses. Clearing counters leaves that count alone: over any number of trials
+// floor(frames / n) are dropped. A patch without a fault is polled by a function that knows nothing of it.
+//
+// rx_packets == tx_packets + drop_tx_full + fault, always.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "port/port.h"
+#include "tasks/task.h"
+#include "tasks/task_alloc.h"
+
+enum { BURST_DEFAULT = 32 };
+
+struct patch {
+	struct task task;
+	uint16_t burst;
+	uint32_t fault_interval; // frames; 0 = no fault
+	uint32_t fault_passed;   // frames since the last one that was dropped
+	uint64_t faults;
+};
+
+static const struct task_ops patch_hop_ops, patch_pass_ops, patch_faulty_ops;
+
+static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
+{
+	if (config->fault.drop_one_in)
+		return &patch_faulty_ops;
+	if (!port_in_place(ports[0]) || !port_in_place(ports[1]))
+		return &patch_ops;
+	return ports[0]->vhost && ports[1]->vhost ? &patch_hop_ops : &patch_pass_ops;
+}
+
+static int patch_create(const struct config_task *config, struct port *const *ports, struct task **out)
+{
+	struct patch *p = task_alloc(sizeof(*p), choose(config, ports), config, ports);
+
+	if (!p)
+		return -ENOMEM;
+	p->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	p->fault_interval = config->fault.drop_one_in;
+	*out = &p->task;
+	return 0;
+}
+
+static void patch_destroy(struct task *task)
+{
+	free(task);
+}
+
+// Free the frames that are due and close the gaps. Returns how many remain.
+static uint16_t fault_apply(struct patch *p, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (++p->fault_passed == p->fault_interval) {
+			p->fault_passed = 0;
+			p->faults++;
+			rte_pktmbuf_free(pkts[i]);
+			continue;
+		}
+		pkts[kept++] = pkts[i];
+	}
+	return kept;
+}
+
+static inline uint16_t forward(struct patch *p, unsigned in, unsigned out, bool faulty)
+{
+	struct task *task = &p->task;
+	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
+	uint16_t n = port_receive(task->ports[in], task->queue, pkts, p->burst), kept, dropped;
+
+	if (n == 0)
+		return 0;
+	kept = faulty ? fault_apply(p, pkts, n) : n;
+	dropped = port_send_drop(task->ports[out], task->queue, pkts, kept);
+	task->counters.rx_bursts++;
+	task->counters.rx_packets += n;
+	task->counters.tx_packets += kept - dropped;
+	task->counters.drop_tx_full[out] += dropped;
+	return n;
+}
+
+static unsigned patch_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+
+	return forward(p, 0, 1, false) + forward(p, 1, 0, false);
+}
+
+static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
+{
+	struct task *task = &p->task;
+	struct vhost_hop done =
+	        vhost_port_hop(task->ports[in]->vhost, task->ports[out]->vhost, task->queue, p->burst);
+
+	task->counters.rx_bursts += done.received != 0;
+	task->counters.rx_packets += done.received;
+	task->counters.tx_packets += done.received - done.dropped;
+	task->counters.drop_tx_full[out] += done.dropped;
+	return done.received;
+}
+
+// Both directions had nothing.
+static inline unsigned idle(const struct task *task)
+{
+	port_warm(task->ports[0], task->queue);
+	port_warm(task->ports[1], task->queue);
+	return 0;
+}
+
+static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+	unsigned n = hop_over(p, 0, 1) + hop_over(p, 1, 0);
+
+	return n ? n : idle(task);
+}
+
+static inline unsigned pass_over(struct patch *p, unsigned in, unsigned out)
+{
+	struct task *task = &p->task;
+	struct view view;
+	unsigned n = port_peek(task->ports[in], task->queue, &view, p->burst), passed;
+
+	if (n == 0)
+		return 0;
+	passed = port_pass(task->ports[in], task->ports[out], task->queue, &view);
+	port_release(task->ports[in], task->queue, &view);
+	task->counters.rx_bursts++;
+	task->counters.rx_packets += n;
+	task->counters.tx_packets += passed;
+	task->counters.drop_tx_full[out] += n - passed;
+	return n;
+}
+
+static unsigned patch_pass_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+	unsigned n = pass_over(p, 0, 1) + pass_over(p, 1, 0);
+
+	return n ? n : idle(task);
+}
+
+static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+
+	return forward(p, 0, 1, true) + forward(p, 1, 0, true);
+}
+
+static void patch_faulty_clear(struct task *task)
+{
+	((struct patch *)task)->faults = 0;
+}
+
+static void patch_faulty_report(const struct task *task, json_t *object)
+{
+	const struct patch *p = (const struct patch *)task;
+
+	json_object_set_new(json_object_get(object, "drops"), "fault", json_integer((json_int_t)p->faults));
+}
+
+// What all kinds of patch have in common: all but how they are polled.
+#define PATCH_OPS                                                                                            \
+	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .faults = true,    \
+	.bursts = true, .create = patch_create, .destroy = patch_destroy
+
+const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
+
+static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll};
+
+static const struct task_ops patch_pass_ops = {PATCH_OPS, .poll = patch_pass_poll};
+
+static const struct task_ops patch_faulty_ops = {
+        PATCH_OPS,
+        .poll = patch_faulty_poll,
+        .clear = patch_faulty_clear,
+        .report = patch_faulty_report,
+};

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rate_limiter: forwards as l2fwd does what conforms to a token bucket, and drops the rest as "rate". One
+// bucket for all, one for each direction, or one for each source or destination address.
+//
+// A bucket of an address that has had the time to fill up is as good as none, so its room may be had without
+// anybody noticing: that is all the ageing there is. Addresses that find no room, and frames without (not IP,
+// or not sound), share one bucket.
+#include "tasks/rate_limiter/rate_limiter.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+
+#include "tasks/vnf/forward.h"
+#include "lib/log.h"
+
+enum { DROP_RUNT, DROP_RATE };
+enum { BOTH, FROM_CLIENTS, FROM_SERVERS };
+enum { SIDES = 2 };
+
+static const char *const drops[] = {[DROP_RUNT] = "runt", [DROP_RATE] = "rate", NULL};
+
+struct limiter {
+	struct vnf vnf;
+	struct limiter_settings settings;
+	struct limiter_meter meter;
+	bool limits[SIDES];
+	struct limiter_bucket buckets[SIDES]; // by direction; [0] is the one for all, and the shared one
+	struct flow_table table;              // of addresses. value[]: credit, and 1 when there is any
+	uint64_t passed_packets[SIDES], passed_bytes[SIDES];
+	uint64_t overflow_packets, no_address_packets;
+};
+
+// --- Made and ended --------------------------------------------------------------------------------------
+
+static int limiter_check(const struct config_task *config, char *error)
+{
+	struct limiter_settings settings;
+
+	return limiter_decode(config, &settings, error);
+}
+
+static bool has_table(const struct limiter *limiter)
+{
+	return limiter->settings.per == PER_SOURCE || limiter->settings.per == PER_DESTINATION;
+}
+
+static int limiter_open(struct vnf *vnf, const struct config_task *config)
+{
+	struct limiter *limiter = (struct limiter *)vnf;
+	const struct limiter_settings *settings = &limiter->settings;
+	char error[CONFIG_ERROR_MAX];
+
+	if (limiter_decode(config, &limiter->settings, error) != 0) {
+		LOG_ERROR("%s", error);
+		return -EINVAL;
+	}
+	limiter->meter = limiter_meter_of(settings, rte_get_tsc_hz());
+	limiter->limits[0] = settings->directions != FROM_SERVERS;
+	limiter->limits[1] = settings->directions != FROM_CLIENTS;
+	for (unsigned i = 0; i < SIDES; i++)
+		limiter->buckets[i].credit = limiter->meter.full;
+	if (has_table(limiter) &&
+	    flow_table_open(&limiter->table, settings->buckets_max, limiter->meter.full_tsc) != 0) {
+		LOG_ERROR("task %s: no memory for %u buckets", config->name, settings->buckets_max);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void limiter_close(struct vnf *vnf)
+{
+	flow_table_close(&((struct limiter *)vnf)->table);
+}
+
+// Credit of the same settings stays; others begin with a full burst.
+static void limiter_adopt(struct vnf *vnf, struct vnf *before)
+{
+	struct limiter *limiter = (struct limiter *)vnf, *old = (struct limiter *)before;
+	struct flow_table mine = limiter->table;
+
+	if (memcmp(&limiter->settings, &old->settings, sizeof(old->settings)) != 0)
+		return;
+	memcpy(limiter->buckets, old->buckets, sizeof(old->buckets));
+	limiter->table = old->table;
+	old->table = mine;
+}
+
+// --- Frames ----------------------------------------------------------------------------------------------
+
+static inline uint8_t decide(struct limiter *limiter, unsigned in, const struct vnf_frame *frame,
+                             uint64_t *credit, uint64_t *seen_tsc, uint64_t now_tsc)
+{
+	if (!limiter_take(&limiter->meter, credit, seen_tsc, frame->total, now_tsc))
+		return VNF_DROP | DROP_RATE;
+	limiter->passed_packets[in]++;
+	limiter->passed_bytes[in] += frame->total + RTE_ETHER_CRC_LEN;
+	vnf_write_macs(&limiter->vnf, limiter->vnf.out[in], frame->data);
+	return limiter->vnf.out[in];
+}
+
+static bool by_bucket(struct limiter *limiter, unsigned in, const struct vnf_frame *frames, unsigned n,
+                      uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct limiter_bucket *bucket = &limiter->buckets[limiter->settings.per == PER_DIRECTION ? in : 0];
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (i + FORWARD_AHEAD < n)
+			__builtin_prefetch(frames[i + FORWARD_AHEAD].data, 1);
+		verdicts[i] = VNF_DROP | DROP_RUNT;
+		if (likely(frames[i].length >= RTE_ETHER_HDR_LEN))
+			verdicts[i] =
+			        decide(limiter, in, &frames[i], &bucket->credit, &bucket->seen_tsc, now_tsc);
+		left += !(verdicts[i] & VNF_DROP);
+	}
+	return left == n;
+}
+
+// The address that a frame is counted by, alone in a key. Returns false if it has none.
+static inline bool address_of(const struct limiter *limiter, const struct vnf_frame *frame,
+                              struct flow_key *key)
+{
+	struct packet p;
+
+	if (unlikely(packet_parse(frame, &p) != PACKET_FINE))
+		return false;
+	flow_key_addresses(key, frame->data, &p);
+	if (limiter->settings.per == PER_DESTINATION)
+		memcpy(key->words, key->words + 2, 2 * sizeof(key->words[0]));
+	key->words[2] = key->words[3] = 0;
+	key->words[4] = p.version;
+	return true;
+}
+
+struct look {
+	struct flow_key key;
+	uint32_t hash;
+	bool has_address;
+};
+
+static inline uint8_t decide_shared(struct limiter *limiter, unsigned in, const struct vnf_frame *frame,
+                                    uint64_t *counter, uint64_t now_tsc)
+{
+	struct limiter_bucket *bucket = &limiter->buckets[0];
+
+	if (frame->length < RTE_ETHER_HDR_LEN)
+		return VNF_DROP | DROP_RUNT;
+	(*counter)++;
+	return decide(limiter, in, frame, &bucket->credit, &bucket->seen_tsc, now_tsc);
+}
+
+static inline uint8_t decide_by_address(struct limiter *limiter, unsigned in, const struct vnf_frame *frame,
+                                        const struct look *look, uint64_t now_tsc)
+{
+	uint64_t seen_tsc;
+	struct flow *flow;
+	uint32_t index;
+
+	if (unlikely(!look->has_address))
+		return decide_shared(limiter, in, frame, &limiter->no_address_packets, now_tsc);
+	index = flow_table_get(&limiter->table, &look->key, look->hash, now_tsc);
+	if (unlikely(index == FLOW_NONE))
+		return decide_shared(limiter, in, frame, &limiter->overflow_packets, now_tsc);
+	flow = &limiter->table.flows[index];
+	if (unlikely(flow->value[1] == 0)) {
+		flow->value[0] = limiter->meter.full;
+		flow->value[1] = 1;
+	}
+	seen_tsc = flow->last_tsc;
+	flow_table_touch(&limiter->table, index, now_tsc);
+	return decide(limiter, in, frame, &flow->value[0], &seen_tsc, now_tsc);
+}
+
+static bool by_address(struct limiter *limiter, unsigned in, const struct vnf_frame *frames, unsigned n,
+                       uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct look looks[CONFIG_BURST_MAX];
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (i + FORWARD_AHEAD < n)
+			__builtin_prefetch(frames[i + FORWARD_AHEAD].data, 1);
+		looks[i].has_address = address_of(limiter, &frames[i], &looks[i].key);
+		if (unlikely(!looks[i].has_address))
+			continue;
+		looks[i].hash = flow_table_hash(&limiter->table, &looks[i].key);
+		flow_table_prefetch_slot(&limiter->table, looks[i].hash);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (likely(looks[i].has_address))
+			flow_table_prefetch_flow(&limiter->table, looks[i].hash);
+	for (unsigned i = 0; i < n; i++) {
+		verdicts[i] = decide_by_address(limiter, in, &frames[i], &looks[i], now_tsc);
+		left += !(verdicts[i] & VNF_DROP);
+	}
+	return left == n;
+}
+
+static bool limiter_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                            uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct limiter *limiter = (struct limiter *)vnf;
+
+	limiter->table.now_tsc = now_tsc;
+	if (!limiter->limits[in])
+		return forward_burst(vnf, in, frames, n, DROP_RUNT, verdicts);
+	if (has_table(limiter))
+		return by_address(limiter, in, frames, n, now_tsc, verdicts);
+	return by_bucket(limiter, in, frames, n, now_tsc, verdicts);
+}
+
+static void limiter_tick(struct vnf *vnf, uint64_t now_tsc)
+{
+	flow_table_expire(&((struct limiter *)vnf)->table, now_tsc, FLOW_TICK_MAX);
+}
+
+// --- What is seen of it ----------------------------------------------------------------------------------
+
+static void limiter_clear(struct vnf *vnf)
+{
+	struct limiter *limiter = (struct limiter *)vnf;
+
+	memset(limiter->passed_packets, 0, sizeof(limiter->passed_packets));
+	memset(limiter->passed_bytes, 0, sizeof(limiter->passed_bytes));
+	limiter->overflow_packets = limiter->no_address_packets = 0;
+}
+
+// Passed: of the directions that are limited.
+static void limiter_report(const struct vnf *vnf, json_t *object)
+{
+	struct limiter *limiter = (struct limiter *)(uintptr_t)vnf;
+	const uint64_t *packets = limiter->passed_packets, *bytes = limiter->passed_bytes;
+
+	flow_table_expire(&limiter->table, limiter->table.now_tsc, UINT32_MAX);
+	json_object_set_new(object, "passed_packets",
+	                    json_pack("[I, I]", (json_int_t)packets[0], (json_int_t)packets[1]));
+	json_object_set_new(object, "passed_bytes",
+	                    json_pack("[I, I]", (json_int_t)bytes[0], (json_int_t)bytes[1]));
+	json_object_set_new(object, "buckets", json_integer(limiter->table.count));
+	json_object_set_new(object, "overflow_packets", json_integer((json_int_t)limiter->overflow_packets));
+	json_object_set_new(object, "no_address_packets",
+	                    json_integer((json_int_t)limiter->no_address_packets));
+}
+
+static const struct vnf_ops rate_limiter_vnf = {
+        .size = sizeof(struct limiter),
+        .drops = drops,
+        .check = limiter_check,
+        .open = limiter_open,
+        .close = limiter_close,
+        .adopt = limiter_adopt,
+        .process = limiter_process,
+        .tick = limiter_tick,
+        .clear = limiter_clear,
+        .report = limiter_report,
+};
+
+const struct task_ops rate_limiter_ops = {
+        VNF_TASK_OPS("rate_limiter", &rate_limiter_vnf),
+        .ports_min = 2,
+        .ports_max = 2,
+};

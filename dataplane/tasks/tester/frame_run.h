@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames of one stream by the burst: writing their heads, and checking those that are just what comes next.
+// Compiled for each instruction set (lib/isa.h).
+//
+// The check compares. All frames of a stream are the same but for number and checksum (struct frame_look),
+// and the pattern is known, so a frame is right if each byte is what the look says and number and checksum
+// fit. This is stricter than the sums of frame_classify(), sees two words that were exchanged, and costs
+// less. What does not compare equal is no verdict: it goes to frame_classify().
+//
+// Pure functions on caller's memory; any thread. The bytes may change meanwhile.
+#pragma once
+
+#include <rte_branch_prediction.h>
+#include <rte_prefetch.h>
+
+#include "tasks/tester/frame.h"
+#include "lib/isa.h"
+
+struct frame_bytes {
+	const uint8_t *data;
+	uint32_t length;
+};
+
+enum {
+	FRAME_RUN_MAX = 64, // frames of a call
+	FRAME_AHEAD = 2,    // whose lines are fetched meanwhile; measured with the sender on another core
+};
+
+struct frame_run {
+	// How many of the first n frames look like this, are no probes and carry the numbers sequence,
+	// sequence + 1, ... FRAME_AHEAD entries behind the n are read too, to prefetch: length 0 if there is
+	// nothing.
+	unsigned (*check)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
+	                  uint32_t sequence);
+
+	// frame_write() of n frames with consecutive numbers.
+	void (*write)(const struct frame_template *t, uint8_t *const *data, unsigned n, uint32_t sequence);
+};
+
+// For isa_current(), and for a given one, which this CPU must have.
+const struct frame_run *frame_run_current(void);
+const struct frame_run *frame_run_of(enum isa isa);
+
+// Every line of the frame, of the first 24: leaving the later ones to the hardware's prefetcher costs a
+// seventh at 1024 B. Most are one line. (A minimum would become one of vectors here, and cost more than the
+// rest.)
+static inline void frame_prefetch(const struct frame_bytes *frame)
+{
+	const uint8_t *line = RTE_PTR_ALIGN_FLOOR(frame->data, RTE_CACHE_LINE_SIZE);
+	const uint8_t *end = frame->data + frame->length;
+
+	if (unlikely(end > line + 24 * RTE_CACHE_LINE_SIZE))
+		end = line + 24 * RTE_CACHE_LINE_SIZE;
+	rte_prefetch0(line);
+	while (unlikely((line += RTE_CACHE_LINE_SIZE) < end))
+		rte_prefetch0(line);
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tasks/vnf/vnf.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tasks/vnf/forward.h"
+#include "tasks/tester/frame.h"
+#include "tasks/vnf/leaving.h"
+#include "lib/log.h"
+#include "tasks/stamps.h"
+#include "tasks/task_alloc.h"
+
+enum { BURST_DEFAULT = 32, TICKS_PER_S = 1000 };
+
+// --- Made and ended --------------------------------------------------------------------------------------
+
+static int macs_set(struct vnf *vnf, const struct config_task *config, unsigned i)
+{
+	static const uint8_t unset[RTE_ETHER_ADDR_LEN];
+	const uint8_t peer[RTE_ETHER_ADDR_LEN] = {2, 0, 0, 0, 1, (uint8_t)i}; // locally administered
+	const uint8_t *given = i < 2 ? config->peer_macs[i] : unset;
+	struct rte_ether_addr own;
+	int status = port_mac(vnf->task.ports[i], &own);
+
+	if (status != 0) {
+		LOG_ERROR("task %s: MAC address of port %s: %s", config->name, config->ports[i],
+		          strerror(-status));
+		return status;
+	}
+	memcpy(vnf->macs[i], memcmp(given, unset, sizeof(unset)) ? given : peer, sizeof(peer));
+	memcpy(vnf->macs[i] + sizeof(peer), own.addr_bytes, sizeof(own.addr_bytes));
+	return 0;
+}
+
+// With one port, or the same twice, what comes in goes back. With more than two, out[] is the next one.
+static int sides_set(struct vnf *vnf, const struct config_task *config)
+{
+	struct port *const *ports = vnf->task.ports;
+	bool echo = config->port_count == 1 || (config->port_count == 2 && ports[0] == ports[1]);
+	bool all_in_place = true;
+	int status = 0;
+
+	vnf->side_count = echo ? 1 : (uint8_t)config->port_count;
+	for (unsigned i = 0; i < vnf->side_count && status == 0; i++) {
+		all_in_place = all_in_place && port_in_place(ports[i]);
+		vnf->out[i] = (uint8_t)((i + 1) % vnf->side_count);
+		vnf->fast[vnf->fast_count++] = (uint8_t)i;
+		status = macs_set(vnf, config, i);
+	}
+	for (unsigned i = 0; i < vnf->side_count; i++)
+		vnf->in_place[i] = all_in_place && port_view_writable(ports[i]);
+	return status;
+}
+
+void vnf_side_slow(struct vnf *vnf, unsigned side)
+{
+	unsigned i = 0;
+
+	while (vnf->fast[i] != side)
+		i++;
+	memmove(vnf->fast + i, vnf->fast + i + 1, --vnf->fast_count - i);
+	vnf->slow[vnf->slow_count++] = (uint8_t)side;
+}
+
+int vnf_create(const struct config_task *config, struct port *const *ports, struct task **out)
+{
+	return vnf_create_of(task_ops_find(config->kind), config, ports, out);
+}
+
+int vnf_create_of(const struct task_ops *ops, const struct config_task *config, struct port *const *ports,
+                  struct task **out)
+{
+	struct vnf *vnf = task_alloc(ops->vnf->size, ops, config, ports);
+	int status;
+
+	if (!vnf)
+		return -ENOMEM;
+	vnf->ops = ops->vnf;
+	vnf->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	vnf->tick_tsc = rte_get_tsc_hz() / TICKS_PER_S;
+	status = sides_set(vnf, config);
+	if (status == 0 && vnf->ops->open)
+		status = vnf->ops->open(vnf, config);
+	if (status != 0) {
+		vnf_destroy(&vnf->task);
+		return status;
+	}
+	*out = &vnf->task;
+	return 0;
+}
+
+void vnf_destroy(struct task *task)
+{
+	struct vnf *vnf = (struct vnf *)task;
+
+	if (vnf->ops->close)
+		vnf->ops->close(vnf);
+	free(vnf);
+}
+
+// --- Frames of a burst -----------------------------------------------------------------------------------
+
+void vnf_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+                 uint8_t *verdicts)
+{
+	if (vnf->ops->process(vnf, in, frames, n, now_tsc, verdicts))
+		memset(verdicts, vnf->out[in], n);
+}
+
+// The probes of a burst, before they are changed; and when they left, after.
+struct probes {
+	unsigned count;
+	struct {
+		uint16_t at; // in the burst
+		struct stamp *stamp;
+	} found[CONFIG_BURST_MAX];
+};
+
+static __attribute__((noinline)) void probes_find(struct vnf *vnf, const struct vnf_frame *frames, unsigned n,
+                                                  struct probes *probes)
+{
+	uint64_t now_tsc = rte_rdtsc();
+	struct frame_fields fields;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct stamp *stamp;
+
+		if (!frame_is_probe(frames[i].data, frames[i].length, &fields))
+			continue;
+		stamp = stamps_next(vnf->task.stamps);
+		if (!stamp)
+			continue;
+		*stamp = (struct stamp){now_tsc, 0, fields.sequence, fields.stream};
+		probes->found[probes->count].at = (uint16_t)i;
+		probes->found[probes->count++].stamp = stamp;
+	}
+}
+
+// verdicts: NULL when all leave.
+static __attribute__((noinline)) void probes_leave(const struct probes *probes, const uint8_t *verdicts)
+{
+	uint64_t now_tsc = rte_rdtsc();
+
+	for (unsigned i = 0; i < probes->count; i++)
+		if (!verdicts || !(verdicts[probes->found[i].at] & VNF_DROP))
+			probes->found[i].stamp->out_tsc = now_tsc;
+}
+
+// What became of a burst: all of it leaves by out[in], or verdicts say.
+static inline bool burst_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                                 uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct probes probes;
+	bool all;
+
+	if (likely(!vnf->task.stamps))
+		return vnf->ops->process(vnf, in, frames, n, now_tsc, verdicts);
+	probes.count = 0;
+	probes_find(vnf, frames, n, &probes);
+	all = vnf->ops->process(vnf, in, frames, n, now_tsc, verdicts);
+	probes_leave(&probes, all ? NULL : verdicts);
+	return all;
+}
+
+static inline void sent(struct vnf *vnf, unsigned out, unsigned n, unsigned dropped)
+{
+	vnf->task.counters.tx_packets += n - dropped;
+	vnf->task.counters.drop_tx_full[out] += dropped;
+}
+
+// --- In mbufs --------------------------------------------------------------------------------------------
+
+// Send those of a burst that leave by a port.
+static void send_leaving(struct vnf *vnf, const struct leaving *leaving, unsigned out, struct rte_mbuf **pkts)
+{
+	struct rte_mbuf *batch[CONFIG_BURST_MAX];
+	uint16_t count = leaving->lengths[out];
+
+	for (unsigned i = 0, at = leaving->first[out]; i < count; i++, at = leaving->next[at])
+		batch[i] = pkts[at];
+	sent(vnf, out, count, port_send_drop(vnf->task.ports[out], vnf->task.queue, batch, count));
+}
+
+static __attribute__((noinline)) void send_mixed(struct vnf *vnf, struct rte_mbuf **pkts,
+                                                 const uint8_t *verdicts, unsigned n)
+{
+	struct leaving leaving;
+
+	leaving_sort(&leaving, vnf, verdicts, n, pkts);
+	for (unsigned k = 0; k < leaving.count; k++)
+		send_leaving(vnf, &leaving, leaving.outs[k], pkts);
+}
+
+// The same for a function that only forwards, in one pass: asking process() costs it a tenth of its time.
+static unsigned forward_mbufs(struct vnf *vnf, unsigned in)
+{
+	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
+	unsigned out = vnf->out[in];
+	uint16_t n = port_receive(vnf->task.ports[in], vnf->task.queue, pkts, vnf->burst), left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+
+		if (i + FORWARD_AHEAD < n)
+			__builtin_prefetch(rte_pktmbuf_mtod(pkts[i + FORWARD_AHEAD], void *), 1);
+		if (unlikely(m->data_len < RTE_ETHER_HDR_LEN)) {
+			rte_pktmbuf_free(m);
+			continue;
+		}
+		vnf_write_macs(vnf, out, rte_pktmbuf_mtod(m, uint8_t *));
+		pkts[left++] = m;
+	}
+	vnf->task.counters.rx_packets += n;
+	vnf->drops[FORWARD_RUNT] += n - left;
+	if (left)
+		sent(vnf, out, left, port_send_drop(vnf->task.ports[out], vnf->task.queue, pkts, left));
+	return n;
+}
+
+static unsigned poll_mbufs(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
+{
+	struct vnf_frame frames[CONFIG_BURST_MAX];
+	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
+	uint8_t verdicts[CONFIG_BURST_MAX];
+	unsigned out = vnf->out[in];
+	uint16_t n;
+
+	if (vnf->ops->only_forwards && likely(!vnf->task.stamps))
+		return forward_mbufs(vnf, in);
+	n = port_receive(vnf->task.ports[in], vnf->task.queue, pkts, burst);
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *data = rte_pktmbuf_mtod(pkts[i], uint8_t *);
+
+		__builtin_prefetch(data, 1);
+		frames[i] = (struct vnf_frame){data, pkts[i]->data_len, pkts[i]->pkt_len};
+	}
+	vnf->task.counters.rx_packets += n;
+	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||
+	           leaving_is_uniform(verdicts, n, &out)))
+		sent(vnf, out, n, port_send_drop(vnf->task.ports[out], vnf->task.queue, pkts, n));
+	else
+		send_mixed(vnf, pkts, verdicts, n);
+	return n;
+}
+
+// --- In place --------------------------------------------------------------------------------------------
+
+// Pass on those of a view that leave by a port.
+static void pass_leaving(struct vnf *vnf, unsigned in, const struct leaving *leaving, unsigned out,
+                         const struct view *view)
+{
+	unsigned count = leaving->lengths[out];
+	struct view batch;
+
+	batch.count = count;
+	for (unsigned i = 0, at = leaving->first[out]; i < count; i++, at = leaving->next[at])
+		batch.frames[i] = view->frames[at];
+	sent(vnf, out, count,
+	     count - port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, &batch));
+}
+
+static __attribute__((noinline)) void pass_mixed(struct vnf *vnf, unsigned in, const struct view *view,
+                                                 const uint8_t *verdicts)
+{
+	struct leaving leaving;
+
+	leaving_sort(&leaving, vnf, verdicts, view->count, NULL);
+	for (unsigned k = 0; k < leaving.count; k++)
+		pass_leaving(vnf, in, &leaving, leaving.outs[k], view);
+}
+
+// A frame of a writable view is one piece.
+static unsigned poll_in_place(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
+{
+	const struct port *from = vnf->task.ports[in];
+	struct vnf_frame frames[CONFIG_BURST_MAX];
+	uint8_t verdicts[CONFIG_BURST_MAX];
+	struct view view;
+	unsigned n = port_peek(from, vnf->task.queue, &view, burst), out = vnf->out[in];
+
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		const struct frame *frame = &view.frames[i];
+
+		frames[i] = (struct vnf_frame){frame->at.piece->data + frame->at.offset, frame->length,
+		                               frame->length};
+	}
+	vnf->task.counters.rx_packets += n;
+	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||
+	           leaving_is_uniform(verdicts, n, &out)))
+		sent(vnf, out, n, n - port_pass(from, vnf->task.ports[out], vnf->task.queue, &view));
+	else
+		pass_mixed(vnf, in, &view, verdicts);
+	port_release(from, vnf->task.queue, &view);
+	return n;
+}
+
+static __attribute__((noinline)) void tick(struct vnf *vnf, uint64_t now_tsc)
+{
+	vnf->tick_due_tsc = now_tsc + vnf->tick_tsc;
+	if (vnf->ops->tick)
+		vnf->ops->tick(vnf, now_tsc);
+}
+
+static inline unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
+{
+	return vnf->in_place[in] ? poll_in_place(vnf, in, burst, now_tsc)
+	                         : poll_mbufs(vnf, in, burst, now_tsc);
+}
+
+static __attribute__((noinline)) unsigned poll_slow(struct vnf *vnf, uint64_t now_tsc)
+{
+	unsigned in = vnf->slow[vnf->slow_next];
+
+	vnf->slow_next = (uint8_t)(vnf->slow_next + 1u < vnf->slow_count ? vnf->slow_next + 1 : 0);
+	return poll_side(vnf, in, 1, now_tsc);
+}
+
+unsigned vnf_poll(struct task *task, uint64_t now_tsc)
+{
+	struct vnf *vnf = (struct vnf *)task;
+	unsigned n = 0;
+
+	if (unlikely(now_tsc >= vnf->tick_due_tsc))
+		tick(vnf, now_tsc);
+	for (unsigned i = 0; i < vnf->fast_count; i++)
+		n += poll_side(vnf, vnf->fast[i], vnf->burst, now_tsc);
+	if (vnf->slow_count)
+		n += poll_slow(vnf, now_tsc);
+	for (unsigned i = 0; n == 0 && i < vnf->fast_count; i++)
+		if (vnf->in_place[vnf->fast[i]])
+			port_warm(task->ports[vnf->out[vnf->fast[i]]], task->queue);
+	return n;
+}
+
+// --- What is seen of it ----------------------------------------------------------------------------------
+
+void vnf_clear(struct task *task)
+{
+	struct vnf *vnf = (struct vnf *)task;
+
+	memset(vnf->drops, 0, sizeof(vnf->drops));
+	if (vnf->ops->clear)
+		vnf->ops->clear(vnf);
+}
+
+void vnf_report(const struct task *task, json_t *object)
+{
+	const struct vnf *vnf = (const struct vnf *)task;
+	json_t *drops = json_object_get(object, "drops");
+
+	for (unsigned i = 0; vnf->ops->drops[i]; i++)
+		json_object_set_new(drops, vnf->ops->drops[i], json_integer((json_int_t)vnf->drops[i]));
+	if (vnf->ops->report) {
+		json_t *own = json_object();
+
+		vnf->ops->report(vnf, own);
+		json_object_set_new(object, task->ops->kind, own);
+	}
+}
+
+json_t *vnf_call(struct task *task, const char *method, const json_t *params, uint64_t now_tsc, char *error)
+{
+	struct vnf *vnf = (struct vnf *)task;
+	const struct vnf_method *methods = vnf->ops->methods;
+	size_t used;
+
+	for (const struct vnf_method *m = methods; m && m->name; m++)
+		if (strcmp(m->name, method) == 0)
+			return m->call(vnf, params, now_tsc, error);
+	used = (size_t)snprintf(error, CONFIG_ERROR_MAX,
+	                        "kind %s has no method \"%.40s\"; valid:", task->ops->kind, method);
+	for (const struct vnf_method *m = methods; m && m->name && used < CONFIG_ERROR_MAX; m++)
+		used += (size_t)snprintf(error + used, CONFIG_ERROR_MAX - used, " %s", m->name);
+	return NULL;
+}

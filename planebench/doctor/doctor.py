@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Is this machine fit to measure? Every finding says what it does to the numbers and how to change it.
+
+:func:`examine` is a pure function of facts; :func:`diagnose` gathers the facts of this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from planebench.doctor.finding import Finding
+from planebench.doctor.programs import hosting_finding, kvm_finding, switch_finding
+from planebench.host import facts as host_facts
+from planebench.host.facts import HostFacts, cpu_text
+from planebench.hosting.registry import HOSTINGS
+from planebench.placement import Cpus, Placement, place
+from planebench.switches.base import Found, NotFound
+from planebench.switches.overview import look
+from planebench.switches.registry import all_adapters
+
+BUSY_LOAD = 0.5
+"""Two pollers want two cores whole: half a core of other work shows in the numbers."""
+MIN_HUGEPAGES_2M = 256
+MIN_AVAILABLE_BYTES = 2 * 2**30
+MIN_MEMLOCK_BYTES = 64 * 2**20
+STEAL_SHARE = 0.01
+MAX_NAMED = 4
+"""Kernel threads named in one finding."""
+
+
+def diagnose() -> tuple[Finding, ...]:
+    """Examine this machine and look for every switch: about half a second. Starts nothing but ``--version``."""
+    facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
+    switches = {name: look(adapter) for name, adapter in all_adapters().items()}
+    hostings = {name: hosting.find() for name, hosting in HOSTINGS.items()}
+    return (*examine(facts, switches, hostings), kvm_finding())
+
+
+def examine(
+    facts: HostFacts,
+    switches: Mapping[str, Found | NotFound] | None = None,
+    hostings: Mapping[str, Found | NotFound] | None = None,
+) -> tuple[Finding, ...]:
+    """Judge a machine; ``switches`` and ``hostings`` are what was found of them, by name. Pure."""
+    found = [check(facts) for check in CHECKS]
+    there = [switch_finding(name, what) for name, what in (switches or {}).items()]
+    return (*found, *there, *(hosting_finding(name, what) for name, what in (hostings or {}).items()))
+
+
+def _cores(facts: HostFacts) -> Finding:
+    count = facts.cores_allowed
+    if count < 2:
+        return Finding(
+            "cores",
+            "problem",
+            f"one core (CPUs {cpu_text(facts.cpus_allowed)}): switch and tester share it, the numbers do not count",
+            "use a machine with two cores or more, or allow this process more of them: `taskset -c 0-1 planebench ...`",
+        )
+    if count == 2:
+        return Finding(
+            "cores",
+            "warning",
+            "two cores: generator, monitor and all VNFs share one, so a fast switch is limited by the tester",
+            "a third core takes the VNFs; on two, results say when they are tester-limited",
+        )
+    return Finding("cores", "ok", f"{count} cores: CPUs {cpu_text(facts.cpus_allowed)}")
+
+
+def _smt(facts: HostFacts) -> Finding:
+    """The siblings that matter are those of the CPUs that planebench would poll on, with one VNF."""
+    remedy = "`echo off | sudo tee /sys/devices/system/cpu/smt/control`"
+    pollers = _pollers(facts)
+    cores = {poller: tuple(sorted(facts.siblings.get(poller, frozenset()) | {poller})) for poller in pollers}
+    both = sorted({core for core in cores.values() if len(pollers & set(core)) > 1})
+    if both:
+        return Finding(
+            "smt",
+            "warning",
+            f"pollers run on both threads of a core (CPUs {_groups(both)}): each takes up to half the other's speed",
+            f"give planebench CPUs of more cores: `taskset -c ... planebench`; or {remedy}",
+        )
+    beside = sorted({core for core in cores.values() if set(core) & set(facts.cpus_online) - pollers})
+    if beside:
+        return Finding(
+            "smt",
+            "warning",
+            f"CPUs {_groups(beside)} share a core, with a poller on one of them: planebench leaves the other idle, "
+            "but any other program that runs there costs the poller up to half its speed",
+            remedy,
+        )
+    return Finding("smt", "ok", "every poller has a core for itself")
+
+
+def _pollers(facts: HostFacts) -> set[int]:
+    """The CPUs of switch, tester and one VNF."""
+    placement = _placement(facts)
+    return {placement.switch_cpu, *placement.tester_cpus, *placement.vnf_cpus}
+
+
+def _placement(facts: HostFacts) -> Placement:
+    return place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node), 1)
+
+
+def _groups(groups: Sequence[Sequence[int]]) -> str:
+    """``0+4, 1+5``."""
+    return ", ".join("+".join(str(cpu) for cpu in group) for group in groups)
+
+
+def _isolated(facts: HostFacts) -> Finding:
+    if set(facts.isolated_cpus) & set(facts.cpus_online):
+        return Finding("isolated", "ok", f"CPUs {cpu_text(facts.isolated_cpus)} are isolated from the scheduler")
+    last = max(facts.cpus_online)
+    return Finding(
+        "isolated",
+        "warning",
+        "no CPU is isolated: other programs and timer ticks interrupt the pollers, and trials repeat as disturbed",
+        f"boot with `isolcpus={last} nohz_full={last} rcu_nocbs={last}` for the switch, more CPUs for tester and VNFs",
+    )
+
+
+def _cgroup(facts: HostFacts) -> Finding:
+    limit = facts.cgroup_cpu_limit
+    if limit is not None and limit < min(2, len(facts.cpus_allowed)):
+        return Finding(
+            "cgroup",
+            "problem",
+            f"the control group grants {limit:g} CPUs' worth of time: pollers are throttled in the middle of a trial",
+            "raise the limit: `docker run --cpus=2`, `systemctl set-property ... CPUQuota=`, or cpu.max of the group",
+        )
+    return Finding("cgroup", "ok", "no CPU limit of a control group in the way")
+
+
+def _tsc(facts: HostFacts) -> Finding:
+    missing = [name for name in ("constant_tsc", "nonstop_tsc") if not getattr(facts, name)]
+    if missing:
+        return Finding(
+            "tsc",
+            "problem",
+            f"the CPU lacks {', '.join(missing)}: rates and latencies are timed with a clock that changes speed",
+            "measure on another machine; in a VM, pass the host's CPU through (`-cpu host,+invtsc` in QEMU)",
+        )
+    return Finding("tsc", "ok", "the time stamp counter runs at constant speed")
+
+
+def _virtualised(facts: HostFacts) -> Finding:
+    if facts.hypervisor is None:
+        return Finding("virtualised", "ok", "bare metal")
+    return Finding(
+        "virtualised",
+        "warning",
+        f"a virtual machine ({facts.hypervisor}): the host may move the CPUs between near and far cores in mid-run, "
+        "which changes throughput by a factor of two",
+        "pin the virtual CPUs on the host; planebench measures the core distance and compares within one band only",
+    )
+
+
+def _steal(facts: HostFacts) -> Finding:
+    if facts.steal_share >= STEAL_SHARE:
+        return Finding(
+            "steal",
+            "warning",
+            f"the hypervisor gave {facts.steal_share:.1%} of the CPU time since boot to others",
+            "use a machine with dedicated CPUs; trials with steal are repeated",
+        )
+    return Finding("steal", "ok", f"{facts.steal_share:.1%} of CPU time stolen since boot")
+
+
+def _autogroup(facts: HostFacts) -> Finding:
+    if facts.autogroup:
+        raised = "; planebench raises the groups of its pollers" if facts.can_raise_priority else ""
+        return Finding(
+            "autogroup",
+            "warning",
+            "kernel.sched_autogroup_enabled=1: nice values hold within a login session only, a build in another shell "
+            f"takes half a poller's core{raised}",
+            "`sudo sysctl kernel.sched_autogroup_enabled=0`",
+        )
+    return Finding("autogroup", "ok", "no scheduling by login session")
+
+
+def _load(facts: HostFacts) -> Finding:
+    load = facts.load_average_1m
+    if load >= BUSY_LOAD:
+        return Finding(
+            "load",
+            "warning",
+            f"the machine is busy: load average {load:.2f} over the last minute",
+            "see what runs with `top`, stop it or wait; a run that has just ended shows here too",
+        )
+    return Finding("load", "ok", f"load average {load:.2f}")
+
+
+def _governor(facts: HostFacts) -> Finding:
+    if facts.governor not in (None, "performance"):
+        return Finding(
+            "governor",
+            "warning",
+            f"frequency governor {facts.governor}: the CPU clocks down between trials and starts each one slowly",
+            "`sudo cpupower frequency-set -g performance`",
+        )
+    return Finding("governor", "ok", f"frequency governor {facts.governor or 'not visible (virtual machine)'}")
+
+
+def _turbo(facts: HostFacts) -> Finding:
+    if facts.turbo:
+        return Finding(
+            "turbo",
+            "warning",
+            "turbo is on: the clock depends on temperature and on what the other cores do",
+            "`echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or "
+            "`echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
+        )
+    return Finding("turbo", "ok", "turbo is off" if facts.turbo is False else "turbo not visible")
+
+
+def _c_states(facts: HostFacts) -> Finding:
+    if facts.deep_c_states:
+        return Finding(
+            "c-states",
+            "warning",
+            f"idle states {', '.join(facts.deep_c_states)} are enabled: a core that slept wakes late and "
+            "changes the clock of the others",
+            f"`sudo cpupower idle-set -D {host_facts.C1_LATENCY_US + 1}` (enables them again: `cpupower idle-set -E`)",
+        )
+    return Finding("c-states", "ok", "no idle state deeper than C1")
+
+
+def _hugepages(facts: HostFacts) -> Finding:
+    """2 MiB pages are those that planebench takes of its own accord; DPDK takes 1 GiB ones too."""
+    small = f"{facts.hugepages_2m_free} of {facts.hugepages_2m_total} x 2 MiB"
+    large = f"{facts.hugepages_1g_free} of {facts.hugepages_1g_total} x 1 GiB"
+    if facts.hugepages_2m_free >= MIN_HUGEPAGES_2M:
+        return Finding("hugepages", "ok", f"hugepages free: {small}, {large}")
+    if facts.hugepages_1g_free:
+        return Finding("hugepages", "ok", f"hugepages free: {small}, {large}; `--hugepages` makes planebench use these")
+    return Finding(
+        "hugepages",
+        "warning",
+        f"hugepages free: {small}, {large}: everything works on 4 KiB pages, but TLB misses slow every switch down, "
+        "those with large buffer pools most",
+        "`echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`; pages of 1 GiB, for large "
+        "tables, at boot: `hugepagesz=1G hugepages=4`",
+    )
+
+
+def _iommu(facts: HostFacts) -> Finding:
+    """A matter of physical NICs only: no other wire does DMA."""
+    if not facts.nics:
+        return Finding("iommu", "ok", "no physical NIC, so no IOMMU is needed")
+    unsafe = [nic for nic in facts.nics if nic.driver in ("igb_uio", "uio_pci_generic")]
+    if unsafe:
+        return Finding(
+            "iommu",
+            "warning",
+            f"NIC {unsafe[0].address} is bound to {unsafe[0].driver}, which lets it write to any memory",
+            f"`sudo dpdk-devbind.py --bind=vfio-pci {unsafe[0].address}`",
+        )
+    bare = [nic for nic in facts.nics if nic.iommu_group is None]
+    if bare:
+        return Finding(
+            "iommu",
+            "warning",
+            f"NIC {bare[0].address} (driver {bare[0].driver or 'none'}) is in no IOMMU group: VFIO cannot hand it to a "
+            "switch safely",
+            "enable VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)",
+        )
+    return Finding("iommu", "ok", f"IOMMU with {facts.iommu_groups} groups, every NIC in one")
+
+
+def _nic_numa(facts: HostFacts) -> Finding:
+    nodes = {facts.numa_node.get(cpu, 0) for cpu in facts.cpus_allowed}
+    far = [nic for nic in facts.nics if nic.numa_node is not None and nic.numa_node not in nodes]
+    if far:
+        there = cpu_text(cpu for cpu in facts.cpus_online if facts.numa_node.get(cpu, 0) == far[0].numa_node)
+        return Finding(
+            "nic-numa",
+            "warning",
+            f"NIC {far[0].address} is on NUMA node {far[0].numa_node}, the allowed CPUs on "
+            f"{cpu_text(nodes)}: every packet crosses the sockets",
+            f"allow CPUs of its node: `taskset -c {there or '...'} planebench ...`",
+        )
+    return Finding("nic-numa", "ok", "no NIC on a NUMA node without allowed CPUs")
+
+
+def _kernel_threads(facts: HostFacts) -> Finding:
+    busy = facts.busy_kernel_threads
+    if not busy:
+        return Finding("kernel-threads", "ok", "no kernel thread takes CPU time")
+    named = ", ".join(f"{thread.name} {thread.cpu_share:.1%}" for thread in busy[:MAX_NAMED])
+    more = f" and {len(busy) - MAX_NAMED} more" if len(busy) > MAX_NAMED else ""
+    damon = [thread for thread in busy if thread.name.startswith("kdamond")]
+    if damon and facts.damon_switches:
+        remedy = "; ".join(f"`echo N | sudo tee {path}`" for path in facts.damon_switches)
+    else:
+        movable = [thread for thread in busy if thread.movable]
+        spare = min(set(facts.cpus_online) - {_placement(facts).switch_cpu}, default=0)
+        move = f"`sudo taskset -pc {spare} {movable[0].pid}` keeps it off the switch's core; " if movable else ""
+        remedy = f"{move}boot with `isolcpus={max(facts.cpus_online)}` to keep all that can move away"
+    return Finding(
+        "kernel-threads",
+        "warning",
+        f"kernel threads take CPU time from the pollers, in shares of one core: {named}{more}",
+        remedy,
+    )
+
+
+def _memory(facts: HostFacts) -> Finding:
+    gib = facts.memory_available_bytes / 2**30
+    if facts.memory_available_bytes < MIN_AVAILABLE_BYTES:
+        return Finding(
+            "memory",
+            "warning",
+            f"{gib:.1f} GiB of memory available: several switches with their buffers may not fit",
+            "close other programs, or measure one switch at a time with `--switch`",
+        )
+    return Finding("memory", "ok", f"{gib:.1f} GiB of memory available")
+
+
+def _root(facts: HostFacts) -> Finding:
+    if facts.is_root:
+        return Finding("root", "ok", "root: all wires and priorities are available")
+    return Finding(
+        "root",
+        "warning",
+        "not root: the virtio and memif wires work, veth needs user namespaces, nothing can be tuned",
+        "`sudo planebench ...` for hugepages, priorities and tuning",
+    )
+
+
+def _priority(facts: HostFacts) -> Finding:
+    if facts.can_raise_priority:
+        return Finding("priority", "ok", "pollers can run at nice -20")
+    return Finding(
+        "priority",
+        "warning",
+        "pollers run at the priority of everything else: any other program takes its share of their cores",
+        "run as root, or allow it: `nice -20` in /etc/security/limits.conf (item `nice`), then log in again",
+    )
+
+
+def _memlock(facts: HostFacts) -> Finding:
+    limit = facts.memlock_limit_bytes
+    if limit is not None and limit < MIN_MEMLOCK_BYTES:
+        return Finding(
+            "memlock",
+            "warning",
+            f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out",
+            "`ulimit -l unlimited` (as root), or `memlock` in /etc/security/limits.conf",
+        )
+    return Finding("memlock", "ok", "memory can be locked")
+
+
+CHECKS: tuple[Callable[[HostFacts], Finding], ...] = (
+    _cores,
+    _smt,
+    _isolated,
+    _cgroup,
+    _tsc,
+    _virtualised,
+    _steal,
+    _autogroup,
+    _load,
+    _governor,
+    _turbo,
+    _c_states,
+    _hugepages,
+    _memory,
+    _root,
+    _priority,
+    _memlock,
+    _iommu,
+    _nic_numa,
+    _kernel_threads,
+)

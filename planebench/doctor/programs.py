@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What doctor says of programs that were looked for: switches, and what VNFs run in."""
+
+from __future__ import annotations
+
+import os
+
+from planebench.doctor.finding import Finding
+from planebench.host.programs import Found, NotFound
+
+KVM = "/dev/kvm"
+
+
+def switch_finding(name: str, what: Found | NotFound) -> Finding:
+    """planed is the tester too: nothing runs without it. Any other switch that is missing stays out of comparisons."""
+    if isinstance(what, Found):
+        return Finding(f"switch-{name}", "ok", f"{name} {what.version} ({what.binary})")
+    if name == "planed":
+        return Finding(
+            f"switch-{name}", "problem", "planed is not built; it is the tester too: nothing runs", what.remedy
+        )
+    return Finding(f"switch-{name}", "warning", f"{name} is not here: comparisons run without it", what.remedy)
+
+
+def hosting_finding(name: str, what: Found | NotFound) -> Finding:
+    """Without it VNFs still run as tasks of the tester."""
+    if isinstance(what, Found):
+        return Finding(f"hosting-{name}", "ok", f"VNFs can run in {name}: {what.version}")
+    return Finding(f"hosting-{name}", "warning", f"VNFs cannot run in {name} here", what.remedy)
+
+
+def kvm_finding() -> Finding:
+    """Whether it works is another matter: a guest is booted before the first VM, and the run says what came of it."""
+    if os.access(KVM, os.R_OK | os.W_OK):
+        return Finding("kvm", "ok", f"{KVM} can be opened: VMs use it if a guest boots with it")
+    return Finding(
+        "kvm",
+        "warning",
+        f"{KVM} cannot be opened: VMs are emulated, frames through them count, their rates and latencies tell nothing",
+        "use a machine with virtualisation switched on in its firmware, as root or in the group kvm",
+    )

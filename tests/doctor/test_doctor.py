@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every trouble has a finding of the right level, and every finding above ok a remedy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planebench.doctor.doctor import Finding, diagnose, examine
+from planebench.host.facts import HostFacts, KernelThread, Nic
+from planebench.switches.base import Found, NotFound
+
+GOOD = HostFacts(
+    cpus_online=(0, 1, 2, 3),
+    cpus_allowed=(0, 1, 2, 3),
+    isolated_cpus=(2, 3),
+    governor="performance",
+    turbo=False,
+    autogroup=False,
+    memory_total_bytes=32 << 30,
+    memory_available_bytes=16 << 30,
+    hugepages_2m_total=1024,
+    hugepages_2m_free=1024,
+    is_root=True,
+    can_raise_priority=True,
+)
+
+
+def finding(facts: HostFacts, code: str) -> Finding:
+    (found,) = [it for it in examine(facts) if it.code == code]
+    return found
+
+
+def test_a_good_machine_has_nothing_to_remedy() -> None:
+    assert {it.level for it in examine(GOOD)} == {"ok"}
+    assert not any(it.remedy for it in examine(GOOD))
+
+
+@pytest.mark.parametrize(
+    ("code", "change", "level", "remedy"),
+    [
+        ("cores", {"cpus_allowed": (0,)}, "problem", "taskset"),
+        ("cores", {"cpus_allowed": (0, 1)}, "warning", "third core"),
+        ("smt", {"siblings": {2: frozenset({2, 3}), 3: frozenset({2, 3})}}, "warning", "smt/control"),
+        ("isolated", {"isolated_cpus": ()}, "warning", "isolcpus=3"),
+        ("cgroup", {"cgroup_cpu_limit": 0.5}, "problem", "--cpus=2"),
+        ("tsc", {"constant_tsc": False}, "problem", "invtsc"),
+        ("tsc", {"nonstop_tsc": False}, "problem", "another machine"),
+        ("virtualised", {"hypervisor": "KVM"}, "warning", "pin the virtual CPUs"),
+        ("steal", {"steal_share": 0.05}, "warning", "dedicated"),
+        ("autogroup", {"autogroup": True}, "warning", "sysctl kernel.sched_autogroup_enabled=0"),
+        ("load", {"load_average_1m": 1.5}, "warning", "top"),
+        ("governor", {"governor": "powersave"}, "warning", "cpupower"),
+        ("turbo", {"turbo": True}, "warning", "no_turbo"),
+        (
+            "hugepages",
+            {"hugepages_2m_free": 0},
+            "warning",
+            "echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/",
+        ),
+        ("hugepages", {"hugepages_2m_free": 0}, "warning", "hugepagesz=1G hugepages=4"),
+        ("c-states", {"deep_c_states": ("C6",)}, "warning", "cpupower idle-set -D 3"),
+        ("iommu", {"nics": (Nic("0000:01:00.0", "vfio-pci", 0, None),)}, "warning", "intel_iommu=on"),
+        ("iommu", {"nics": (Nic("0000:01:00.0", "ixgbe", 0, None),)}, "warning", "intel_iommu=on"),
+        ("iommu", {"nics": (Nic("0000:01:00.0", "igb_uio", 0, "7"),)}, "warning", "--bind=vfio-pci 0000:01:00.0"),
+        ("nic-numa", {"nics": (Nic("0000:01:00.0", "ixgbe", 1, "7"),)}, "warning", "taskset -c"),
+        (
+            "kernel-threads",
+            {"busy_kernel_threads": (KernelThread(77, "kdamond.0", 0.005),)},
+            "warning",
+            "taskset -pc 0 77",
+        ),
+        ("memory", {"memory_available_bytes": 1 << 30}, "warning", "--switch"),
+        ("root", {"is_root": False}, "warning", "sudo"),
+        ("priority", {"can_raise_priority": False}, "warning", "limits.conf"),
+        ("memlock", {"memlock_limit_bytes": 65536}, "warning", "ulimit"),
+    ],
+)
+def test_each_trouble_is_found(code: str, change: dict[str, Any], level: str, remedy: str) -> None:
+    found = finding(replace(GOOD, **change), code)
+    assert found.level == level
+    assert remedy in found.remedy
+
+
+def core(*cpus: int) -> dict[int, frozenset[int]]:
+    return dict.fromkeys(cpus, frozenset(cpus))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "siblings", "level", "text"),
+    [
+        ((0, 1), core(0, 1), "warning", "both threads of a core (CPUs 0+1)"),
+        ((0, 1, 2, 3), core(0, 4) | core(1, 5) | core(2, 6) | core(3, 7), "ok", "core for itself"),
+        ((0, 1, 2, 3), core(0, 1) | core(2, 3), "warning", "both threads of a core (CPUs 0+1)"),
+        ((1, 3), core(0, 1) | core(2, 3), "warning", "CPUs 0+1, 2+3 share a core, with a poller on one"),
+    ],
+    ids=["one core", "siblings are offline", "two cores and a VNF", "siblings are of others"],
+)
+def test_siblings_count_where_pollers_run(
+    allowed: tuple[int, ...], siblings: dict[int, frozenset[int]], level: str, text: str
+) -> None:
+    found = finding(replace(GOOD, cpus_allowed=allowed, siblings=siblings), "smt")
+    assert found.level == level
+    assert text in found.text
+
+
+def test_siblings_of_idle_cpus_are_no_matter() -> None:
+    """Eight CPUs: the pollers have cores for themselves, what is left shares one."""
+    cpus = tuple(range(8))
+    pollers = examine(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(0, 1)))
+    assert [it.level for it in pollers if it.code == "smt"] == ["warning"]
+    idle = examine(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(5, 6)))
+    assert [it.level for it in idle if it.code == "smt"] == ["ok"]
+
+
+def test_hugepages_of_both_sizes_are_told() -> None:
+    found = finding(replace(GOOD, hugepages_1g_total=4, hugepages_1g_free=3), "hugepages")
+    assert (found.level, "1024 of 1024 x 2 MiB" in found.text, "3 of 4 x 1 GiB" in found.text) == ("ok", True, True)
+    large = finding(replace(GOOD, hugepages_2m_free=0, hugepages_1g_total=4, hugepages_1g_free=4), "hugepages")
+    assert large.level == "ok" and "--hugepages" in large.text
+
+
+def test_nics_in_order() -> None:
+    nics = (Nic("0000:01:00.0", "vfio-pci", 0, "7"), Nic("0000:02:00.0", None, None, "8"))
+    facts = replace(GOOD, nics=nics, iommu_groups=9)
+    assert finding(facts, "iommu").level == finding(facts, "nic-numa").level == "ok"
+    assert "9 groups" in finding(facts, "iommu").text
+
+
+def test_the_cpus_of_a_far_nic_are_named() -> None:
+    facts = replace(
+        GOOD, cpus_allowed=(0, 1), numa_node={0: 0, 1: 0, 2: 1, 3: 1}, nics=(Nic("0000:01:00.0", "ixgbe", 1, "7"),)
+    )
+    assert "taskset -c 2,3" in finding(facts, "nic-numa").remedy
+
+
+def test_damon_is_turned_off_where_it_can_be() -> None:
+    busy = (KernelThread(77, "kdamond.0", 0.005), KernelThread(9, "ksoftirqd/1", 0.003, movable=False))
+    path = "/sys/module/damon_reclaim/parameters/enabled"
+    found = finding(replace(GOOD, busy_kernel_threads=busy, damon_switches=(path,)), "kernel-threads")
+    assert "kdamond.0 0.5%, ksoftirqd/1 0.3%" in found.text
+    assert found.remedy == f"`echo N | sudo tee {path}`"
+    bound = finding(replace(GOOD, busy_kernel_threads=busy[1:]), "kernel-threads")
+    assert "taskset" not in bound.remedy and "isolcpus" in bound.remedy
+
+
+def test_many_kernel_threads_are_not_all_named() -> None:
+    busy = tuple(KernelThread(pid, f"k{pid}", 0.01) for pid in range(6))
+    assert "k3 1.0% and 2 more" in finding(replace(GOOD, busy_kernel_threads=busy), "kernel-threads").text
+
+
+def test_unknown_is_not_trouble() -> None:
+    unknown = replace(GOOD, governor=None, turbo=None, autogroup=None)
+    assert {it.level for it in examine(unknown)} == {"ok"}
+
+
+def test_switches_found_and_missing() -> None:
+    switches = {"a": Found("1.0", Path("/bin/a")), "b": NotFound("apt-get install b"), "planed": NotFound("make")}
+    found = {it.code: it for it in examine(GOOD, switches)}
+    assert (found["switch-a"].level, found["switch-a"].remedy) == ("ok", "")
+    assert (found["switch-b"].level, found["switch-b"].remedy) == ("warning", "apt-get install b")
+    assert found["switch-planed"].level == "problem"
+
+
+def test_diagnose_looks_at_this_machine() -> None:
+    found = diagnose()
+    assert len({it.code for it in found}) == len(found)
+    assert all(it.remedy for it in found if it.level != "ok")
+    assert {"switch-planed", "switch-testpmd", "switch-ovs-dpdk"} <= {it.code for it in found}

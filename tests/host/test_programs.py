@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a switch is looked for, and in which order; what is said of a path that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planebench.host import programs as finding
+from planebench.host.programs import Installation, find_program, installation, switches_file
+from planebench.model.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A switches.toml that is not there yet, and nothing in the environment that names a switch."""
+    for name in ("PLANEBENCH_SWITCHES", "PLANEBENCH_VPP", "PLANEBENCH_OVS_DPDK"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = tmp_path / "config/planebench/switches.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def program(path: Path, mode: int = 0o755) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(mode)
+    return path
+
+
+def test_nobody_says_anything(config: Path) -> None:
+    assert switches_file() == config
+    assert installation("vpp") == Installation()
+
+
+def test_the_option_counts_before_the_variable_and_that_before_the_file(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = {name: program(tmp_path / name / "vpp").parent for name in ("option", "variable", "file")}
+    config.write_text(f'[vpp]\npath = "{here["file"]}"\nenv = {{LD_LIBRARY_PATH = "/opt/lib"}}\n')
+    assert installation("vpp").path == here["file"]
+    monkeypatch.setenv("PLANEBENCH_VPP", str(here["variable"]))
+    assert installation("vpp").path == here["variable"]
+    found = installation("vpp", str(here["option"]))
+    assert (found.path, found.said_by) == (here["option"], "switch vpp: path")
+    assert found.env == {"LD_LIBRARY_PATH": "/opt/lib"}, "the environment is that of the file, whoever names the path"
+    assert installation("bess") == Installation(), "another switch has nothing of it"
+
+
+def test_a_name_with_a_dash_has_a_variable_with_an_underscore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANEBENCH_OVS_DPDK", str(tmp_path))
+    assert installation("ovs-dpdk").path == tmp_path
+
+
+def test_an_empty_variable_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANEBENCH_VPP", "")
+    assert installation("vpp").path is None
+
+
+def test_home_and_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vpp").mkdir()
+    assert installation("vpp", "~/vpp").path == tmp_path / "vpp"
+    assert installation("vpp", "vpp").path == tmp_path / "vpp"
+
+
+def test_a_path_that_does_not_exist_names_who_said_it(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match='switch vpp: path "/nope" does not exist; give the program or its folder'):
+        installation("vpp", "/nope")
+    monkeypatch.setenv("PLANEBENCH_VPP", "/nope")
+    with pytest.raises(UsageError, match='PLANEBENCH_VPP "/nope" does not exist'):
+        installation("vpp")
+    monkeypatch.delenv("PLANEBENCH_VPP")
+    config.write_text('[vpp]\npath = "/nope"\n')
+    with pytest.raises(UsageError, match=r'switches.toml: vpp.path "/nope" does not exist'):
+        installation("vpp")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[vpp\n", "cannot be read"),
+        ("[vpp]\nwhere = 1\n", r"vpp\.where: .*Valid: \[SWITCH\] with path and env"),
+        ("[vpp]\npath = 7\n", r"vpp\.path: "),
+        ("[vpp]\nenv = {A = 1}\n", r"vpp\.env\.A: "),
+        ("vpp = 3\n", "vpp: "),
+        ("[vpp]\npath = '\xff'\n", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_wrong_is_told_with_its_name_and_key(config: Path, text: str, said: str) -> None:
+    config.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match=f"{config}.*{said}"):
+        installation("vpp")
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANEBENCH_SWITCHES", str(tmp_path / "mine.toml"))
+    with pytest.raises(UsageError, match=r'mine\.toml" does not exist; give a file, or unset it'):
+        installation("vpp")
+    (tmp_path / "mine.toml").write_text(f'[vpp]\npath = "{tmp_path}"\n')
+    assert installation("vpp").path == tmp_path
+
+
+def test_without_a_path_it_is_on_path_then_in_the_usual_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = (str(tmp_path / "opt-*/bin/thing"),)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert Installation().program("thing", places) is None
+    old, new = (program(tmp_path / f"opt-{number}/bin/thing") for number in (1, 2))
+    assert Installation().program("thing", places) == new, "of several the last by name: the newest version"
+    there = program(tmp_path / "bin/thing")
+    assert Installation().programs("thing", places) == [there, new, old]
+
+
+def test_what_cannot_be_run_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    program(tmp_path / "bin/thing", 0o644)
+    (tmp_path / "opt/thing").mkdir(parents=True)
+    assert Installation().program("thing", (str(tmp_path / "opt/thing"),)) is None
+
+
+def test_system_folders_are_looked_in_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nope")
+    assert find_program("sh") in (Path("/usr/bin/sh"), Path("/bin/sh"))
+    assert find_program("no-such-program-here") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        ("vpp", "vpp"),  # the program itself
+        ("other", "vpp"),  # another program beside it
+        (".", "vpp"),  # the folder
+        (".", "bin/vpp"),  # the folder that it was installed in
+        (".", "opt/vpp/bin/vpp"),  # a whole installation, as DESTDIR has it
+        (".", "install/bin/vpp"),  # a build: the end of a usual place
+    ],
+)
+def test_a_path_is_a_program_or_a_folder(tmp_path: Path, said: str, where: str) -> None:
+    there = program(tmp_path / where)
+    program(tmp_path / "other")
+    found = Installation(tmp_path / said, said_by="you")
+    assert found.program("vpp", ("/opt/vpp/bin/vpp", "/src/build-root/install/bin/vpp")) == there
+
+
+def test_a_path_of_the_users_is_the_only_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "bin/vpp")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r'PLANEBENCH_VPP ".*/empty" has no program vpp'):
+        Installation(tmp_path / "empty", said_by="PLANEBENCH_VPP").program("vpp", (str(tmp_path / "bin/vpp"),))
+
+
+def test_every_switch_has_the_option_path() -> None:
+    assert (finding.PATH_OPTION.name, finding.PATH_OPTION.kind) == ("path", "text")
