@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FILE_LINES = 400
+FILE_LINES = 800
 FUNCTION_LINES = 60
 PROCESS_LINES = 80  # a C data-path function: NAME_process or NAME_poll
 MAIN_LINES = 40
