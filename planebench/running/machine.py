@@ -23,7 +23,7 @@ HUGEPAGE_MB_PER_SWITCH = 2048
 
 def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
     """Return the CPUs of the machine as :func:`planebench.placement.place` takes them."""
-    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores)
+    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores, frozenset(facts.isolated_cpus))
 
 
 def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bool:
