@@ -9,14 +9,14 @@
 #include "test/fixture.h"
 #include "test/unit.h"
 
-enum { TABLES = 20 };
+enum { TABLES = 16 };
 
 static void table_make(struct route_table *table, unsigned number)
 {
 	struct route_list list = {.port_count = 2};
 	char text[64], error[ROUTE_ERROR_MAX] = "";
 
-	snprintf(text, sizeof(text), "10.%u.0.0/16 port 1\n2001:db8::/32 port 0\n", number);
+	snprintf(text, sizeof(text), "10.%u.0.0/16 port 1\n", number);
 	assert_int_equal(route_list_text(&list, text, strlen(text), error), 0);
 	assert_int_equal(route_list_sort(&list, error), 0);
 	assert_int_equal(route_table_open(table, &list, false, "test"), 0);
@@ -39,7 +39,7 @@ static void old_and_new_beside_each_other(void **state)
 
 	for (unsigned i = 0; i < TABLES; i++)
 		table_make(&tables[i], i);
-	for (unsigned round = 0; round < 3; round++) {
+	for (unsigned round = 0; round < 2; round++) {
 		struct route_table *old = tables + round % 2 * TABLES,
 		                   *new = tables + (round + 1) % 2 * TABLES;
 
@@ -54,7 +54,7 @@ static void old_and_new_beside_each_other(void **state)
 		assert_true(stats.heap_totalsz_bytes <= TABLES * new->memory.pages.mapped);
 	}
 	for (unsigned i = 0; i < TABLES; i++)
-		route_table_close(&tables[TABLES + i]);
+		route_table_close(&tables[i]);
 	assert_int_equal(rte_malloc_heap_get_socket("routes"), -1);
 	free(tables);
 }
