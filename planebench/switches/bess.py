@@ -14,9 +14,9 @@ from typing import Any
 
 from planebench.host import procfs
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import program_lines
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
-from planebench.planed import program_lines
 from planebench.switches import common
 from planebench.switches.base import (
     PATH_OPTION,

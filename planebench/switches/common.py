@@ -71,7 +71,7 @@ def require(adapter: SwitchAdapter) -> Found:
     """Where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()
     if isinstance(found, NotFound):
-        raise NotInstalledError(f"{adapter.title} is not installed; {found.remedy}")
+        raise NotInstalledError(f"{adapter.title} {found.words}")
     return found
 
 

@@ -11,9 +11,9 @@ import struct
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import program_lines
 from planebench.model.errors import DiedError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.planed import program_lines
 from planebench.switches import common
 from planebench.switches.base import (
     PATH_OPTION,
