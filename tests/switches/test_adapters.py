@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from planebench.host import programs as finding
+from planebench.model.claims import parse_claim
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.switches import common, ovs, ovs_dpdk, planed, testpmd
 from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, queues_of
-from planebench.switches.manifest import MANIFEST_KEYS
+from planebench.switches.manifest import FEATURE_KEYS, MANIFEST_KEYS
 from planebench.switches.planed_document import PlanedOptions, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
@@ -92,6 +93,9 @@ def test_settings_are_text_and_state_ring_and_memory(adapter: SwitchAdapter) -> 
     assert settings["ring_size"] == "256" or adapter.vnf_interface == "veth", "no ring of the bench's in the kernel"
     assert "4 KiB" in settings["memory"]
     assert set(MANIFEST_KEYS) <= set(settings)
+    assert {key: str(parse_claim(settings[key])) for key in FEATURE_KEYS} == {
+        key: settings[key] for key in FEATURE_KEYS
+    }
 
 
 @pytest.mark.parametrize(
