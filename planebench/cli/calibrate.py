@@ -12,7 +12,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
 from planebench.host import facts as host_facts
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.calibrate import calibrate as measure
@@ -21,6 +20,7 @@ from planebench.model.errors import INTERRUPTED, NotInstalledError
 from planebench.model.header import Calibration, SetPoint
 from planebench.planed import REMEDY, find_planed
 from planebench.plans.schema import check_ring_size
+from planebench.running.prepare import cpus_of, enough_hugepages, measuring
 from planebench.scenarios import parse_frame_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 
 from planebench.cli.bar import Bar
-from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
 from planebench.cli.run import terminable
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
@@ -29,6 +28,7 @@ from planebench.planed import REMEDY, find_planed
 from planebench.plans import switch_labels
 from planebench.plans.items import each
 from planebench.plans.schema import parse_hosting
+from planebench.running.prepare import cpus_of, enough_hugepages, measuring
 from planebench.scenarios import Topology, build, parse_frame_size
 from planebench.store.codec import to_json
 from planebench.switches.base import Found, NotFound, SwitchAdapter

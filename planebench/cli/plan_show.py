@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from planebench.cli.prepare import check_named_chains, planned
 from planebench.measure.refusals import refusals
 from planebench.model.header import Skipped
 from planebench.model.records import Point
@@ -26,6 +25,7 @@ from planebench.plans import (
     skipped,
     switch_labels,
 )
+from planebench.running.prepare import check_named_chains, planned
 from planebench.switches.base import Found, NotFound
 from planebench.switches.registry import get_adapter
 
