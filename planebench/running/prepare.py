@@ -114,7 +114,7 @@ def measured_points(prepared: Prepared, hugepages: bool) -> tuple[Point, ...]:
 
 def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
     """The CPUs of this machine as placement wants them."""
-    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores)
+    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores, frozenset(facts.isolated_cpus))
 
 
 def check_named_chains(plan: Plan) -> None:
