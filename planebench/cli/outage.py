@@ -24,7 +24,7 @@ from planebench.model.chain_name import vnf_texts
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
 from planebench.placement import place
-from planebench.planed import REMEDY, find_planed
+from planebench.planed import require_planed
 from planebench.plans import switch_labels
 from planebench.plans.items import each
 from planebench.plans.schema import parse_hosting
@@ -113,18 +113,15 @@ def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
             raise UsageError(f"switch {label.label} forwards no packets, so nothing can be restarted; name another")
         here = adapter.find()
         if isinstance(here, NotFound):
-            raise NotInstalledError(f'switch "{label.label}" is not installed; get it with: {here.remedy}')
+            raise NotInstalledError(f'switch "{label.label}" {here.words}')
         assert isinstance(here, Found)
         found.append((label.label, adapter, here.version))
     return found
 
 
 def _settings(options: OutageOptions, facts: HostFacts, switches: int) -> LiveSettings:
-    planed = find_planed()
-    if planed is None:
-        raise NotInstalledError(f"the program planed is not here, and it is the tester: {REMEDY}")
     return LiveSettings(
-        planed=planed,
+        planed=require_planed(),
         ring_size=RING_SIZE,
         hugepages=enough_hugepages(options.hugepages, facts, switches),
         max_frame_bytes=1518,

@@ -48,7 +48,7 @@ def survey(plan: Plan) -> Survey:
     labels = switch_labels(plan.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     missing = {
-        label.label: f"not installed; get it with: {found.remedy}"
+        label.label: found.words.removeprefix("is ")
         for label in labels
         if plan.missing_switches == "skip" and isinstance(found := _find(label.adapter), NotFound)
     }

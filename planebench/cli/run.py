@@ -33,8 +33,7 @@ from planebench.plans import (
     parse_budget,
     plain_frame_sizes,
 )
-from planebench.report.derived import derive
-from planebench.report.table import print_derived
+from planebench.report.table import print_table
 from planebench.running.header import make_header
 from planebench.running.prepare import (
     Prepared,
@@ -49,6 +48,7 @@ from planebench.running.prepare import (
 )
 from planebench.running.status import Listeners, StatusListener
 from planebench.stats.compare import differing_facts
+from planebench.stats.derived import Derived
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 
 
@@ -237,13 +237,12 @@ def terminable() -> Iterator[None]:
 
 def _show(folder: Path, options: RunOptions) -> None:
     """The table, the page if it is wanted, and where they are."""
-    run = read_run(folder)
-    derived = derive(run)
+    derived = Derived(read_run(folder))
     where = f"report: {write_report(derived, folder / REPORT_FILE)}" if options.page else f"run: {folder}"
     if options.json:
         from planebench.report.export import to_json
 
-        sys.stdout.buffer.write(to_json(run))
+        sys.stdout.buffer.write(to_json(derived))
     elif not options.quiet:
-        print_derived(derived)
+        print_table(derived)
         print(f"\n{where}")

@@ -20,6 +20,8 @@ from planebench.fib.messages import Ack, Code, MessageType, Op, decode_message
 from planebench.fib.transport import PacketTransport, TransportError
 from planebench.model.errors import UsageError
 
+pytestmark = pytest.mark.dataplane
+
 
 @pytest.fixture
 def forwarder() -> Iterator[Forwarder]:
