@@ -47,7 +47,6 @@ ONLY = {
 """The packages that these may import at most: they are pure, or are drawn from stored files alone."""
 
 STILL_THERE = {
-    ("host", "planed"),
     ("placement", "switches"),
     ("report", "switches"),
     ("scenarios", "vnfs"),

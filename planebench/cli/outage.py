@@ -23,10 +23,11 @@ from planebench.model.chain_name import vnf_texts
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
 from planebench.placement import place
+from planebench.planed import require_planed
 from planebench.plans import switch_labels
 from planebench.plans.items import each
 from planebench.plans.schema import check_ring_size, parse_hosting, parse_wire
-from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable, tester_program
+from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
 from planebench.scenarios import Topology, build, parse_frame_size
 from planebench.store.codec import to_json
 from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, refusal_of
@@ -114,7 +115,7 @@ def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
             raise UsageError(f"switch {label.label} forwards no packets, so nothing can be restarted; name another")
         here = adapter.find()
         if isinstance(here, NotFound):
-            raise NotInstalledError(f'switch "{label.label}" is not installed; get it with: {here.remedy}')
+            raise NotInstalledError(f'switch "{label.label}" {here.words}')
         assert isinstance(here, Found)
         found.append((label.label, adapter, here.version))
     return found
@@ -140,7 +141,7 @@ def _check_supported(
 
 def _settings(options: OutageOptions, facts: HostFacts, switches: int) -> LiveSettings:
     return LiveSettings(
-        planed=tester_program(),
+        planed=require_planed(),
         ring_size=check_ring_size(options.ring_size),
         hugepages=enough_hugepages(options.hugepages, facts, switches),
         max_frame_bytes=MAX_FRAME_BYTES,

@@ -15,11 +15,11 @@ from planebench.cli.output import REPORT_FILE, write_report
 from planebench.cli.progress import ProgressListener
 from planebench.model.errors import INTERRUPTED
 from planebench.plans import describe, duration_words, estimate
-from planebench.report.derived import derive
-from planebench.report.table import print_derived
+from planebench.report.table import print_table
 from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session
 from planebench.running.survey import survey
+from planebench.stats.derived import Derived
 from planebench.store import read_run
 
 
@@ -85,13 +85,12 @@ def _announce(session: Session, console: Console) -> None:
 
 def _show(folder: Path, options: RunOptions) -> None:
     """Print the table, write the page if it is wanted, and print where they are."""
-    run = read_run(folder)
-    derived = derive(run)
+    derived = Derived(read_run(folder))
     where = f"report: {write_report(derived, folder / REPORT_FILE)}" if options.page else f"run: {folder}"
     if options.json:
         from planebench.report.export import to_json
 
-        sys.stdout.buffer.write(to_json(run))
+        sys.stdout.buffer.write(to_json(derived))
     elif not options.quiet:
-        print_derived(derived)
+        print_table(derived)
         print(f"\n{where}")

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from planebench.host.patience import patient
+from planebench.host.planed_program import planed_version
 from planebench.host.procfs import read_text, stat_fields
-from planebench.planed import planed_version
 
 CAP_SYS_NICE = 23
 CAP_IPC_LOCK = 14
@@ -366,7 +367,9 @@ def _turbo() -> bool | None:
 def _hypervisor() -> str:
     """The name as lscpu knows it from CPUID; Python cannot ask the CPU itself."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(["lscpu"], capture_output=True, text=True, timeout=5, env={**os.environ, "LC_ALL": "C"})
+        done = subprocess.run(
+            ["lscpu"], capture_output=True, text=True, timeout=patient(5), env={**os.environ, "LC_ALL": "C"}
+        )
         return _first(r"^Hypervisor vendor:\s*(.*)$", done.stdout, "unknown")
     return "unknown"
 
@@ -422,6 +425,8 @@ def _dpdk_version() -> str | None:
     if named:
         return named
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=5)
+        done = subprocess.run(
+            ["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=patient(5)
+        )
         return f"DPDK {done.stdout.strip()}" if done.returncode == 0 else None
     return None

@@ -7,14 +7,11 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from types import FrameType
 
 from planebench.host.facts import HostFacts
 from planebench.host.priority import high_priority
-from planebench.model.errors import NotInstalledError
 from planebench.placement import Cpus, place
-from planebench.planed import REMEDY, find_planed
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
 HUGEPAGE_MB_PER_SWITCH = 2048
@@ -31,14 +28,6 @@ def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bo
     if wanted is not None:
         return wanted
     return facts.hugepages_2m_free * HUGEPAGE_BYTES >= switches * HUGEPAGE_MB_PER_SWITCH * 1024 * 1024
-
-
-def tester_program() -> Path:
-    """Return the path of planed, which is the tester. Raises NotInstalledError where it is not installed."""
-    planed = find_planed()
-    if planed is None:
-        raise NotInstalledError(f"the program planed (the traffic generator) is not installed; get it with: {REMEDY}")
-    return planed
 
 
 @contextlib.contextmanager

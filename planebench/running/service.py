@@ -23,9 +23,10 @@ from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
 from planebench.placement import place
+from planebench.planed import require_planed
 from planebench.plans import max_frame_bytes, plain_frame_sizes
 from planebench.running.header import make_header
-from planebench.running.machine import cpus_of, measuring, tester_program
+from planebench.running.machine import cpus_of, measuring
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
@@ -120,7 +121,7 @@ def open_session(
 def live_settings(survey: Survey) -> LiveSettings:
     """Return what all topologies of a run have in common. Raises NotInstalledError without planed, the tester."""
     return LiveSettings(
-        planed=Path("planed") if survey.simulated else tester_program(),
+        planed=Path("planed") if survey.simulated else require_planed(),
         ring_size=survey.plan.ring_size,
         hugepages=survey.hugepages,
         max_frame_bytes=max_frame_bytes(survey.plan),

@@ -122,13 +122,13 @@ def survey(
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     found = {label: adapter.find() for label, adapter in adapters.items()}
     here = {label: what.version for label, what in found.items() if isinstance(what, Found)}
-    away = {label: what.remedy for label, what in found.items() if isinstance(what, NotFound)}
+    away = {label: what.words for label, what in found.items() if isinstance(what, NotFound)}
     points = expand(fitting)
     leave_out = away if fitting.missing_switches == "skip" and here else {}
     enough = enough_hugepages(hugepages, facts or host_facts.collect(), len(labels) - len(leave_out))
     absent = refusals(fitting, points, adapters, hugepages=enough)
-    absent |= {p: f"not installed; get it with: {away[p.switch]}" for p in points if p.switch in leave_out}
-    missing = [f'switch "{label}" is not installed; get it with: {remedy}' for label, remedy in away.items()]
+    absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
+    missing = [f'switch "{label}" {words}' for label, words in away.items()]
     real = [p for p in points if p not in absent and not isinstance(adapters[p.switch], SelfMeasured)]
     if real:
         check_named_chains(fitting)
@@ -156,8 +156,4 @@ def missing_hostings(points: Iterable[Point]) -> tuple[str, ...]:
     """Return a sentence for each hosting of the VNFs of ``points`` that is not installed."""
     names = dict.fromkeys(name for point in points for name in point.hostings if name != "process")
     found = {name: HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench") for name in names}
-    return tuple(
-        f'hosting "{name}" is not installed; get it with: {what.remedy}'
-        for name, what in found.items()
-        if isinstance(what, NotFound)
-    )
+    return tuple(f'hosting "{name}" {what.words}' for name, what in found.items() if isinstance(what, NotFound))
