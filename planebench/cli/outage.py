@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 
 from planebench.cli.bar import Bar
-from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
 from planebench.cli.run import terminable
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
@@ -25,10 +24,11 @@ from planebench.model.chain_name import vnf_texts
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
 from planebench.placement import place
-from planebench.planed import REMEDY, find_planed
+from planebench.planed import require_planed
 from planebench.plans import switch_labels
 from planebench.plans.items import each
 from planebench.plans.schema import parse_hosting
+from planebench.running.prepare import cpus_of, enough_hugepages, measuring
 from planebench.scenarios import Topology, build, parse_frame_size
 from planebench.store.codec import to_json
 from planebench.switches.base import Found, NotFound, SwitchAdapter
@@ -113,18 +113,15 @@ def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
             raise UsageError(f"switch {label.label} forwards no packets, so nothing can be restarted; name another")
         here = adapter.find()
         if isinstance(here, NotFound):
-            raise NotInstalledError(f'switch "{label.label}" is not installed; get it with: {here.remedy}')
+            raise NotInstalledError(f'switch "{label.label}" {here.words}')
         assert isinstance(here, Found)
         found.append((label.label, adapter, here.version))
     return found
 
 
 def _settings(options: OutageOptions, facts: HostFacts, switches: int) -> LiveSettings:
-    planed = find_planed()
-    if planed is None:
-        raise NotInstalledError(f"the program planed is not here, and it is the tester: {REMEDY}")
     return LiveSettings(
-        planed=planed,
+        planed=require_planed(),
         ring_size=RING_SIZE,
         hugepages=enough_hugepages(options.hugepages, facts, switches),
         max_frame_bytes=1518,

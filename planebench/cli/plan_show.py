@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from planebench.cli.prepare import check_named_chains, planned
 from planebench.measure.refusals import refusals
 from planebench.model.header import Skipped
 from planebench.model.records import Point
@@ -26,6 +25,7 @@ from planebench.plans import (
     skipped,
     switch_labels,
 )
+from planebench.running.prepare import check_named_chains, planned
 from planebench.switches.base import Found, NotFound
 from planebench.switches.registry import get_adapter
 
@@ -48,7 +48,7 @@ def survey(plan: Plan) -> Survey:
     labels = switch_labels(plan.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     missing = {
-        label.label: f"not installed; get it with: {found.remedy}"
+        label.label: found.words.removeprefix("is ")
         for label in labels
         if plan.missing_switches == "skip" and isinstance(found := _find(label.adapter), NotFound)
     }

@@ -14,20 +14,8 @@ from typing import Any
 
 from rich.console import Console
 
-from planebench.cli.header import make_header
 from planebench.cli.output import REPORT_FILE, write_report
-from planebench.cli.prepare import (
-    Prepared,
-    cpus_of,
-    known_calibration,
-    live_settings,
-    make_calibration,
-    measured_points,
-    measuring,
-    planned,
-    prepare,
-)
-from planebench.cli.progress import Listeners, ProgressListener, StatusListener
+from planebench.cli.progress import ProgressListener
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import Supervisor, sweep_stale
@@ -45,9 +33,22 @@ from planebench.plans import (
     parse_budget,
     plain_frame_sizes,
 )
-from planebench.report.derived import derive
-from planebench.report.table import print_derived
+from planebench.report.table import print_table
+from planebench.running.header import make_header
+from planebench.running.prepare import (
+    Prepared,
+    cpus_of,
+    known_calibration,
+    live_settings,
+    make_calibration,
+    measured_points,
+    measuring,
+    planned,
+    prepare,
+)
+from planebench.running.status import Listeners, StatusListener
 from planebench.stats.compare import differing_facts
+from planebench.stats.derived import Derived
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 
 
@@ -236,13 +237,12 @@ def terminable() -> Iterator[None]:
 
 def _show(folder: Path, options: RunOptions) -> None:
     """The table, the page if it is wanted, and where they are."""
-    run = read_run(folder)
-    derived = derive(run)
+    derived = Derived(read_run(folder))
     where = f"report: {write_report(derived, folder / REPORT_FILE)}" if options.page else f"run: {folder}"
     if options.json:
         from planebench.report.export import to_json
 
-        sys.stdout.buffer.write(to_json(run))
+        sys.stdout.buffer.write(to_json(derived))
     elif not options.quiet:
-        print_derived(derived)
+        print_table(derived)
         print(f"\n{where}")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from planebench.model.results import Comparison
 from planebench.report.comparison_words import comparison_rows, counted, deciding
-from planebench.report.derived import Derived
 from planebench.report.page_table import Head, PageTable, Row
+from planebench.stats.derived import Derived
 
 MAX_ROWS = 400
 """Of each table; the JSON export has them all."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from planebench.model.results import Comparison
 from planebench.model.words import METRICS, NOTHING, load_words, point_words
-from planebench.report.derived import Derived, cell_id
+from planebench.stats.derived import Derived
+from planebench.stats.ranking import cell_id
 
 _LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
 

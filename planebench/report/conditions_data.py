@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.run import Run
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import bare_table, chunks
-from planebench.stats.fairness import NOT_STATED, Cell, Condition, contradictions, differing, fairness, unread
+from planebench.stats.derived import Derived
+from planebench.stats.fairness import NOT_STATED, Cell, Condition, differing, unread
 
 STATES = {"same": "same", "differs": "differs", "not known": "not known of all", "own": "its own"}
 _LEAST_WIDTH = 20
@@ -22,29 +22,29 @@ _LEAST_WIDTH = 20
 _NAME_WIDTH = 32
 
 
-def conditions_remark(run: Run, conditions: Sequence[Condition]) -> str:
+def conditions_remark(derived: Derived) -> str:
     """``3 conditions differ: function, burst, buffers``; empty where there is nothing to set side by side."""
-    found = differing(conditions)
-    if len(run.header.switches) < 2 or not found:
+    found = differing(derived.conditions)
+    if len(derived.run.header.switches) < 2 or not found:
         return ""
     names = ", ".join(condition.title for condition in found)
     return f"{len(found)} condition{'s differ' if len(found) > 1 else ' differs'} between the switches: {names}"
 
 
-def conditions_warnings(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]:
+def conditions_warnings(derived: Derived) -> tuple[str, ...]:
     """Where an adapter says something else than was measured, and what could not be read."""
-    return (*contradictions(run, conditions), *unread(run))
+    return (*derived.contradictions, *unread(derived.run))
 
 
-def conditions_page(run: Run) -> dict[str, Any]:
+def conditions_page(derived: Derived) -> dict[str, Any]:
     """The section of the page; empty for a run without a condition."""
-    found = fairness(run)
+    run, found = derived.run, derived.conditions
     if not found:
         return {}
     return {
         "labels": [switch.label for switch in run.header.switches],
-        "remark": conditions_remark(run, found) or _alike(run),
-        "warnings": conditions_warnings(run, found),
+        "remark": conditions_remark(derived) or _alike(len(run.header.switches)),
+        "warnings": conditions_warnings(derived),
         "rows": [
             {
                 "title": condition.title,
@@ -58,9 +58,9 @@ def conditions_page(run: Run) -> dict[str, Any]:
     }
 
 
-def conditions_table(run: Run, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+def conditions_table(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
     """For the terminal: what is the same for all on a few lines, the rest side by side, then what is wrong."""
-    found = fairness(run)
+    run, found = derived.run, derived.conditions
     if not found:
         yield Text("The run says nothing about conditions.")
         return
@@ -78,12 +78,12 @@ def conditions_table(run: Run, glyphs: Glyphs, width: int) -> Iterator[Renderabl
     if own:
         yield Text("Of some only", style="bold")
         yield from (_own_line(condition, labels, glyphs) for condition in own)
-    for text in conditions_warnings(run, found):
+    for text in conditions_warnings(derived):
         yield Text(glyphs.text(f"Warning: {text}"), style="yellow")
 
 
-def _alike(run: Run) -> str:
-    return "No condition that is known differs between the switches." if len(run.header.switches) > 1 else ""
+def _alike(switches: int) -> str:
+    return "No condition that is known differs between the switches." if switches > 1 else ""
 
 
 def _line(condition: Condition, glyphs: Glyphs) -> Padding:

@@ -24,14 +24,14 @@ from planebench.report.palette import switch_colours
 from planebench.report.paper_figures import latency_curves, scatters
 from planebench.report.vnfs_figures import over_vnfs
 from planebench.stats.ceiling import latency_floor
+from planebench.stats.derived import Derived
 from planebench.stats.ranking import same_cell
-from planebench.stats.results import derive_results
 
 
-def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Figure, ...]:
-    """Every figure that the data of a run allow, by scenario; none for a run without results."""
-    results = derive_results(run) if results is None else results
-    colours, spreads = _colours(run), latency_spreads(run, results)
+def make_figures(derived: Derived) -> tuple[Figure, ...]:
+    """Return every figure that the data of a run allow, by scenario; none for a run without results."""
+    run, results = derived.run, derived.results
+    colours, spreads = _colours(run), latency_spreads(derived)
     figures: list[Figure] = []
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         members = [r for r in results if r.point.scenario == scenario]
@@ -47,12 +47,13 @@ def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Fig
     return tuple(figures)
 
 
-def overview(run: Run) -> Figure | None:
-    """Throughput of all scenarios in one picture: smallest frames, both directions if they were run, shortest chain.
+def overview(derived: Derived) -> Figure | None:
+    """Draw the throughput of all scenarios: smallest frames, shortest chain, both directions if they were measured.
 
     None for a run without results.
     """
-    results = [r for r in derive_results(run) if r.point.chain_length in (0, _shortest_chain(run))]
+    run = derived.run
+    results = [r for r in derived.results if r.point.chain_length in (0, _shortest_chain(run))]
     if not results:
         return None
     size, traffic = min((r.point.frame_size_bytes, r.point.traffic) for r in results)

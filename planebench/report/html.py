@@ -31,7 +31,6 @@ from planebench.report.comparison_data import comparison_tables
 from planebench.report.conditions_data import conditions_page
 from planebench.report.contents import contents
 from planebench.report.cores_data import cores_table
-from planebench.report.derived import Derived, derive
 from planebench.report.figures import make_figures
 from planebench.report.hosting_data import hosting_page
 from planebench.report.page_panels import Panels, chains_group, draw, scenario_groups
@@ -55,23 +54,19 @@ from planebench.report.summary_data import summary
 from planebench.report.switch_cores import cores_sentence
 from planebench.report.traffic_data import traffic_table
 from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
+from planebench.stats.derived import Derived
 
 TEMPLATE = "report.html.j2"
 MAX_PAGE_BYTES = 4_700_000
 """A page has to stay under 5 MB; what stands around each chart comes on top."""
 
 
-def to_html(run: Run) -> bytes:
-    """The report of a run, complete or not, as a self-contained UTF-8 HTML page."""
-    return derived_html(derive(run))
-
-
-def derived_html(derived: Derived) -> bytes:
-    """As :func:`to_html`, of what has been derived already.
+def to_html(derived: Derived) -> bytes:
+    """Return the report of a run, complete or not, as a self-contained UTF-8 HTML page.
 
     Charts get the room that everything else leaves: a page without them says how much that is.
     """
-    figures = (*make_figures(derived.run, derived.results), *chain_figures(derived.chains.latency))
+    figures = (*make_figures(derived), *chain_figures(derived.chains.latency))
     parts = _parts(derived)
     bare = _page(parts, derived, draw(figures, 0))
     return _page(parts, derived, draw(figures, MAX_PAGE_BYTES - len(bare)))
@@ -138,7 +133,7 @@ def _evidence(derived: Derived) -> dict[str, Any]:
         "calibration": calibration_page(run.header.calibration),
         "verdict_words": {kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
         "hosting": hosting_page(run),
-        "conditions": conditions_page(run),
+        "conditions": conditions_page(derived),
         "unexplained": unexplained,
         "notices": len(set(run.warnings)) + len(run.skipped) + len(unexplained),
     }

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import Point, Trial
-from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.model.words import latency_counts
+from planebench.stats.derived import Derived
 from planebench.stats.histogram import merge, summarise
-from planebench.stats.results import latency_groups, run_band
+from planebench.stats.results import latency_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +25,12 @@ Spreads = Mapping[tuple[Point, str], Spread]
 """By point and load label; only where two trials or more count."""
 
 
-def latency_spreads(run: Run, results: Iterable[Result]) -> Spreads:
-    """Of every latency that counts and has several trials."""
-    band = run_band(run.trials, run.header.settings.get("band"))
-    by_point = run.by_point()
+def latency_spreads(derived: Derived) -> Spreads:
+    """Return the spread of every accepted latency that has several trials."""
     found = {}
-    for result in results:
+    for result in derived.results:
         loads = {s.load for s in result.latency if latency_counts(s)}
-        groups = latency_groups(by_point.get(result.point, []), result.band or band) if loads else {}
+        groups = latency_groups(derived.trials.get(result.point, []), result.band or derived.band) if loads else {}
         for load in loads:
             spread = _spread(groups[load].trials)
             if spread is not None:

@@ -9,18 +9,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from planebench.model.run import Run
 from planebench.model.words import NOTHING, printable
 from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Shape
-from planebench.report.derived import Derived
 from planebench.report.figure import Figure
 from planebench.report.images import inline_svg
 from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.report.papers_figures import paper_charts, shown_shapes
-from planebench.stats.chains import derive_chains
-from planebench.stats.results import derive_results
+from planebench.stats.derived import Derived
 
 OUTCOMES: tuple[tuple[Outcome, str], ...] = (
     (Outcome.CONFIRMED, "yes"),
@@ -30,14 +27,9 @@ OUTCOMES: tuple[tuple[Outcome, str], ...] = (
 """In the order in which they are counted, and the class of their mark in the page."""
 
 
-def measured(derived: Derived) -> Measured:
-    """What claims are judged by, of what has been derived already."""
-    return Measured(derived.run, derived.results, derived.chains)
-
-
 def papers_page(derived: Derived) -> dict[str, Any] | None:
     """The section of the page: counts, claims by paper, tables. None where there is nothing to show."""
-    found = measured(derived)
+    found = Measured(derived)
     judgements = shown(derived.run.header, judge_all(found))
     tables = shown_shapes(derived.run, found)
     if not judgements and not tables:
@@ -57,11 +49,9 @@ def counts(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
     return [{"words": outcome.value, "mark": mark, "number": number[outcome]} for outcome, mark in OUTCOMES]
 
 
-def paper_records(run: Run) -> list[dict[str, Any]]:
-    """The claims that the page shows, as plain values."""
-    results = derive_results(run)
-    chains = derive_chains(run, results)
-    return [record(it) for it in shown(run.header, judge_all(Measured(run, results, chains)))]
+def paper_records(derived: Derived) -> list[dict[str, Any]]:
+    """Return the claims that the page shows, as plain values."""
+    return [record(it) for it in shown(derived.run.header, judge_all(Measured(derived)))]
 
 
 def record(judgement: Judgement) -> dict[str, Any]:

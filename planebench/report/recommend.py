@@ -28,11 +28,11 @@ from planebench.model.words import (
     printable,
     throughput,
 )
-from planebench.report.derived import Derived, level_with_first, too_few_tell
 from planebench.report.latency_advice import latency_advice
 from planebench.report.switch_cores import cores_words, switch_cores
 from planebench.report.versus import versus
-from planebench.stats.ranking import Ranking, same_cell
+from planebench.stats.derived import Derived
+from planebench.stats.ranking import Ranking, level_with_first, same_cell, too_few_tell
 
 Strength = Literal["clear", "open", "alone", "none"]
 """Whether one switch is told apart from all others; some are level; there is one only; nothing counts."""

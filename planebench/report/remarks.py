@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from planebench.model.header import Calibration
 from planebench.model.results import Comparison, Ledger, LoadFinding, Result
 from planebench.model.words import METHODS, count, frame_size, load_words, percent, point_words, us
-from planebench.report.derived import level_with_first, too_few_tell
 from planebench.stats.ledger import describe, is_policy
-from planebench.stats.ranking import Ranking, rank
+from planebench.stats.ranking import Ranking, level_with_first, rank, too_few_tell
 from planebench.stats.searches import Settings
 
 _SHARE = " of R+"

@@ -9,8 +9,7 @@ from typing import Any
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Result
 from planebench.model.words import ARROWS, PATHS, cycles, estimate, frames, percent, throughput
-from planebench.report.derived import level_with_first
-from planebench.stats.ranking import Ranking, rank, same_cell
+from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell
 
 Record = dict[str, Any]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from planebench.model.records import Point
 from planebench.model.results import Comparison, Metric
-from planebench.report.derived import cell_id
+from planebench.stats.ranking import cell_id
 
 _A, _B = (tuple(f"{letter}{then}" for then in (" is ", " not ", ": ")) for letter in "ab")
 """How notes of stats/compare.py begin that are about one side."""

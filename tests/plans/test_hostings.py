@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from planebench.cli.prepare import check_hostings
 from planebench.host.programs import NotFound
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.refusals import refusals
@@ -16,6 +15,7 @@ from planebench.model.errors import NotInstalledError, UsageError
 from planebench.plans import estimate, expand, group_points, load_plan, override
 from planebench.plans.order import Rounds
 from planebench.plans.schema import plan_from_document
+from planebench.running.prepare import check_hostings
 from planebench.store import read_plan, write_plan
 from planebench.switches.registry import get_adapter
 

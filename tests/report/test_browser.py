@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planebench.report.html import to_html
+from planebench.stats.derived import Derived
 from planebench.store import read_run
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ NAMELESS = """() => [...document.querySelectorAll("[role=img], [role=region], na
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_bytes(to_html(read_run(RUN)))
+    path.write_bytes(to_html(Derived(read_run(RUN))))
     return path
 
 

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 
+#include "lib/hugepages.h"
 #include "tasks/nat44/nat44.h"
 
 // --- Ports -----------------------------------------------------------------------------------------------
@@ -15,20 +15,14 @@
 // Memory, outside addresses and their ports, and the inside hosts that have sessions. A port is chosen in a
 // bitmap of 1024 words, from a random one on (RFC 6056 s3.1): bounded, and exact when nearly all are taken.
 
-enum { WORD_BITS = 64, WORDS = NAT44_PORTS / WORD_BITS, HUGE_BYTES = 2 << 20 };
+enum { WORD_BITS = 64, WORDS = NAT44_PORTS / WORD_BITS };
 
 void *nat44_memory(struct nat44 *nat, size_t bytes)
 {
-	size_t unit = bytes < HUGE_BYTES ? RTE_CACHE_LINE_SIZE : HUGE_BYTES;
-	size_t size = (bytes + unit - 1) / unit * unit;
-	void *memory = aligned_alloc(unit, size);
+	void *memory = hugepages_alloc(bytes);
 
-	if (!memory)
-		return NULL;
-	if (unit == HUGE_BYTES)
-		madvise(memory, size, MADV_HUGEPAGE); // without, it works all the same
-	memset(memory, 0, size);
-	nat->memory_bytes += size;
+	if (memory)
+		nat->memory_bytes += hugepages_alloc_bytes(bytes);
 	return memory;
 }
 

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Our data plane as a program: where it is, what version, and its JSON-RPC socket (docs/design/planed-protocol.md)."""
+"""The JSON-RPC socket of a planed process (docs/design/planed-protocol.md)."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import itertools
 import json
-import os
-import shutil
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,10 +19,6 @@ PROTOCOL_VERSION = 1
 ANSWER_MAX_BYTES = 1 << 26
 """Ten times the largest that planed has: a page of 65536 stations or stamps."""
 WORDS_MAX = 1000
-PLANED_ENV = "PLANEBENCH_PLANED"
-REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of the planed program"
-STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
-STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
 
 
 class RpcError(PlanebenchError):
@@ -47,56 +37,6 @@ class RpcClosedError(PlanebenchError):
     """The connection to planed broke or an answer did not come in time. The process may have died: look at its log."""
 
     exit_code = 4
-
-
-def find_planed() -> Path | None:
-    """The planed program: $PLANEBENCH_PLANED, else beside our Python, else on PATH. None if it is nowhere.
-
-    A $PLANEBENCH_PLANED that is not a program finds nothing: a wrong setting never means another binary.
-    """
-    return _find("planed", PLANED_ENV, ())
-
-
-def find_static_planed(planed: Path | None = None) -> Path | None:
-    """The same program without shared libraries, for what has none: containers and virtual machines.
-
-    $PLANEBENCH_PLANED_STATIC, else beside ``planed`` (the one that is found), else where planed would be.
-    """
-    beside = planed or find_planed()
-    return _find(STATIC_NAME, STATIC_ENV, (beside.with_name(STATIC_NAME),) if beside else ())
-
-
-def _find(name: str, variable: str, first: Sequence[Path]) -> Path | None:
-    wanted = os.environ.get(variable)
-    if wanted:
-        found = shutil.which(wanted)
-        return Path(found).resolve() if found else None
-    for candidate in (*first, Path(sys.executable).parent / name, Path(sys.prefix) / "bin" / name):
-        if os.access(candidate, os.X_OK) and candidate.is_file():
-            return candidate
-    found = shutil.which(name)
-    return Path(found) if found else None
-
-
-def planed_version(binary: Path | None = None) -> str | None:
-    """What ``planed --version`` says, in one line; None if planed is absent or does not answer.
-
-    ``binary``: another one than that which is found.
-    """
-    binary = binary or find_planed()
-    lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
-    return lines[0] if lines else None
-
-
-@functools.lru_cache(maxsize=16)
-def program_lines(argv: tuple[str, ...], mtime_ns: int) -> tuple[str, ...] | None:
-    """What a program prints, None if it fails or takes over 10 s. Cached per version of the file (``mtime_ns``)."""
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=patient(10), check=True, stdin=subprocess.DEVNULL
-        )
-        return tuple((done.stdout or done.stderr).strip().splitlines())
-    return None
 
 
 class PlanedClient:

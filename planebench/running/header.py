@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from planebench import __version__
-from planebench.cli.prepare import Prepared, cpus_of
 from planebench.doctor import doctor
 from planebench.host.facts import HostFacts
 from planebench.measure.live import LiveSettings
@@ -23,6 +22,7 @@ from planebench.model.records import Point
 from planebench.model.words import listed
 from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
+from planebench.running.prepare import Prepared, cpus_of
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of

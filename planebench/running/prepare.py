@@ -23,7 +23,7 @@ from planebench.model.errors import NotInstalledError, StoreError
 from planebench.model.header import Calibration, Skipped
 from planebench.model.records import Point
 from planebench.placement import Cpus, place
-from planebench.planed import REMEDY, find_planed
+from planebench.planed import find_planed, require_planed
 from planebench.plans import (
     Plan,
     SwitchLabel,
@@ -82,7 +82,7 @@ def prepare(plan: Plan, smaller: tuple[Skipped, ...] = ()) -> Prepared:
     missing = {label: what for label, what in found.items() if isinstance(what, NotFound)}
     if missing and plan.missing_switches == "error":
         label, what = next(iter(missing.items()))
-        raise NotInstalledError(f'switch "{label}" is not installed; get it with: {what.remedy}')
+        raise NotInstalledError(f'switch "{label}" {what.words}')
     here = {label: what.version for label, what in found.items() if isinstance(what, Found)}
     if not here:
         remedies = "; ".join(f"{label}: {what.remedy}" for label, what in missing.items())
@@ -90,7 +90,7 @@ def prepare(plan: Plan, smaller: tuple[Skipped, ...] = ()) -> Prepared:
     if not all(isinstance(adapters[label], SelfMeasured) for label in here):
         check_named_chains(plan)
         check_hostings(expand(plan))
-    left_out = tuple(Skipped(label, f"not installed; get it with: {what.remedy}") for label, what in missing.items())
+    left_out = tuple(Skipped(label, what.words.removeprefix("is ")) for label, what in missing.items())
     points = tuple(point for point in expand(plan) if point.switch in here)
     without_fib = {point: why for point in points if (why := takes_no_updates(plan, point, adapters[point.switch]))}
     left_out += tuple(
@@ -114,7 +114,7 @@ def measured_points(prepared: Prepared, hugepages: bool) -> tuple[Point, ...]:
 
 def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
     """The CPUs of this machine as placement wants them."""
-    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores)
+    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores, frozenset(facts.isolated_cpus))
 
 
 def check_named_chains(plan: Plan) -> None:
@@ -129,16 +129,12 @@ def check_hostings(points: Iterable[Point]) -> None:
     for name in dict.fromkeys(name for point in points for name in point.hostings if name != "process"):
         found = HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench")
         if isinstance(found, NotFound):
-            raise NotInstalledError(f'hosting "{name}" is not installed; get it with: {found.remedy}')
+            raise NotInstalledError(f'hosting "{name}" {found.words}')
 
 
 def live_settings(prepared: Prepared, facts: HostFacts, hugepages: bool | None) -> LiveSettings:
     """What all topologies of the run have in common. NotInstalledError without planed, which is the tester."""
-    planed = find_planed()
-    if planed is None:
-        if not prepared.simulated:
-            raise NotInstalledError(f"the program planed is not here: {REMEDY}")
-        planed = Path("planed")
+    planed = Path("planed") if prepared.simulated else require_planed()
     return LiveSettings(
         planed=planed,
         ring_size=prepared.plan.ring_size,

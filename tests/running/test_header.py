@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from builders import make_point
 
-from planebench.cli.header import _telling
+from planebench.running.header import _telling
 
 
 @pytest.mark.parametrize(
