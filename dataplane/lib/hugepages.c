@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "lib/pages.h"
+#include "lib/hugepages.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include <linux/mman.h>
 
-enum { BASE_PAGE = 4096 };
+enum { BASE_PAGE = 4096, CACHE_LINE = 64 };
 
 #define HUGE_2M (UINT64_C(1) << 21)
 #define HUGE_1G (UINT64_C(1) << 30)
 
 static const char *const names[PAGES_COUNT] = {"best", "1G", "2M", "thp", "4K"};
 
-const char *pages_name(enum pages pages)
+const char *hugepages_name(enum pages pages)
 {
 	return names[pages];
 }
 
-int pages_from_name(const char *name, enum pages *out)
+int hugepages_from_name(const char *name, enum pages *out)
 {
 	for (unsigned i = 0; i < PAGES_COUNT; i++)
 		if (strcmp(names[i], name) == 0) {
@@ -44,7 +45,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 }
 
 // Hugetlb pages are set aside by mmap() or it fails; MAP_POPULATE zeroes them now.
-static int map_hugetlb(struct pages_memory *memory, enum pages pages)
+static int map_hugetlb(struct hugepages *memory, enum pages pages)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_HUGETLB |
 	            (pages == PAGES_1G ? MAP_HUGE_1GB : MAP_HUGE_2MB);
@@ -119,7 +120,7 @@ static bool is_huge(const void *base)
 	return huge;
 }
 
-static int map_anonymous(struct pages_memory *memory, enum pages pages)
+static int map_anonymous(struct hugepages *memory, enum pages pages)
 {
 	size_t mapped = round_up(memory->bytes, page_bytes(pages));
 	void *base = is_available(mapped) ? map_aligned(mapped) : NULL;
@@ -138,15 +139,15 @@ static int map_anonymous(struct pages_memory *memory, enum pages pages)
 	return 0;
 }
 
-static int map(struct pages_memory *memory, enum pages pages)
+static int map(struct hugepages *memory, enum pages pages)
 {
 	return pages == PAGES_1G || pages == PAGES_2M ? map_hugetlb(memory, pages)
 	                                              : map_anonymous(memory, pages);
 }
 
-int pages_map(struct pages_memory *memory, size_t bytes, enum pages wanted)
+int hugepages_map(struct hugepages *memory, size_t bytes, enum pages wanted)
 {
-	*memory = (struct pages_memory){.bytes = bytes};
+	*memory = (struct hugepages){.bytes = bytes};
 	if (bytes == 0 || bytes > SIZE_MAX - 2 * HUGE_1G)
 		return -ENOMEM;
 	if (wanted != PAGES_BEST)
@@ -161,9 +162,38 @@ int pages_map(struct pages_memory *memory, size_t bytes, enum pages wanted)
 	return -ENOMEM;
 }
 
-void pages_unmap(struct pages_memory *memory)
+int hugepages_reserve(struct hugepages *memory, size_t bytes)
+{
+	size_t mapped = round_up(bytes, HUGE_2M);
+	void *base = map_aligned(mapped);
+
+	*memory = (struct hugepages){.base = base, .bytes = bytes, .mapped = mapped, .pages = PAGES_THP};
+	if (base == NULL)
+		return -ENOMEM;
+	madvise(base, mapped, MADV_HUGEPAGE);
+	return 0;
+}
+
+size_t hugepages_alloc_bytes(size_t bytes)
+{
+	return round_up(bytes, bytes < HUGE_2M ? CACHE_LINE : HUGE_2M);
+}
+
+void *hugepages_alloc(size_t bytes)
+{
+	size_t size = hugepages_alloc_bytes(bytes);
+	void *memory = aligned_alloc(bytes < HUGE_2M ? CACHE_LINE : HUGE_2M, size);
+
+	if (memory == NULL)
+		return NULL;
+	if (bytes >= HUGE_2M)
+		madvise(memory, size, MADV_HUGEPAGE); // without, it works all the same
+	return memset(memory, 0, size);
+}
+
+void hugepages_unmap(struct hugepages *memory)
 {
 	if (memory->base)
 		munmap(memory->base, memory->mapped);
-	*memory = (struct pages_memory){0};
+	*memory = (struct hugepages){0};
 }
