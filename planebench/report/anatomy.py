@@ -4,28 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from planebench.model.anatomy import PartKind
 from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, latency_counts, load_words, percent, point_words, printable, us
-from planebench.report.chart_data import TIP_MARK, Row
-from planebench.report.page_table import Head, PageTable, heads, point_cells, point_heads
-from planebench.report.page_table import Row as TableRow
+from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_key, full_cell_title
+from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads
+from planebench.stats.ranking import same_cell
 
 PAPER = "ic16 (Fig. 8) gives the hypervisor a share of up to 80 %; that is the paper's figure, of its own hosts."
+
 NOTE = (
     "Tester: generator and monitor. Switch: all hops; waiting in rings, and for the next task's poll, is in them. "
     "Hosting: hops to and from VNFs in processes, containers and VMs of their own, so the switch and what the hosting "
     "puts in the way: set it against the same chain with hosting process. "
     f"The parts of each probe add up to its latency. {PAPER}"
 )
+
 KINDS: dict[PartKind, str] = {
     "tester": "tester",
     "switch": "switch hops",
     "hosting": "hops with hosting",
     "vnf": "VNFs",
 }
+
 SHARES: dict[PartKind, str] = {"switch": "switch", "hosting": "hosting", "vnf": "VNFs", "tester": "tester"}
 """Columns of the table, in their order."""
 
@@ -43,7 +47,7 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
     shares = _shares([a for _, _, a in found])
     points = [r.point for r, _, _ in found]
     rows = tuple(
-        TableRow(
+        Row(
             (*point_cells(r.point, points), _load(s), a.direction, *_cells(a, shares)),
             not latency_counts(s) or not a.parts,
         )
@@ -58,9 +62,9 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
     )
 
 
-def anatomy_rows(results: Sequence[Result]) -> list[Row]:
+def anatomy_rows(results: Sequence[Result]) -> list[ChartRow]:
     """A row a part of the chart: from where to where of the mean latency it is, in us."""
-    rows: list[Row] = []
+    rows: list[ChartRow] = []
     for result, summary, anatomy in found_anatomies(results):
         start = 0.0
         for part in anatomy.parts:
@@ -124,7 +128,7 @@ def missing_words(anatomy: AnatomySummary) -> str:
     return "; ".join(words) or "0"
 
 
-def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part: PartSummary, start: float) -> Row:
+def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part: PartSummary, start: float) -> ChartRow:
     switch = printable(result.point.switch)
     several = len(summary.anatomy) > 1
     return {
@@ -136,3 +140,14 @@ def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part:
         "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)}, {anatomy.direction}, {part.name}: mean "
         f"{us(part.mean)} µs ({percent(part.share)}), p50 {us(part.p50)}, p99 {us(part.p99)} µs",
     }
+
+
+def _anatomy(results: Sequence[Result]) -> Iterator[Figure]:
+    from planebench.report.charts.bars import anatomy_bars
+
+    for cell, members in same_cell(results).items():
+        rows = anatomy_rows(members)
+        if rows:
+            yield Figure(
+                cell_key("anatomy", cell), "anatomy", cell.scenario, full_cell_title(cell), partial(anatomy_bars, rows)
+            )

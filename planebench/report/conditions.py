@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fairness manifest of a run in words, as a table of the terminal, and for the page."""
+"""The conditions of a run: a table of the terminal and the page, and how many cores a switch forwards on."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,14 +12,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from planebench.model.run import Run
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import bare_table, chunks
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import NOT_STATED, Cell, Condition, differing, unread
 
 STATES = {"same": "same", "differs": "differs", "not known": "not known of all", "own": "its own"}
+
 _LEAST_WIDTH = 20
 """Of a switch's column in the terminal."""
+
 _NAME_WIDTH = 32
 
 
@@ -113,3 +117,29 @@ def cell_words(cell: Cell) -> str:
     """``off (measured; it says on)``."""
     said = f"; it says {cell.claim}" if cell.claim else ""
     return f"{cell.text} (measured{said})" if cell.measured else cell.text
+
+
+_CPUS = re.compile(r"\d+(,\d+)*")
+
+
+def switch_cores(run: Run, label: str) -> int:
+    """By its adapter (condition ``cores``: CPU numbers); else by the setting of the run; else one."""
+    for switch in run.header.switches:
+        cpus = switch.settings.get("cores", "")
+        if switch.label == label and _CPUS.fullmatch(cpus):
+            return cpus.count(",") + 1
+    wanted = run.header.settings.get("switch_cores")
+    return wanted if isinstance(wanted, int) and wanted > 0 else 1
+
+
+def cores_sentence(run: Run) -> str:
+    """``Each switch has one core.``; where they differ, how many each has."""
+    cores = {label: switch_cores(run, label) for label in run.switch_labels}
+    if len(set(cores.values())) == 1:
+        return f"Each switch has {cores_words(next(iter(cores.values())))}."
+    return f"Cores: {', '.join(f'{label} {number}' for label, number in cores.items())}." if cores else ""
+
+
+def cores_words(cores: int) -> str:
+    """``one core``, ``2 cores``."""
+    return "one core" if cores == 1 else f"{cores} cores"

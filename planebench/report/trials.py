@@ -17,6 +17,7 @@ Record = dict[str, Any]
 
 MAX_REJECTED = 300
 """Rows of the table of rejected trials; the rest is only counted."""
+
 MAX_TRIALS = 1000
 """Rows of the table of all trials."""
 

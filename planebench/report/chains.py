@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chains against their parts: rows of words for table and page, and of values for charts."""
+"""Chains against their parts: tables of page and terminal, sentences, figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
-from planebench.report.chart_data import TIP_MARK, Row
-from planebench.report.page_table import Head, PageTable, heads
-from planebench.report.page_table import Row as PageRow
+from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_key
+from planebench.report.glyphs import Glyphs
+from planebench.report.grid import bare_table
+from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
 from planebench.stats.effect import Effect
 
 LATENCY_TITLE = "Latency of a chain against the sum of its parts alone, mean in µs"
+
 THROUGHPUT_TITLE = "Throughput by chain, against the slowest part alone"
+
 PAPER = (
     "can17 measured 34.3 µs for a chain of two functions (BESS, 128 B, 2 Mpps), and 46.0 µs for the two alone. "
     "A part alone has two hops of the switch and two wires; a chain of N has N + 1 hops and the same two wires."
@@ -54,6 +62,7 @@ def throughput_words(found: ChainThroughput) -> tuple[str, ...]:
 
 
 LATENCY_HEADS = ("chain", "cell", "load", "chain µs", "parts µs", "sum", "ratio", "95 %", "told")
+
 THROUGHPUT_HEADS = ("chain", "cell", "Mpps", "against", "ratio", "95 %", "told")
 
 
@@ -89,10 +98,9 @@ def _claim(what: str, against: str, effects: Sequence[Effect | None]) -> str:
 
 def chain_tables(chains: Chains) -> list[PageTable]:
     """Both claims for the page; only those that have rows."""
-    latency = tuple(PageRow((it.point.switch, *latency_words(it), it.note), it.effect is None) for it in chains.latency)
+    latency = tuple(Row((it.point.switch, *latency_words(it), it.note), it.effect is None) for it in chains.latency)
     rates = tuple(
-        PageRow((it.point.switch, *throughput_words(it), it.note), it.throughput_pps is None)
-        for it in chains.throughput
+        Row((it.point.switch, *throughput_words(it), it.note), it.throughput_pps is None) for it in chains.throughput
     )
     columns = (Head("switch", "switch"), Head("chain"), Head("cell"))
     note, tail = Head("note", "text"), (*heads(("ratio", "95 %")), Head("told"))
@@ -114,9 +122,9 @@ def chain_tables(chains: Chains) -> list[PageTable]:
     return [table for table in tables if table.rows]
 
 
-def stack_rows(found: Sequence[ChainLatency]) -> list[Row]:
+def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
     """Bars of one cell and load: for each switch and chain one of the chain, one of its parts, stacked."""
-    rows: list[Row] = []
+    rows: list[ChartRow] = []
     for it in found:
         if it.mean_us is None or it.sum_us is None:
             continue
@@ -147,3 +155,66 @@ def _effect_words(effect: Effect | None) -> tuple[str, str]:
     sides = ("open" if side is None else f"{side:.2f}" for side in (effect.low, effect.high))
     bounds = " to ".join(sides) if (effect.low, effect.high) != (None, None) else NOTHING
     return f"{effect.ratio:.2f}", bounds
+
+
+MAX_ROWS = 24
+"""Of a table; a run with more has them in the page."""
+
+_TEXTS = ("switch", "chain", "cell", "load", "against", "told")
+
+Rows = Sequence[tuple[str, ...]]
+
+
+def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+    """Both claims, each with a sentence; its rows are only counted where they do not fit."""
+    latency = [(it.point.switch, *latency_words(it)) for it in chains.latency]
+    rates = [(it.point.switch, *throughput_words(it)) for it in chains.throughput]
+    if latency or rates:
+        title = Text("\n")
+        title.append("chains", style="bold cyan")
+        title.append("  a chain of network functions against its parts alone", style="dim")
+        yield title
+    yield from _block(LATENCY_TITLE, LATENCY_HEADS, latency, glyphs, width)
+    yield from (Text(glyphs.text(claim)) for claim in filter(None, [latency_claim(chains)]))
+    yield from _block(THROUGHPUT_TITLE, THROUGHPUT_HEADS, rates, glyphs, width)
+    yield from (Text(glyphs.text(claim)) for claim in filter(None, [throughput_claim(chains)]))
+
+
+def _block(title: str, heads: tuple[str, ...], rows: Rows, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+    if not rows:
+        return
+    columns = ("switch", *heads)
+    lines = [tuple(_plain(cell, glyphs) for cell in row) for row in rows]
+    needed = sum(max(map(len, column)) + 3 for column in zip(columns, *lines, strict=True))
+    if len(rows) > MAX_ROWS or needed > width:
+        yield Text(glyphs.text(f"{title}: {len(rows)} rows (see the report)"))
+        return
+    yield Text(glyphs.text(title), style="dim")
+    table = bare_table(glyphs)
+    for head in columns:
+        table.add_column(glyphs.text(head), no_wrap=True, justify="left" if head in _TEXTS else "right")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    yield table
+
+
+def _plain(cell: str, glyphs: Glyphs) -> str:
+    for direction, arrow in ARROWS.items():
+        cell = cell.replace(arrow, glyphs.arrow(direction))
+    return glyphs.text(cell)
+
+
+def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
+    """One for each direction, frame size and load of which both sides are known."""
+    from planebench.report.charts.bars import stacked_parts
+
+    cells: dict[tuple[Point, str], list[ChainLatency]] = {}
+    for it in found:
+        cell = replace(it.point, switch="", chain_length=1, chain="", hosting="process")
+        cells.setdefault((cell, it.load), []).append(it)
+    for (cell, load), members in cells.items():
+        rows = stack_rows(members)
+        if rows:
+            title = f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}, {load_words(load)}"
+            key = f"parts-{cell.direction}-{frames_key(cell)}-{load}"
+            yield Figure(key, "parts", cell.scenario, title, partial(stacked_parts, rows))

@@ -11,10 +11,10 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, UNKNOWN, cycles, mark, mpps, percent, throughput
+from planebench.report.conditions import switch_cores
 from planebench.report.page_table import Head, PageTable, Row, heads
-from planebench.report.paper_tables import OTHER_BAND
+from planebench.report.papers import OTHER_BAND
 from planebench.report.recommend import main_cells, use_words
-from planebench.report.switch_cores import switch_cores
 from planebench.stats.choose import is_foreign
 from planebench.stats.ranking import counts, same_cell
 

@@ -10,8 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from planebench.model.records import ScenarioName
-from planebench.report.anatomy_data import NOTE
-from planebench.report.figure import Figure, Kind
+from planebench.report.anatomy import NOTE
+from planebench.report.charts.figure import Figure, Kind
 from planebench.report.images import inline_svg
 
 _WHISKERS = "Whiskers: lowest and highest trial."

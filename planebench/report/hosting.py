@@ -15,7 +15,9 @@ from planebench.model.words import count, printable
 from planebench.report.page_table import Head, PageTable, Row
 
 TITLE = "VNFs ran in"
+
 FUNCTIONAL = "Functional: frames were counted, and that holds; rates and latencies tell nothing"
+
 EMULATED = "emulated"
 
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
