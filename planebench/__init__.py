@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """planebench: NFV software data planes, measured side by side.
 
-As a library: ``planebench.run("quick")``, ``planebench.load("latest")`` (docs/library.md). Nothing is imported before a call.
+As a library: ``planebench.run("quick")``, ``planebench.load("latest")`` (docs/library.md). Each imports what it needs.
 """
 
 from __future__ import annotations
