@@ -39,7 +39,7 @@ from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.placement import Cpus, place
-from planebench.running.prepare import cpus_of, measuring
+from planebench.running.machine import cpus_of, measuring
 from planebench.scenarios import build
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.switches.registry import get_adapter

@@ -30,7 +30,7 @@ LAYERS = (
     ("report",),
     ("library", "schemas"),
     ("conformance", "doctor"),
-    ("run",),
+    ("running",),
     ("", "cli"),
     ("__main__",),
 )

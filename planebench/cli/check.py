@@ -13,7 +13,6 @@ from typing import Self
 from rich.console import Console
 
 from planebench.cli.bar import Bar
-from planebench.cli.run import terminable
 from planebench.conformance import Plan, Report, Result, run_suite
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
 from planebench.conformance.show import WORDS, print_failures, print_report, to_document
@@ -24,7 +23,7 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.planed import require_planed
-from planebench.running.prepare import cpus_of, enough_hugepages, measuring
+from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
 from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
-from planebench.report.papers_data import paper_records
+from planebench.report.papers import paper_records
 from planebench.report.search_words import search_counts
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign

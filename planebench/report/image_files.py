@@ -18,13 +18,12 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.words import ARROWS
 from planebench.papers.measured import Measured
-from planebench.report.chain_figures import chain_figures
-from planebench.report.charts import FONT
-from planebench.report.figure import KINDS, Figure
+from planebench.report.chains import chain_figures
+from planebench.report.charts.base import FONT
+from planebench.report.charts.figure import INK, KINDS, Figure
 from planebench.report.figures import make_figures, overview
-from planebench.report.image_width import drawn, scaled
-from planebench.report.palette import INK
-from planebench.report.papers_figures import paper_charts
+from planebench.report.images import drawn, scaled
+from planebench.report.papers import paper_charts
 from planebench.stats.derived import Derived
 
 Format = Literal["svg", "pdf", "png"]

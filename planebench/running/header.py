@@ -22,7 +22,8 @@ from planebench.model.records import Point
 from planebench.model.words import listed
 from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
-from planebench.running.prepare import Prepared, cpus_of
+from planebench.running.machine import cpus_of
+from planebench.running.survey import Survey
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
@@ -31,16 +32,16 @@ from planebench.traffic.listing import traffic_infos
 from planebench.vnfs import parse_chain
 
 
-def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> RunHeader:
+def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
     """The header of a run that starts now."""
-    plan, now = prepared.plan, datetime.now(UTC)
-    findings = [] if prepared.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
-    placement = _placement(prepared.points, cpus_of(facts, plan.switch_cores))
+    plan, now = survey.plan, datetime.now(UTC)
+    findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
+    placement = _placement(survey.measured, cpus_of(facts, plan.switch_cores))
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
-    warnings += [] if prepared.simulated else _not_calibrated(plan)
-    warnings += _not_simulated(prepared)
-    hosted, shared = _hosted_settings(prepared.points, cpus_of(facts, plan.switch_cores))
-    warnings += [] if prepared.simulated else shared
+    warnings += [] if survey.simulated else _not_calibrated(plan)
+    warnings += _not_simulated(survey)
+    hosted, shared = _hosted_settings(survey.measured, cpus_of(facts, plan.switch_cores))
+    warnings += [] if survey.simulated else shared
     return RunHeader(
         run_id=new_run_id(plan.name, now),
         name=plan.name,
@@ -52,11 +53,11 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         settings=_settings(plan, settings, placement)
         | _chain_settings(plan)
         | _traffic_settings(plan)
-        | _parallel_settings(prepared.points, cpus_of(facts, plan.switch_cores))
+        | _parallel_settings(survey.measured, cpus_of(facts, plan.switch_cores))
         | hosted,
-        switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
-        skipped=prepared.skipped,
-        warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
+        switches=tuple(_switch_info(label, survey, facts, settings) for label in survey.labels),
+        skipped=survey.skipped,
+        warnings=tuple(dict.fromkeys(warnings if survey.simulated else (*warnings, *placement.warnings))),
         calibration=settings.calibration,
         traffic=traffic_infos(plan.traffic),
         papers=plan.papers,
@@ -124,10 +125,10 @@ def _not_calibrated(plan: Plan) -> list[str]:
     return [text] if names else []
 
 
-def _not_simulated(prepared: Prepared) -> list[str]:
+def _not_simulated(survey: Survey) -> list[str]:
     """What the figures of a simulated switch do not have in them."""
-    names = [label for label, adapter in prepared.adapters.items() if isinstance(adapter, SelfMeasured)]
-    points = [point for point in prepared.points if point.switch in names]
+    names = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
+    points = [point for point in survey.measured if point.switch in names]
     missing = {
         "network functions": any(point.chain_length for point in points),
         "what they run in": any(map(_hosted, points)),
@@ -215,9 +216,9 @@ def _telling(points: Sequence[Point]) -> Topology:
     return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
 
 
-def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
-    adapter = prepared.adapters[label.label]
-    topology = _telling([point for point in prepared.points if point.switch == label.label])
+def _switch_info(label: SwitchLabel, survey: Survey, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
+    adapter = survey.adapters[label.label]
+    topology = _telling([point for point in survey.points if point.switch == label.label])
     links = LinkSettings(
         workdir=Path("/"),
         wire=settings.wire,
@@ -228,7 +229,7 @@ def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, setti
         queues=queues_of(adapter),
         veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
-    cpus = cpus_of(facts, prepared.plan.switch_cores)
+    cpus = cpus_of(facts, survey.plan.switch_cores)
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
-    return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))
+    return SwitchInfo(label.label, label.adapter, survey.versions[label.label], adapter.settings(request))

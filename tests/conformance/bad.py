@@ -28,7 +28,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
-from planebench.running.prepare import cpus_of, measuring
+from planebench.running.machine import cpus_of, measuring
 from planebench.switches import common, planed
 from planebench.switches.base import (
     Adapter,

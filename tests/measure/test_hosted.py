@@ -22,7 +22,7 @@ from planebench.model.hosting import HostingFacts
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Trial, VerdictKind
 from planebench.model.run import Run
 from planebench.placement import Cpus, LinkSettings, place
-from planebench.report.hosting_data import functional_sentences
+from planebench.report.hosting import functional_sentences
 from planebench.report.table import table_text
 from planebench.scenarios import build
 from planebench.stats.derived import Derived

@@ -15,8 +15,7 @@ from builders import make_header, make_latency_trial, make_point, make_trial, st
 
 from planebench.model.records import Point, Trial
 from planebench.model.run import Run
-from planebench.report.chain_figures import chain_figures
-from planebench.report.chains_data import latency_claim, throughput_claim
+from planebench.report.chains import chain_figures, latency_claim, throughput_claim
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html

@@ -12,7 +12,7 @@ import pytest
 from page_words import figure_words, page_words
 
 from planebench.model.run import Run
-from planebench.report.chain_figures import chain_figures
+from planebench.report.chains import chain_figures
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
 from planebench.stats.derived import Derived

@@ -17,13 +17,12 @@ import planebench
 from planebench.model.header import Skipped, SwitchInfo
 from planebench.model.records import SwitchCycles, VerdictKind
 from planebench.model.run import Finished, Run
+from planebench.report.charts.figure import switch_colors
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
-from planebench.report.page_panels import draw, scenario_groups
-from planebench.report.palette import switch_colours
-from planebench.report.remarks import headline
-from planebench.report.summary_data import summary
-from planebench.report.trials_data import verdict_counts
+from planebench.report.page.panels import draw, scenario_groups
+from planebench.report.recommend import headline, summary
+from planebench.report.trials import verdict_counts
 from planebench.stats import derive_results
 from planebench.stats.derived import Derived
 
@@ -236,7 +235,7 @@ def test_the_summary_claims_no_more_than_the_figures_allow() -> None:
         make_trial(6, make_point("testpmd", "p2v"), 9.0),
     )
     run = Run(make_header(), trials)
-    cards = summary(derive_results(run), switch_colours(run.switch_labels))
+    cards = summary(derive_results(run), switch_colors(run.switch_labels))
     notes = [line["note"] for card in cards for line in card["lines"]]
     assert notes == [
         "at least +100 % over testpmd; not compared: ovs-dpdk",
@@ -251,7 +250,7 @@ def test_the_summary_claims_no_more_than_the_figures_allow() -> None:
 def test_where_the_tester_limits_the_summary_ranks_by_cycles() -> None:
     trials = (make_trial(0, make_point("planed"), 20.0, "tester-limited"), make_trial(1, make_point("testpmd"), 10.0))
     run = Run(make_header(), trials)
-    (card,) = summary(derive_results(run), switch_colours(run.switch_labels))
+    (card,) = summary(derive_results(run), switch_colors(run.switch_labels))
     assert card["lines"][0]["figure"] == "≥20.00"
     assert card["lines"][0]["note"] == "lowest cycles a packet: 130; testpmd +100 %; 96 % busy, est. 21"
     assert headline(derive_results(run)) == (

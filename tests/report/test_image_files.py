@@ -9,7 +9,7 @@ from builders import make_header, make_point, make_trial
 from planebench.cli import complete
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
-from planebench.report.figure import KINDS
+from planebench.report.charts.figure import KINDS
 from planebench.report.image_files import FORMATS, write_figures
 from planebench.stats.derived import Derived
 

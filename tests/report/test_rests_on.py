@@ -11,13 +11,15 @@ from test_html import _Page
 from planebench.model.records import Evidence
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
 from planebench.model.run import Run
-from planebench.report.calibration_data import calibration_page
-from planebench.report.comparison_words import comparison_rows, told_words
+from planebench.report.calibration import calibration_page
+from planebench.report.comparison import comparison_rows, told_words
 from planebench.report.html import to_html
+from planebench.report.latency import load_sentences
+from planebench.report.ledger import unexplained_sentences
 from planebench.report.page_data import band_table, jitter_table, latency_table, ledger_table, throughput_table
-from planebench.report.remarks import headline, load_sentences, unexplained_sentences
+from planebench.report.recommend import headline
 from planebench.report.table import table_text
-from planebench.report.trials_data import MAX_TRIALS, trial_table
+from planebench.report.trials import MAX_TRIALS, trial_table
 from planebench.stats import derive_results
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import cell_id
