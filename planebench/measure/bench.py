@@ -13,11 +13,11 @@ from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.plans import Group
 from planebench.scenarios import build
 from planebench.switches.base import SwitchAdapter
-from planebench.traffic.profile import TrafficProfile
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""

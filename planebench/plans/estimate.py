@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.spec import SwitchSpec, parse_switch
 from planebench.plans.expand import switch_labels
 from planebench.plans.latency_steps import latency_steps
 from planebench.plans.order import Group, group_points
-from planebench.plans.plan import Plan
 from planebench.traffic.routes import synthetic_routes_of
 
 TRIAL_OVERHEAD_S = 0.09

@@ -16,9 +16,10 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
+from planebench.model.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.model.records import Direction, ScenarioName, WireName
+from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.parts import with_parts
-from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import (
     parse_chain_length,
     parse_direction,
@@ -28,7 +29,6 @@ from planebench.scenarios import (
 )
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.search.ask import METHOD_NAMES
-from planebench.traffic.profile import PLAIN_NAME
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain

@@ -17,9 +17,9 @@ from planebench.cli.output import FORMATS
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases
 from planebench.conformance.suite import ALL_CHECKS
 from planebench.library import TABLES
+from planebench.model.plan import Band
 from planebench.model.records import WireName
 from planebench.plans import list_suites
-from planebench.plans.plan import Band
 from planebench.schemas import SCHEMAS
 from planebench.search import METHOD_NAMES
 from planebench.stats.compare import METRICS

@@ -13,9 +13,9 @@ from planebench.measure import live as live_module
 from planebench.measure import ready as ready_module
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
+from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
 from planebench.placement import Cpus, LinkSettings, place
 from planebench.scenarios import build
-from planebench.traffic.profile import PLAIN, Destinations, TrafficProfile
 from planebench.traffic.registry import parse_traffic
 
 
