@@ -36,7 +36,7 @@ def make_figures(run: Run, results: Sequence[Result] | None = None) -> tuple[Fig
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         members = [r for r in results if r.point.scenario == scenario]
         figures += _throughput(members, colours)
-        figures += over_vnfs(members, colours, spreads) if scenario == "parallel" else _chains(members, colours)
+        figures += over_vnfs(members, colours, spreads) if members[0].point.side_by_side else _chains(members, colours)
         figures += _loss(members, colours)
         figures += _latency(members, colours, run.header.calibration)
         figures += _load(members, colours, run.header.calibration, spreads)

@@ -8,7 +8,8 @@ from typing import Any
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Result
-from planebench.model.words import ARROWS, PATHS, cycles, estimate, frames, percent, throughput
+from planebench.model.scenario import scenario_named
+from planebench.model.words import ARROWS, cycles, estimate, frames, percent, throughput
 from planebench.report.derived import level_with_first
 from planebench.stats.ranking import Ranking, rank, same_cell
 
@@ -22,7 +23,9 @@ def summary(
     cards: dict[str, Record] = {}
     for ranking in rank(results):
         scenario = ranking.point.scenario
-        card = cards.setdefault(scenario, {"scenario": scenario, "path": PATHS[scenario], "lines": []})
+        card = cards.setdefault(
+            scenario, {"scenario": scenario, "path": scenario_named(scenario).drawn_path, "lines": []}
+        )
         if _shown(ranking, results):
             card["lines"].append(_summary_line(ranking, results, colours, comparisons))
     return list(cards.values())
