@@ -25,8 +25,9 @@ static const char *const codes[FIB_CODES] = {
 static json_t *table_json(const struct cuckoo_stats *stats)
 {
 	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o}", "entries", count(stats->entries), "room",
-	                 count(stats->room), "bytes", count(stats->bytes), "pages", pages_name(stats->pages),
-	                 "moves", count(stats->moves), "longest_path", count(stats->longest_path));
+	                 count(stats->room), "bytes", count(stats->bytes), "pages",
+	                 hugepages_name(stats->pages), "moves", count(stats->moves), "longest_path",
+	                 count(stats->longest_path));
 }
 
 // Answers, by code.

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/schema.h"
-#include "lib/text_file.h"
+#include "lib/input_file.h"
 
 enum { LINE_MAX_BYTES = 255, SHOWN_MAX = 48, WHERE_MAX = 40, PLACE_MAX = WHERE_MAX + 24, ROOM_FIRST = 64 };
 
@@ -262,7 +262,7 @@ int rule_list_load(struct rule_list *list, const char *path, char *error)
 	const char *where =
 	        path + (characters < WHERE_MAX ? 0 : characters - WHERE_MAX + 1); // its end tells more
 	const char *why;
-	char *data = text_file_read(path, RULE_FILE_BYTES_MAX, &length, &why);
+	char *data = input_file_read(path, RULE_FILE_BYTES_MAX, &length, &why);
 	int status;
 
 	*list = (struct rule_list){0};

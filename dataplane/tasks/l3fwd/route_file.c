@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/route_parse.h"
-#include "lib/text_file.h"
+#include "lib/input_file.h"
 
 enum { SHOWN_MAX = 44 }; // of a line, in a message
 
@@ -129,7 +129,7 @@ int route_list_file(struct route_list *list, const char *path, char *error)
 {
 	size_t bytes, blank = 0;
 	const char *why;
-	char *text = text_file_read(path, ROUTE_FILE_BYTES_MAX, &bytes, &why);
+	char *text = input_file_read(path, ROUTE_FILE_BYTES_MAX, &bytes, &why);
 	int status;
 
 	set_source(list, path);

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "lib/hugepages.h"
 #include "lib/isa.h"
 #include "lib/log.h"
 
@@ -20,8 +20,7 @@ enum {
 	NODE6_BYTES = 192,
 	GROUPS_SPARE = 2,   // DIR24_8 wants room for two before it takes one
 	GROUPS6_SPARE = 16, // a trie takes one for each byte of a prefix before it gives back what is uniform
-	HUGE_PAGE = 2 << 20,
-	FIRST_OFFSET = 64,     // of the first table in what rte_fib_get_dp() returns (DPDK 22.11)
+	FIRST_OFFSET = 64,  // of the first table in what rte_fib_get_dp() returns (DPDK 22.11)
 	SLACK_BYTES = 1 << 20, // heads of blocks, and what aligning them costs
 	NAME_MAX_BYTES = 20,   // of a table: that of its memory pool has "MP_" and must fit in 26
 };
@@ -208,16 +207,11 @@ static struct route_entry entry_of(const struct route route)
 
 static int entries_make(struct route_table *table)
 {
-	size_t bytes = route_table_entries(table) * sizeof(*table->entries);
-	size_t align = bytes < HUGE_PAGE ? 64 : HUGE_PAGE;
-	struct route_entry *entry;
+	struct route_entry *entry = hugepages_alloc(route_table_entries(table) * sizeof(*entry));
 
-	bytes = RTE_ALIGN_CEIL(bytes, align);
-	table->entries = entry = aligned_alloc(align, bytes);
+	table->entries = entry;
 	if (!entry)
 		return -ENOMEM;
-	if (align == HUGE_PAGE)
-		madvise(entry, bytes, MADV_HUGEPAGE); // one TLB entry for 131072 routes; or not
 	*entry++ = (struct route_entry){.out = ROUTE_OUT_NONE};
 	for (size_t i = 0; i < table->prefix_count; i++)
 		*entry++ = entry_of(route_list_at(&table->list, table->prefixes[i]));
@@ -266,7 +260,10 @@ static int build_prefixes(struct route_table *table)
 
 	if (status == 0)
 		status = build4(table, &shape4);
-	return status == 0 ? build6(table, &shape6) : status;
+	if (status == 0)
+		status = build6(table, &shape6);
+	route_memory_seal(&table->memory);
+	return status;
 }
 
 static int build(struct route_table *table)
@@ -292,7 +289,7 @@ int route_table_open(struct route_table *table, struct route_list *list, bool ho
 	else
 		LOG_ERROR("task %s: no room for %zu routes: %s; the tables of %zu prefixes take %zu MB", who,
 		          table->list.count, strerror(-status), table->prefix_count,
-		          table->memory.bytes >> 20);
+		          table->memory.pages.bytes >> 20);
 	return status;
 }
 

@@ -4,24 +4,18 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
+#include "lib/hugepages.h"
 #include "tasks/nat44/nat44.h"
 
-enum { WORD_BITS = 64, WORDS = NAT44_PORTS / WORD_BITS, HUGE_BYTES = 2 << 20 };
+enum { WORD_BITS = 64, WORDS = NAT44_PORTS / WORD_BITS };
 
 void *nat44_memory(struct nat44 *nat, size_t bytes)
 {
-	size_t unit = bytes < HUGE_BYTES ? RTE_CACHE_LINE_SIZE : HUGE_BYTES;
-	size_t size = (bytes + unit - 1) / unit * unit;
-	void *memory = aligned_alloc(unit, size);
+	void *memory = hugepages_alloc(bytes);
 
-	if (!memory)
-		return NULL;
-	if (unit == HUGE_BYTES)
-		madvise(memory, size, MADV_HUGEPAGE); // without, it works all the same
-	memset(memory, 0, size);
-	nat->memory_bytes += size;
+	if (memory)
+		nat->memory_bytes += hugepages_alloc_bytes(bytes);
 	return memory;
 }
 

@@ -244,7 +244,7 @@ static int load(struct capture *c, pcap_t *pcap, uint32_t room, const char *path
 struct capture *capture_load(const char *path, uint32_t room, struct stat *stat, const char *where,
                              char *error)
 {
-	FILE *file = input_open(path, stat, where, error);
+	FILE *file = input_file_stream(path, stat, where, error);
 	char why[PCAP_ERRBUF_SIZE];
 	struct capture *c;
 	pcap_t *pcap;

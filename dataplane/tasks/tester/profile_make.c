@@ -149,9 +149,9 @@ static int addresses_make(struct making *m)
 	if (!m->r->addresses_path[0])
 		return address_make(m);
 	snprintf(where, sizeof(where), "%s.dst_ips_file", m->where);
-	m->p->addresses = (uint8_t(*)[4])input_addresses(m->r->addresses_path, m->r->ip,
-	                                                 PROFILE_ADDRESSES_MAX, &m->p->files[FILE_ADDRESSES],
-	                                                 &m->p->place_count, where, m->error);
+	m->p->addresses = (uint8_t(*)[4])input_file_addresses(
+	        m->r->addresses_path, m->r->ip, PROFILE_ADDRESSES_MAX, &m->p->files[FILE_ADDRESSES],
+	        &m->p->place_count, where, m->error);
 	return m->p->addresses ? 0 : -EINVAL;
 }
 
