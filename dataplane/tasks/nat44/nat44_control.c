@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tasks/nat44/nat44_settings.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
+#include <rte_cycles.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/schema.h"
+#include "tasks/nat44/nat44.h"
 
-#define REFUSE(...) (snprintf(error, CONFIG_ERROR_MAX, __VA_ARGS__), -EINVAL)
+// --- Settings --------------------------------------------------------------------------------------------
 
 enum { TIMEOUT_MAX_S = 1000000, PORT_MAX = 65535 };
 
@@ -64,16 +64,19 @@ static int decode_outside(const json_t *value, void *out, const char *where, cha
 
 	outside->count = (unsigned)json_array_size(value);
 	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_OUTSIDE_MAX)
-		return REFUSE("%s: expected an array of 1 to %d IPv4 addresses", where, NAT44_OUTSIDE_MAX);
+		return config_error(error, "%s: expected an array of 1 to %d IPv4 addresses", where,
+		                    NAT44_OUTSIDE_MAX);
 	for (unsigned i = 0; i < outside->count; i++) {
 		const char *text = json_string_value(json_array_get(value, i));
 		uint32_t *address = &outside->addresses[i];
 
 		if (!text || parse_ipv4(text, address) || !is_unicast(*address))
-			return REFUSE("%s[%u]: expected a unicast IPv4 address like 198.18.255.1", where, i);
+			return config_error(
+			        error, "%s[%u]: expected a unicast IPv4 address like 198.18.255.1", where, i);
 		for (unsigned j = 0; j < i; j++)
 			if (outside->addresses[j] == *address)
-				return REFUSE("%s[%u]: %s is there twice; name it once", where, i, text);
+				return config_error(error, "%s[%u]: %s is there twice; name it once", where,
+				                    i, text);
 	}
 	return 0;
 }
@@ -84,17 +87,18 @@ static int decode_inside(const json_t *value, void *out, const char *where, char
 
 	inside->count = (unsigned)json_array_size(value);
 	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_INSIDE_MAX)
-		return REFUSE("%s: expected an array of 1 to %d prefixes", where, NAT44_INSIDE_MAX);
+		return config_error(error, "%s: expected an array of 1 to %d prefixes", where,
+		                    NAT44_INSIDE_MAX);
 	for (unsigned i = 0; i < inside->count; i++) {
 		struct nat44_prefix *prefix = &inside->prefixes[i];
 		unsigned long length;
 
 		if (parse_pair(json_array_get(value, i), '/', 32, &prefix->address, &length))
-			return REFUSE("%s[%u]: expected a prefix like 10.0.0.0/8", where, i);
+			return config_error(error, "%s[%u]: expected a prefix like 10.0.0.0/8", where, i);
 		prefix->mask = length ? UINT32_MAX << (32 - length) : 0;
 		if (prefix->address & ~prefix->mask)
-			return REFUSE("%s[%u]: \"%.40s\" has bits set beyond its length", where, i,
-			              json_string_value(json_array_get(value, i)));
+			return config_error(error, "%s[%u]: \"%.40s\" has bits set beyond its length", where,
+			                    i, json_string_value(json_array_get(value, i)));
 	}
 	return 0;
 }
@@ -106,7 +110,8 @@ static int decode_endpoint(const json_t *value, void *out, const char *where, ch
 
 	if (parse_pair(value, ':', PORT_MAX, &endpoint->address, &port) || port == 0 ||
 	    !is_unicast(endpoint->address))
-		return REFUSE("%s: expected a unicast IPv4 address and a port like 198.18.255.1:80", where);
+		return config_error(
+		        error, "%s: expected a unicast IPv4 address and a port like 198.18.255.1:80", where);
 	endpoint->port = (uint16_t)port;
 	return 0;
 }
@@ -136,7 +141,8 @@ static int decode_forwards(const json_t *value, void *out, const char *where, ch
 	forwards->given = true;
 	forwards->count = (unsigned)json_array_size(value);
 	if (!json_is_array(value) || json_array_size(value) > NAT44_FORWARD_MAX)
-		return REFUSE("%s: expected an array of at most %d objects", where, NAT44_FORWARD_MAX);
+		return config_error(error, "%s: expected an array of at most %d objects", where,
+		                    NAT44_FORWARD_MAX);
 	for (unsigned i = 0; i < forwards->count; i++) {
 		char which[64];
 
@@ -224,10 +230,11 @@ static int check_forwards(const struct nat44_forwards *forwards, const char *whe
 
 			if (a->protocol == b->protocol &&
 			    (same(&a->outside, &b->outside) || same(&a->inside, &b->inside)))
-				return REFUSE("%s.forward[%u]: its %s is that of forward[%u]; an endpoint is "
-				              "forwarded once",
-				              where, i, same(&a->outside, &b->outside) ? "outside" : "inside",
-				              j);
+				return config_error(
+				        error,
+				        "%s.forward[%u]: its %s is that of forward[%u]; an endpoint is "
+				        "forwarded once",
+				        where, i, same(&a->outside, &b->outside) ? "outside" : "inside", j);
 		}
 	return 0;
 }
@@ -263,18 +270,196 @@ int nat44_settings_decode(const struct config_task *config, struct nat44_setting
 	snprintf(where, sizeof(where), "task %s.settings", config->name);
 	*settings = defaults;
 	if (strcmp(config->ports[0], config->ports[1]) == 0)
-		return REFUSE("task %s: port %s is named twice; kind nat44 takes an inside and an outside "
-		              "port",
-		              config->name, config->ports[0]);
+		return config_error(
+		        error,
+		        "task %s: port %s is named twice; kind nat44 takes an inside and an outside "
+		        "port",
+		        config->name, config->ports[0]);
 	if (config->settings && schema_decode(config->settings, fields, settings, where, error))
 		return -EINVAL;
 	if (!settings->forward.given && !json_object_get(config->settings, "outside"))
 		forward_tester(&settings->forward);
 	if (settings->port_min > settings->port_max)
-		return REFUSE("%s: port_min %u is above port_max %u", where, settings->port_min,
-		              settings->port_max);
+		return config_error(error, "%s: port_min %u is above port_max %u", where, settings->port_min,
+		                    settings->port_max);
 	if (own_addresses(settings) > NAT44_FORWARD_ADDRESSES_MAX)
-		return REFUSE("%s.forward: %u addresses that are not in \"outside\"; at most %d", where,
-		              own_addresses(settings), NAT44_FORWARD_ADDRESSES_MAX);
+		return config_error(error, "%s.forward: %u addresses that are not in \"outside\"; at most %d",
+		                    where, own_addresses(settings), NAT44_FORWARD_ADDRESSES_MAX);
 	return check_forwards(&settings->forward, where, error);
+}
+
+// --- Report and methods ----------------------------------------------------------------------------------
+
+// What is seen of the NAT and done to it by hand: counters, nat44.sessions, nat44.flush, and the sessions of
+// a task that is replaced. Control thread; the worker is parked.
+
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000, SCAN_MAX = 1 << 18, ENDPOINT_MAX = INET_ADDRSTRLEN + 6 };
+
+static const char *const protocol_names[] = {"udp", "tcp", "icmp"};
+static const char *const state_names[NAT44_STATES] = {
+        [NAT44_OPENING] = "opening", [NAT44_ESTABLISHED] = "established", [NAT44_CLOSING] = "closing",
+        [NAT44_RESET] = "reset",     [NAT44_SHARED] = "shared",           [NAT44_STATIC] = "static",
+};
+
+static const char *endpoint(rte_be32_t ip, rte_be16_t port, char text[static ENDPOINT_MAX])
+{
+	inet_ntop(AF_INET, &ip, text, INET_ADDRSTRLEN);
+	snprintf(text + strlen(text), 7, ":%u", ntohs(port));
+	return text;
+}
+
+// --- Counters --------------------------------------------------------------------------------------------
+
+void nat44_clear(struct vnf *vnf)
+{
+	struct nat44 *nat = (struct nat44 *)vnf;
+
+	nat->created = nat->expired = nat->hairpinned = 0;
+}
+
+static json_t *address_report(const struct nat44 *nat, const struct nat44_address *address)
+{
+	char text[INET_ADDRSTRLEN];
+	json_t *ports = json_object();
+
+	inet_ntop(AF_INET, &address->ip, text, sizeof(text));
+	for (unsigned i = 0; i < NAT44_PROTOCOLS; i++)
+		json_object_set_new(
+		        ports, protocol_names[i],
+		        json_integer((json_int_t)address->ports[i].in_use[0] + address->ports[i].in_use[1]));
+	return json_pack("{s:s, s:o}", "address", text, "ports", ports);
+}
+
+void nat44_report(const struct vnf *vnf, json_t *object)
+{
+	const struct nat44 *nat = (const struct nat44 *)vnf;
+	json_t *by_protocol = json_object(), *addresses = json_array();
+	uint64_t sessions = 0;
+
+	for (unsigned i = 0; i < NAT44_PROTOCOLS; i++) {
+		json_object_set_new(by_protocol, protocol_names[i], json_integer((json_int_t)nat->live[i]));
+		sessions += nat->live[i];
+	}
+	for (unsigned i = 0; i < nat->address_count; i++)
+		json_array_append_new(addresses, address_report(nat, &nat->addresses[i]));
+	json_object_set_new(object, "sessions", json_integer((json_int_t)sessions));
+	json_object_set_new(object, "sessions_max", json_integer(nat->settings.sessions_max));
+	json_object_set_new(object, "forwards", json_integer(nat->settings.forward.count));
+	json_object_set_new(object, "by_protocol", by_protocol);
+	json_object_set_new(object, "created", json_integer((json_int_t)nat->created));
+	json_object_set_new(object, "expired", json_integer((json_int_t)nat->expired));
+	json_object_set_new(object, "hairpinned", json_integer((json_int_t)nat->hairpinned));
+	json_object_set_new(object, "memory_bytes", json_integer((json_int_t)nat->memory_bytes));
+	json_object_set_new(object, "addresses", addresses);
+}
+
+// --- Methods ---------------------------------------------------------------------------------------------
+
+static json_t *session_report(const struct nat44 *nat, const struct nat44_session *s, uint64_t now_tsc)
+{
+	char inside[ENDPOINT_MAX + 1], outside[ENDPOINT_MAX + 1];
+	enum nat44_protocol protocol = nat44_key_protocol(s->key);
+	double hz = (double)rte_get_tsc_hz();
+	uint64_t end_tsc = s->used_tsc + nat->timeout_tsc[s->class];
+	json_t *object = json_pack("{s:s, s:s, s:s}", "protocol", protocol_names[protocol], "inside",
+	                           endpoint(nat44_key_ip(s->key), nat44_key_port(s->key), inside), "outside",
+	                           endpoint(s->outside_ip, s->outside_port, outside));
+
+	if (s->class == NAT44_CLASS_STATIC || protocol == NAT44_TCP)
+		json_object_set_new(object, "state", json_string(state_names[s->state]));
+	if (s->class != NAT44_CLASS_STATIC) {
+		json_object_set_new(object, "idle_s", json_real((double)(now_tsc - s->used_tsc) / hz));
+		json_object_set_new(object, "expires_in_s", json_real((double)(end_tsc - now_tsc) / hz));
+	}
+	return object;
+}
+
+struct page {
+	uint32_t from, limit;
+};
+
+static const struct field page_fields[] = {
+        {.key = "task", .type = FIELD_ANY},
+        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
+        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = LIMIT_MAX},
+        {0},
+};
+
+// A bounded part of the table: the worker is parked. "next" is where to go on, null at the end.
+static json_t *call_sessions(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+{
+	const struct nat44 *nat = (const struct nat44 *)vnf;
+	uint32_t end = nat->settings.sessions_max + nat->settings.forward.count + 1;
+	struct page page = {0, LIMIT_DEFAULT};
+	json_t *sessions;
+	uint32_t at;
+
+	if (params && schema_decode(params, page_fields, &page, "params", error))
+		return NULL;
+	sessions = json_array();
+	for (at = page.from; at < end && at - page.from < SCAN_MAX; at++) {
+		const struct nat44_session *s = &nat->sessions[at];
+
+		if (!s->key || nat44_is_over(nat, s, now_tsc))
+			continue;
+		if (json_array_size(sessions) == page.limit)
+			break;
+		json_array_append_new(sessions, session_report(nat, s, now_tsc));
+	}
+	return json_pack("{s:o, s:o}", "sessions", sessions, "next",
+	                 at < end ? json_integer(at) : json_null());
+}
+
+static const struct field flush_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
+
+static json_t *call_flush(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+{
+	struct nat44 *nat = (struct nat44 *)vnf;
+	json_int_t flushed = 0;
+	char nothing;
+
+	if (params && schema_decode(params, flush_fields, &nothing, "params", error))
+		return NULL;
+	for (unsigned class = 0; class < NAT44_CLASSES; class ++)
+		for (; nat->lists[class].oldest; flushed++)
+			nat44_remove(nat, &nat->sessions[nat->lists[class].oldest]);
+	return json_pack("{s:I}", "flushed", flushed);
+}
+
+const struct vnf_method nat44_methods[] = {
+        {"sessions", call_sessions},
+        {"flush", call_flush},
+        {0},
+};
+
+// --- Replaced --------------------------------------------------------------------------------------------
+
+// The session that was used last of those that are next in each list; NULL at the end. Steps over it.
+static const struct nat44_session *newest_next(const struct nat44 *nat, uint32_t next[NAT44_CLASSES])
+{
+	const struct nat44_session *newest = NULL;
+
+	for (unsigned class = 0; class < NAT44_CLASSES; class ++) {
+		const struct nat44_session *s = &nat->sessions[next[class]];
+
+		if (next[class] && (!newest || s->listed_tsc > newest->listed_tsc))
+			newest = s;
+	}
+	if (newest)
+		next[newest->class] = newest->older;
+	return newest;
+}
+
+// From the newest on: what there is no room for is what was idle longest.
+void nat44_adopt(struct vnf *vnf, struct vnf *old_vnf)
+{
+	struct nat44 *nat = (struct nat44 *)vnf;
+	const struct nat44 *old = (const struct nat44 *)old_vnf;
+	const struct nat44_session *s;
+	uint32_t next[NAT44_CLASSES];
+
+	for (unsigned class = 0; class < NAT44_CLASSES; class ++)
+		next[class] = old->lists[class].newest;
+	while ((s = newest_next(old, next)))
+		nat44_take_over(nat, s);
 }
