@@ -32,7 +32,6 @@ from typing import Any
 
 from rig import rig
 
-from planebench.cli.prepare import cpus_of, measuring
 from planebench.host import facts as host_facts
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
@@ -40,6 +39,7 @@ from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.placement import Cpus, place
+from planebench.running.machine import cpus_of, measuring
 from planebench.scenarios import build
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.switches.registry import get_adapter

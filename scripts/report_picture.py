@@ -18,6 +18,7 @@ from pathlib import Path
 
 from planebench.model.errors import PlanebenchError
 from planebench.report.html import to_html
+from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
 
@@ -29,7 +30,7 @@ def main() -> int:
         print("report_picture: there is no chromium here: apt-get install chromium", file=sys.stderr)
         return 1
     try:
-        page = to_html(read_run(find_run(None, options.run)))
+        page = to_html(Derived(read_run(find_run(None, options.run))))
     except PlanebenchError as error:
         print(f"report_picture: {error}", file=sys.stderr)
         return 1

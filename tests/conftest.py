@@ -17,6 +17,17 @@ settings.register_profile("planebench", deadline=None, derandomize=True)
 settings.load_profile("planebench")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that poll, or that change what all processes see, in one process, one after another.
+
+    ``make test`` runs the others beside them in a second process (pytest-xdist, ``--dist loadgroup``).
+    """
+    for item in items:
+        if any(item.get_closest_marker(name) for name in ("dataplane", "root", "slow")):
+            item.add_marker(pytest.mark.xdist_group("machine"))
+
+
 @pytest.fixture(autouse=True)
 def own_run_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """No test writes to the runs of the user, or to what is kept of the tester; tests share one calibration."""

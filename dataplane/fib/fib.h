@@ -41,7 +41,10 @@ struct fib_hop {
 	uint8_t kind;                         // enum fib_hop_kind
 	uint8_t port;                         // of FORWARD: an index that the caller gives a meaning
 	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // destination, source: as they go into the frame
+	uint8_t pad[2];                       // zero: next hops are compared and saved as bytes
 } __attribute__((aligned(16)));
+
+_Static_assert(sizeof(struct fib_hop) == 16, "no padding: next hops are compared and saved as bytes");
 
 enum { FIB_OPERATOR = 0 }; // session of what no VNF announced: never stale
 

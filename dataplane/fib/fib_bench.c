@@ -53,7 +53,7 @@ static void set_option(struct bench_options *options, int option)
 		options->width = strcmp(optarg, "wide") == 0 ? CUCKOO_WIDE : CUCKOO_NARROW;
 		break;
 	case 'p':
-		if (pages_from_name(optarg, &options->pages))
+		if (hugepages_from_name(optarg, &options->pages))
 			usage();
 		break;
 	case 'r':
@@ -173,7 +173,7 @@ static void print_table(const struct bench *bench)
 	       "%.4f, "
 	       "\"tsc_hz\": %.0f}\n",
 	       bench->any.width == CUCKOO_WIDE ? "wide" : "narrow", stats.entries, stats.room, stats.bytes,
-	       pages_name(stats.pages), isa_text(isa_current()), stats.moves, stats.longest_path,
+	       hugepages_name(stats.pages), isa_text(isa_current()), stats.moves, stats.longest_path,
 	       share_in_first(bench), bench->tsc_hz);
 	fflush(stdout);
 }

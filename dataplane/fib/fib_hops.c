@@ -151,8 +151,9 @@ static int hop_add(struct fib *fib, struct fib_vnf *vnf, const struct fib_entry 
 	return 0;
 }
 
-int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *hop)
+int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *given)
 {
+	struct fib_hop copy = *given, *hop = &copy;
 	struct fib_vnf *v = fib_vnf_of(fib, vnf);
 	struct fib_entry new = {.session = session, .vnf = vnf, .number = number, .used = true};
 	uint16_t index;
@@ -161,6 +162,7 @@ int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number
 	if (v == NULL || number >= FIB_HOP_NUMBERS || hop->kind == FIB_HOP_NONE ||
 	    hop->kind > FIB_HOP_BLACKHOLE)
 		return -EINVAL;
+	memset(copy.pad, 0, sizeof(copy.pad));
 	map = map_of(v, session);
 	if (map < 0)
 		return -ENOENT;

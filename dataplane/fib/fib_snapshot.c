@@ -11,6 +11,7 @@
 
 #include "fib/fib_snapshot.h"
 #include "fib/fib_state.h"
+#include "lib/input_file.h"
 
 enum { ERROR_MAX = 256 };
 
@@ -378,18 +379,24 @@ static int take(struct fib *fib, const struct fib_snapshot *s, int fd, char *err
 int fib_load(struct fib *fib, const char *path, char *error)
 {
 	struct fib_snapshot s = {0};
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? -errno : snapshot_alloc(&s);
+	struct stat stat;
+	const char *why;
+	int fd = input_file_open(path, &stat, &why), rc = 0;
 
+	if (fd < 0) {
+		FAIL(error, "%s", why);
+		return fd;
+	}
+	rc = snapshot_alloc(&s);
 	if (rc)
-		FAIL(error, "%s", strerror(-rc));
+		FAIL(error, "no memory for the head of the snapshot");
 	if (rc == 0)
 		rc = read_head(&s, fd, error);
 	if (rc == 0)
 		rc = tables_match(fib, &s, error);
 	if (rc == 0)
 		rc = take(fib, &s, fd, error);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	snapshot_free(&s);
 	return rc;
 }

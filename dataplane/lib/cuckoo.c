@@ -68,10 +68,11 @@ int cuckoo_create(const struct cuckoo_config *config, struct cuckoo **out)
 	                         .find = finds[isa_current()],
 	                         .wide_find = wide_finds[isa_current()]};
 	cuckoo_set_seed(table, config->seed);
-	if (pages_map(&table->memory, table->bucket_count * sizeof(struct cuckoo_bucket), config->pages)) {
+	if (hugepages_map(&table->memory, table->bucket_count * sizeof(struct cuckoo_bucket),
+	                  config->pages)) {
 		LOG_ERROR("no memory for a table of %" PRIu64 " entries: %" PRIu64 " MB on pages \"%s\"",
 		          config->entries, cuckoo_bytes(config->width, config->entries) >> 20,
-		          pages_name(config->pages));
+		          hugepages_name(config->pages));
 		free(table);
 		return -ENOMEM;
 	}
@@ -84,7 +85,7 @@ void cuckoo_destroy(struct cuckoo *table)
 {
 	if (table == NULL)
 		return;
-	pages_unmap(&table->memory);
+	hugepages_unmap(&table->memory);
 	free(table);
 }
 

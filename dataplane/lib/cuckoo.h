@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/pages.h"
+#include "lib/hugepages.h"
 
 enum {
 	CUCKOO_KEY_BITS = 48,
@@ -45,7 +45,7 @@ struct cuckoo_config {
 	enum cuckoo_width width;
 	uint64_t entries; // that must fit; the table has room for a few percent more
 	uint64_t seed;    // of the hash: secret where keys come from strangers
-	enum pages pages; // pages.h; PAGES_BEST: the largest there are
+	enum pages pages; // PAGES_BEST: the largest there are
 };
 
 struct cuckoo; // cuckoo_table.h

@@ -42,7 +42,7 @@ struct cuckoo {
 	cuckoo_find_fn find;
 	cuckoo_wide_find_fn wide_find;
 	enum cuckoo_width width;
-	struct pages_memory memory;
+	struct hugepages memory;
 	// The writer's. Every lookup reads moves: what changes with each update is not in its cache line.
 	_Atomic uint64_t moves __attribute__((aligned(64)));
 	_Atomic uint64_t entries __attribute__((aligned(64)));

@@ -13,23 +13,64 @@
 
 enum { LINE_MAX_BYTES = 1024, FIRST_ADDRESSES = 1024 };
 
-FILE *input_open(const char *path, struct stat *stat, const char *where, char *error)
+int input_file_open(const char *path, struct stat *stat, const char **why)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	FILE *file;
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int rc = file < 0 || fstat(file, stat) ? -errno : S_ISREG(stat->st_mode) ? 0 : -EINVAL;
 
-	if (fd < 0 || fstat(fd, stat) != 0) {
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %.120s: %s", where, path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
+	*why = NULL;
+	if (rc == 0)
+		return file;
+	*why = rc == -EINVAL ? "is not a regular file" : strerror(-rc);
+	if (file >= 0)
+		close(file);
+	return rc;
+}
+
+static const char *read_whole(int file, char *text, size_t bytes)
+{
+	size_t done = 0;
+	ssize_t got = 0;
+
+	while (done < bytes && (got = read(file, text + done, bytes - done)) > 0)
+		done += (size_t)got;
+	text[done] = '\0';
+	if (got < 0)
+		return strerror(errno);
+	return done == bytes ? NULL : "became shorter while it was read";
+}
+
+char *input_file_read(const char *path, size_t max, size_t *bytes, const char **why)
+{
+	struct stat stat;
+	int file = input_file_open(path, &stat, why);
+	char *text = NULL;
+
+	if (file < 0)
 		return NULL;
-	}
-	file = S_ISREG(stat->st_mode) ? fdopen(fd, "r") : NULL;
-	if (!file) {
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %.120s: is not a regular file", where, path);
-		close(fd);
-	}
-	return file;
+	*bytes = (size_t)stat.st_size;
+	if (*bytes > max)
+		*why = "is too long";
+	else if ((text = malloc(*bytes + 1)) == NULL)
+		*why = "does not fit in memory";
+	else
+		*why = read_whole(file, text, *bytes);
+	close(file);
+	if (*why == NULL)
+		return text;
+	free(text);
+	return NULL;
+}
+
+FILE *input_file_stream(const char *path, struct stat *stat, const char *where, char *error)
+{
+	const char *why = NULL;
+	int file = input_file_open(path, stat, &why);
+
+	if (file >= 0)
+		return fdopen(file, "r");
+	snprintf(error, SCHEMA_ERROR_MAX, "%s: %.120s: %s", where, path, why);
+	return NULL;
 }
 
 // The text of a line without comment and white space.
@@ -110,10 +151,10 @@ static int read_lines(FILE *file, struct list *list, const char *path, const cha
 	return -EINVAL;
 }
 
-uint8_t *input_addresses(const char *path, unsigned version, uint32_t max, struct stat *stat, uint32_t *count,
-                         const char *where, char *error)
+uint8_t *input_file_addresses(const char *path, unsigned version, uint32_t max, struct stat *stat,
+                              uint32_t *count, const char *where, char *error)
 {
-	FILE *file = input_open(path, stat, where, error);
+	FILE *file = input_file_stream(path, stat, where, error);
 	struct list list = {.max = max, .version = version};
 	int rc;
 

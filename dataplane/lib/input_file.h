@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file that somebody else named. Control thread.
+// Files whose path came from outside planed. Only a regular file is opened: opening a FIFO would block planed, and a
+// device has no end. Control thread.
 #pragma once
 
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-// Open a regular file for reading: a pipe would have planed wait. NULL with a sentence in error
-// (SCHEMA_ERROR_MAX).
-FILE *input_open(const char *path, struct stat *stat, const char *where, char *error);
+// Open a regular file for reading. Returns its descriptor and fills *stat; or -errno and sets *why to the reason, valid
+// until the next call into libc.
+int input_file_open(const char *path, struct stat *stat, const char **why);
 
-// Read IP addresses of a version (4 or 6), one a line, at most max; what follows a # and empty lines do not
-// count. Returns them, 4 or 16 bytes each, to be freed, and how many in *count; NULL with a sentence in
-// error, with file and line.
-uint8_t *input_addresses(const char *path, unsigned version, uint32_t max, struct stat *stat, uint32_t *count,
-                         const char *where, char *error);
+// Read a regular file of at most max bytes. Returns its bytes followed by a zero byte, to be freed; or NULL and *why as
+// above.
+char *input_file_read(const char *path, size_t max, size_t *bytes, const char **why);
+
+// Open a regular file as a stream. Returns NULL with a sentence in error (SCHEMA_ERROR_MAX).
+FILE *input_file_stream(const char *path, struct stat *stat, const char *where, char *error);
+
+// Read IP addresses of a version (4 or 6), one a line, at most max; comments (#) and empty lines are ignored. Returns
+// the addresses, 4 or 16 bytes each, to be freed, and their number in *count; or NULL with a sentence in error that
+// names file and line.
+uint8_t *input_file_addresses(const char *path, unsigned version, uint32_t max, struct stat *stat,
+                              uint32_t *count, const char *where, char *error);

@@ -6,6 +6,7 @@
 #include <regex.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,19 +16,56 @@
 
 #include "lib/log.h"
 
-enum { ARGUMENTS_MAX = 24, CPUS_TEXT_MAX = 4096, POOL_CACHE = 512 };
+enum { POOL_CACHE = 512 };
 
-// The main lcore may run wherever this process may: "0@(0,1,5)".
-static void lcores_text(char *out, size_t size)
+// CPUs of a NUMA node, or of all where the node is unknown (-1) or the kernel does not say.
+static void node_cpus(int node, cpu_set_t *cpus)
 {
-	cpu_set_t cpus;
-	size_t used = (size_t)snprintf(out, size, "0@(");
+	char path[64], text[4096], *rest = text;
+	FILE *file;
 
-	sched_getaffinity(0, sizeof(cpus), &cpus);
-	for (int cpu = 0; cpu < CPU_SETSIZE && used < size; cpu++)
-		if (CPU_ISSET(cpu, &cpus))
-			used += (size_t)snprintf(out + used, size - used, "%d,", cpu);
-	out[used - 1] = ')';
+	memset(cpus, 0xff, sizeof(*cpus));
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", node);
+	file = node < 0 ? NULL : fopen(path, "re");
+	if (file == NULL)
+		return;
+	if (fgets(text, sizeof(text), file)) {
+		CPU_ZERO(cpus);
+		for (char *range; (range = strsep(&rest, ",")) != NULL && *range != '\n';) {
+			char *end;
+			unsigned long first = strtoul(range, &end, 10);
+			unsigned long last = *end == '-' ? strtoul(end + 1, NULL, 10) : first;
+
+			for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+				CPU_SET(cpu, cpus);
+		}
+	}
+	fclose(file);
+}
+
+static int file_number(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int number = -1;
+
+	if (file == NULL)
+		return -1;
+	if (fscanf(file, "%d", &number) != 1)
+		number = -1;
+	fclose(file);
+	return number;
+}
+
+static int node_of_cpu(unsigned cpu)
+{
+	char path[64];
+
+	for (int node = 0; node < RTE_MAX_NUMA_NODES; node++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/node%d", cpu, node);
+		if (access(path, F_OK) == 0)
+			return node;
+	}
+	return -1;
 }
 
 static bool is_pci_address(const char *device)
@@ -43,39 +81,91 @@ static bool is_pci_address(const char *device)
 	return found;
 }
 
-static bool wants_pci(const struct config *config)
+static bool is_pci_port(const struct config_port *port)
 {
-	for (unsigned i = 0; i < config->port_count; i++)
-		if (config->ports[i].kind == PORT_ETHDEV && is_pci_address(config->ports[i].device))
-			return true;
-	return false;
+	return port->kind == PORT_ETHDEV && is_pci_address(port->device);
+}
+
+// The node that memory should be on: that of the first PCI port, else that of the first worker, else -1.
+static int memory_node(const struct config *config)
+{
+	for (unsigned i = 0; i < config->port_count; i++) {
+		const struct config_port *port = &config->ports[i];
+		char path[PATH_MAX];
+
+		if (!is_pci_port(port))
+			continue;
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s%.*s/numa_node",
+		         strcspn(port->device, ":") == 2 ? "0000:" : "", (int)strcspn(port->device, ","),
+		         port->device);
+		return file_number(path);
+	}
+	return config->worker_count ? node_of_cpu(config->workers[0].cpu) : -1;
+}
+
+// The main lcore may run wherever this process may, on the node of its memory if that can be: "0@(0,1,5)". With
+// --no-huge pages fall on the node of the thread that touches them first, and the pool is made on its node.
+static void lcores_text(char *out, size_t size, int node)
+{
+	cpu_set_t cpus, near;
+	size_t used = (size_t)snprintf(out, size, "0@(");
+
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	node_cpus(node, &near);
+	CPU_AND(&near, &near, &cpus);
+	if (CPU_COUNT(&near) == 0)
+		near = cpus;
+	for (int cpu = 0; cpu < CPU_SETSIZE && used < size; cpu++)
+		if (CPU_ISSET(cpu, &near))
+			used += (size_t)snprintf(out + used, size - used, "%d,", cpu);
+	out[used - 1] = ')';
+}
+
+static void add(struct eal_arguments *arguments, const char *text)
+{
+	arguments->argv[arguments->argc++] = (char *)text;
+}
+
+void eal_arguments(const struct config *config, struct eal_arguments *arguments)
+{
+	bool pci = false;
+
+	arguments->argc = 0;
+	lcores_text(arguments->lcores, sizeof(arguments->lcores), memory_node(config));
+	snprintf(arguments->prefix, sizeof(arguments->prefix), "--file-prefix=%s", config->name);
+	snprintf(arguments->memory, sizeof(arguments->memory), "%u", config->memory.size_mb);
+	add(arguments, "planed");
+	add(arguments, "--lcores");
+	add(arguments, arguments->lcores);
+	add(arguments, arguments->prefix);
+	add(arguments, "-m");
+	add(arguments, arguments->memory);
+	// One segment, or a vhost back end refuses our memory: too many regions (DESIGN section 4).
+	add(arguments, "--single-file-segments");
+	add(arguments, "--no-telemetry");
+	add(arguments, "--log-level=*:warning");
+	add(arguments, config->memory.hugepages ? "--in-memory" : "--no-huge");
+	if (!config->memory.hugepages)
+		add(arguments, "--no-shconf");
+	// Without an allow-list DPDK would take every device that is bound to vfio, those of other processes
+	// among them, and would probe NICs that the kernel uses (bifurcated drivers).
+	for (unsigned i = 0; i < config->port_count; i++) {
+		if (!is_pci_port(&config->ports[i]))
+			continue;
+		pci = true;
+		add(arguments, "--allow");
+		add(arguments, config->ports[i].device);
+	}
+	if (!pci)
+		add(arguments, "--no-pci");
 }
 
 int eal_start(const struct config *config)
 {
-	char lcores[CPUS_TEXT_MAX], prefix[64], memory[16];
-	char *arguments[ARGUMENTS_MAX];
-	int count = 0;
+	struct eal_arguments arguments;
 
-	lcores_text(lcores, sizeof(lcores));
-	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", config->name);
-	snprintf(memory, sizeof(memory), "%u", config->memory.size_mb);
-	arguments[count++] = (char *)"planed";
-	arguments[count++] = (char *)"--lcores";
-	arguments[count++] = lcores;
-	arguments[count++] = prefix;
-	arguments[count++] = (char *)"-m";
-	arguments[count++] = memory;
-	// One segment, or a vhost back end refuses our memory: too many regions (DESIGN section 4).
-	arguments[count++] = (char *)"--single-file-segments";
-	arguments[count++] = (char *)"--no-telemetry";
-	arguments[count++] = (char *)"--log-level=*:warning";
-	arguments[count++] = (char *)(config->memory.hugepages ? "--in-memory" : "--no-huge");
-	if (!config->memory.hugepages)
-		arguments[count++] = (char *)"--no-shconf";
-	if (!wants_pci(config))
-		arguments[count++] = (char *)"--no-pci";
-	if (rte_eal_init(count, arguments) < 0) {
+	eal_arguments(config, &arguments);
+	if (rte_eal_init(arguments.argc, arguments.argv) < 0) {
 		LOG_ERROR("DPDK does not start: %s; memory.size_mb is %u, memory.hugepages is %s%s",
 		          rte_strerror(rte_errno), config->memory.size_mb,
 		          config->memory.hugepages ? "true" : "false",

@@ -7,9 +7,20 @@
 
 struct rte_mempool;
 
-// Start the EAL with the memory, name and devices of config. The calling thread becomes the main lcore and
-// may run on every CPU it may run on now; workers register as further lcores. Returns 0, or -errno after
-// logging one line.
+// The command line of the EAL. argv points into the configuration and into this struct.
+struct eal_arguments {
+	int argc;
+	char *argv[16 + 2 * CONFIG_PORTS_MAX];
+	char lcores[4096], prefix[64], memory[16];
+};
+
+// Write the command line for config. Only PCI devices that config names are allowed; without one the PCI bus is
+// left alone. The main lcore is on the node of the first PCI port, else of the first worker, if this process may
+// run there.
+void eal_arguments(const struct config *config, struct eal_arguments *arguments);
+
+// Start the EAL with the memory, name and devices of config. The calling thread becomes the main lcore; workers
+// register as further lcores. Returns 0, or -errno after logging one line.
 int eal_start(const struct config *config);
 void eal_stop(void);
 

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/log.h"
@@ -155,15 +156,32 @@ static json_t *answer(struct planed *planed, const char *line, size_t length)
 	return reply;
 }
 
-// SIGPIPE is ignored by the whole program.
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static bool wait_writable(int fd, int64_t deadline_ms)
+{
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+	int64_t left_ms = deadline_ms - now_ms();
+
+	return left_ms > 0 && poll(&room, 1, (int)left_ms) == 1 && room.revents == POLLOUT;
+}
+
+// SIGPIPE is ignored by the whole program. The deadline holds for the whole reply: no other client is served, and no
+// signal handled, while it is sent.
 static int send_all(int fd, const char *text, size_t length)
 {
+	int64_t deadline_ms = now_ms() + SEND_TIMEOUT_MS;
+
 	while (length > 0) {
-		struct pollfd room = {.fd = fd, .events = POLLOUT};
 		ssize_t sent = write(fd, text, length);
 
-		if (sent < 0 && errno == EAGAIN && poll(&room, 1, SEND_TIMEOUT_MS) == 1 &&
-		    room.revents == POLLOUT)
+		if (sent < 0 && errno == EAGAIN && wait_writable(fd, deadline_ms))
 			continue;
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -178,15 +196,17 @@ static int send_all(int fd, const char *text, size_t length)
 static int serve_line(struct planed *planed, struct client *client, size_t length)
 {
 	json_t *reply = answer(planed, client->line, length);
+	size_t size;
 	char *text;
 	int rc;
 
 	if (reply == NULL)
 		return 0;
 	text = json_dumps(reply, JSON_COMPACT);
-	rc = text ? send_all(client->fd, text, strlen(text)) : -ENOMEM;
-	if (rc == 0)
-		rc = send_all(client->fd, "\n", 1);
+	size = text ? strlen(text) : 0;
+	if (text)
+		text[size] = '\n'; // in the place of the zero byte
+	rc = text ? send_all(client->fd, text, size + 1) : -ENOMEM;
 	free(text);
 	json_decref(reply);
 	return rc;

@@ -14,6 +14,7 @@
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_mempool.h>
 
 #include "lib/log.h"
 #include "tasks/task.h"
@@ -116,6 +117,20 @@ static int pin(const struct worker *worker)
 	return -pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 }
 
+static void cache_flush(struct rte_mempool *pool, void *lcore)
+{
+	rte_mempool_cache_flush(rte_mempool_default_cache(pool, *(unsigned *)lcore), pool);
+}
+
+// Return the mbufs in this thread's caches to their pools: no other thread can reach them afterwards.
+static void caches_flush(void)
+{
+	unsigned lcore = rte_lcore_id();
+
+	if (lcore != LCORE_ID_ANY)
+		rte_mempool_walk(cache_flush, &lcore);
+}
+
 static void *worker_main(void *argument)
 {
 	struct worker *worker = argument;
@@ -131,6 +146,7 @@ static void *worker_main(void *argument)
 		sleep_until_ordered(worker);
 		poll_until_ordered(worker);
 	}
+	caches_flush();
 	pthread_mutex_lock(&worker->lock);
 	worker->parked = true; // also: it has ended
 	pthread_cond_broadcast(&worker->changed);

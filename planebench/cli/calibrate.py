@@ -12,15 +12,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
 from planebench.host import facts as host_facts
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
-from planebench.model.errors import INTERRUPTED, NotInstalledError
+from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
-from planebench.planed import REMEDY, find_planed
+from planebench.planed import require_planed
 from planebench.plans.schema import check_ring_size
+from planebench.running.machine import cpus_of, enough_hugepages, measuring
 from planebench.scenarios import parse_frame_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
@@ -37,9 +37,7 @@ def calibrate(
     sizes = [parse_frame_size(text.strip()) for text in frame_sizes.split(",")]
     check_ring_size(ring_size)
     check_duration(duration)
-    planed = find_planed()
-    if planed is None:
-        raise NotInstalledError(f"the program planed is not here: {REMEDY}")
+    planed = require_planed()
     facts = host_facts.collect()
     sweep_stale()
     try:

@@ -13,8 +13,6 @@ from typing import Self
 from rich.console import Console
 
 from planebench.cli.bar import Bar
-from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
-from planebench.cli.run import terminable
 from planebench.conformance import Plan, Report, Result, run_suite
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
 from planebench.conformance.show import WORDS, print_failures, print_report, to_document
@@ -24,7 +22,8 @@ from planebench.host.process import sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
-from planebench.planed import REMEDY, find_planed
+from planebench.planed import require_planed
+from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
 from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
 
@@ -82,7 +81,7 @@ def _found(adapter: SwitchAdapter) -> Found:
         raise UsageError(f"switch {adapter.name} forwards no packets, so there is nothing to check; name another")
     found = adapter.find()
     if isinstance(found, NotFound):
-        raise NotInstalledError(f'switch "{adapter.name}" is not installed; get it with: {found.remedy}')
+        raise NotInstalledError(f'switch "{adapter.name}" {found.words}')
     return found
 
 
@@ -91,11 +90,8 @@ def _plan(options: CheckOptions, adapter: SwitchAdapter, facts: HostFacts) -> Pl
     wires = parse_wires(options.wires, adapter)
     if not (cases and wires):
         raise UsageError("nothing to check: name at least one scenario and one wire")
-    planed = find_planed()
-    if planed is None:
-        raise NotInstalledError(f"the program planed is not here, and it is the tester: {REMEDY}")
     settings = LiveSettings(
-        planed=planed,
+        planed=require_planed(),
         ring_size=RING_SIZE,
         hugepages=enough_hugepages(options.hugepages, facts, 1),
         max_frame_bytes=1518,

@@ -18,10 +18,9 @@ from rich.text import Text
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
-from planebench.model.run import Run
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
-from planebench.report.conditions_data import conditions_remark
+from planebench.report.conditions import conditions_remark
 from planebench.stats.compare import (
     METRICS,
     RATES,
@@ -29,9 +28,9 @@ from planebench.stats.compare import (
     Outcome,
     differing_facts,
     runs_compared,
-    switches_compared,
 )
-from planebench.stats.fairness import Condition, between, differing, fairness
+from planebench.stats.derived import Derived
+from planebench.stats.fairness import Condition, between, differing
 from planebench.stats.gate import Judgement, judge
 from planebench.store import find_run, read_run
 
@@ -72,9 +71,9 @@ def compare(
     bad input, and for two runs that differ in what must match, unless ``force``.
     """
     _check(fail_below, metric)
-    first = read_run(find_run(runs_dir, run_a))
-    second = None if run_b is None else read_run(find_run(runs_dir, run_b))
-    outcome = switches_compared(first) if second is None else _two_runs(first, second, force)
+    first = Derived(read_run(find_run(runs_dir, run_a)))
+    second = None if run_b is None else Derived(read_run(find_run(runs_dir, run_b)))
+    outcome = first.compared if second is None else _two_runs(first, second, force)
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
     conditions = _conditions(first, second)
     if json:
@@ -90,7 +89,7 @@ def compare(
         return 1
     if fail_below is None:
         return 0
-    baseline = None if run_b is not None else next(iter(first.switch_labels), None)
+    baseline = None if run_b is not None else next(iter(first.run.switch_labels), None)
     return _gate(judge(outcome, fail_below, baseline, cast(Metric | None, metric)), fail_below)
 
 
@@ -118,11 +117,12 @@ def _check(fail_below: float | None, metric: str | None) -> None:
         raise UsageError(f"--fail-below watches rates, --metric {metric} is none; give one of: {', '.join(RATES)}")
 
 
-def _two_runs(a: Run, b: Run, force: bool) -> Outcome:
-    differing = differing_facts(a.header, b.header)
+def _two_runs(a: Derived, b: Derived, force: bool) -> Outcome:
+    header_a, header_b = a.run.header, b.run.header
+    differing = differing_facts(header_a, header_b)
     if differing and not force:
         raise UsageError(
-            f"{a.header.run_id} and {b.header.run_id} differ in what must match: {'; '.join(differing)}. "
+            f"{header_a.run_id} and {header_b.run_id} differ in what must match: {'; '.join(differing)}. "
             "Measure again alike, or compare all the same with --force"
         )
     for fact in differing:
@@ -130,18 +130,18 @@ def _two_runs(a: Run, b: Run, force: bool) -> Outcome:
     return runs_compared(a, b)
 
 
-def _conditions(first: Run, second: Run | None) -> list[str]:
+def _conditions(first: Derived, second: Derived | None) -> list[str]:
     """What is not the same for a switch in two runs; of one run, between its switches."""
     if second is not None:
-        return list(between(first, second))
-    labels = [switch.label for switch in first.header.switches]
-    return [_side_by_side(condition, labels) for condition in differing(fairness(first))]
+        return list(between(first.run, second.run))
+    labels = [switch.label for switch in first.run.header.switches]
+    return [_side_by_side(condition, labels) for condition in differing(first.conditions)]
 
 
-def _say_conditions(first: Run, second: Run | None, conditions: Sequence[str]) -> None:
+def _say_conditions(first: Derived, second: Derived | None, conditions: Sequence[str]) -> None:
     """Of one run a single line: its report has them side by side."""
     if second is None:
-        conditions = list(filter(None, [conditions_remark(first, fairness(first))]))
+        conditions = list(filter(None, [conditions_remark(first)]))
     for text in conditions:
         _say(text if second is None else f"conditions differ: {text}")
 

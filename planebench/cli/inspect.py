@@ -11,12 +11,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from planebench.cli.plan_show import survey
 from planebench.cli.switches import list_switches, option_words
 from planebench.host.programs import Found
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
 from planebench.plans import duration_words, estimate, list_suites, load_plan
+from planebench.running.survey import survey
 from planebench.scenarios import SCENARIO_INFOS, valid_directions
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs

@@ -13,8 +13,6 @@ from rich.console import Console
 from rich.table import Table
 
 from planebench.cli.bar import Bar
-from planebench.cli.prepare import cpus_of, enough_hugepages, measuring
-from planebench.cli.run import terminable
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import Supervisor, sweep_stale
@@ -25,18 +23,19 @@ from planebench.model.chain_name import vnf_texts
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
 from planebench.placement import place
-from planebench.planed import REMEDY, find_planed
+from planebench.planed import require_planed
 from planebench.plans import switch_labels
 from planebench.plans.items import each
-from planebench.plans.schema import parse_hosting
+from planebench.plans.schema import check_ring_size, parse_hosting, parse_wire
+from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
 from planebench.scenarios import Topology, build, parse_frame_size
 from planebench.store.codec import to_json
-from planebench.switches.base import Found, NotFound, SwitchAdapter
+from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, refusal_of
 from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import parse_rate
 from planebench.vnfs.chain import hosted_chain, resolve_chain
 
-RING_SIZE = 256
+MAX_FRAME_BYTES = 1518
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,8 @@ class OutageOptions:
     rate: str = "10k"
     frame_size: int = 64
     repetitions: int = 5
+    wire: str = "virtio"
+    ring_size: int = 256
     hugepages: bool | None = None
     json: bool = False
     quiet: bool = False
@@ -74,6 +75,7 @@ def outage(options: OutageOptions) -> int:
     request = _request(options, topology)
     switches = _switches(options.switch)
     settings = _settings(options, facts, len(switches))
+    _check_supported(switches, topology, settings)
     sweep_stale()
     steps = options.repetitions * len(switches)
     try:
@@ -113,22 +115,37 @@ def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
             raise UsageError(f"switch {label.label} forwards no packets, so nothing can be restarted; name another")
         here = adapter.find()
         if isinstance(here, NotFound):
-            raise NotInstalledError(f'switch "{label.label}" is not installed; get it with: {here.remedy}')
+            raise NotInstalledError(f'switch "{label.label}" {here.words}')
         assert isinstance(here, Found)
         found.append((label.label, adapter, here.version))
     return found
 
 
+def _check_supported(
+    switches: Sequence[tuple[str, SwitchAdapter, str]], topology: Topology, settings: LiveSettings
+) -> None:
+    """Raise UsageError for a switch that refuses this topology, with its reason."""
+    situation = Situation(
+        topology.scenario,
+        settings.wire,
+        len(topology.vnfs),
+        settings.hugepages,
+        settings.max_frame_bytes,
+        topology.chain,
+        hosted=bool(topology.hosted_vnfs),
+    )
+    for label, adapter, _ in switches:
+        if why := refusal_of(adapter, situation):
+            raise UsageError(f"--switch {label}: not supported: {why}")
+
+
 def _settings(options: OutageOptions, facts: HostFacts, switches: int) -> LiveSettings:
-    planed = find_planed()
-    if planed is None:
-        raise NotInstalledError(f"the program planed is not here, and it is the tester: {REMEDY}")
     return LiveSettings(
-        planed=planed,
-        ring_size=RING_SIZE,
+        planed=require_planed(),
+        ring_size=check_ring_size(options.ring_size),
         hugepages=enough_hugepages(options.hugepages, facts, switches),
-        max_frame_bytes=1518,
-        wire="virtio",
+        max_frame_bytes=MAX_FRAME_BYTES,
+        wire=parse_wire(options.wire),
     )
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.report.derived import Derived, derive
-from planebench.report.table import print_conditions, print_derived
+from planebench.report.table import print_conditions, print_table
 from planebench.report.write import write_bytes
+from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
@@ -35,13 +35,13 @@ def report(
     As JSON: ``run``, ``report`` (the page), and what export has.
     """
     folder = find_run(runs_dir, wanted)
-    derived = derive(read_run(folder))
+    derived = Derived(read_run(folder))
     page = html or folder / REPORT_FILE
     if json:
         _print_json({"run": folder.name, "report": str(write_report(derived, page)), **_exported(derived)})
         return
     if not quiet:
-        (print_conditions(derived.run) if conditions else print_derived(derived))
+        (print_conditions if conditions else print_table)(derived)
     write_report(derived, page)
     if not quiet:
         print(f"\nreport: {page}")
@@ -50,7 +50,7 @@ def report(
 def _exported(derived: Derived) -> dict[str, Any]:
     from planebench.report.export import to_json
 
-    document: dict[str, Any] = json_module.loads(to_json(derived.run))
+    document: dict[str, Any] = json_module.loads(to_json(derived))
     return document
 
 
@@ -60,9 +60,9 @@ def _print_json(document: dict[str, Any]) -> None:
 
 def write_report(derived: Derived, path: Path) -> Path:
     """Write the HTML page of a run. UsageError where it cannot be written."""
-    from planebench.report.html import derived_html  # charts take a second to import
+    from planebench.report.html import to_html  # charts take a second to import
 
-    return write_bytes(path, derived_html(derived))
+    return write_bytes(path, to_html(derived))
 
 
 def export(
@@ -82,7 +82,7 @@ def export(
     if table is not None or format == PARQUET:
         _export_tables(folder, format, table, out)
     else:
-        _put({"csv": to_csv, "json": to_json}[format](read_run(folder)), out)
+        _put({"csv": to_csv, "json": to_json}[format](Derived(read_run(folder))), out)
 
 
 def _export_tables(folder: Path, format: str, table: str | None, out: Path | None) -> None:
@@ -115,7 +115,7 @@ def figures(
     from planebench.report.image_files import write_figures
 
     run = read_run(find_run(runs_dir, wanted))
-    written = write_figures(run, out, formats.split(","), only.split(","), width_mm)
+    written = write_figures(Derived(run), out, formats.split(","), only.split(","), width_mm)
     if json:
         _print_json({"figures": [str(path) for path in written]})
     elif not quiet:

@@ -14,8 +14,9 @@ from rich.text import Text
 
 from planebench.model.words import printable
 from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
-from planebench.report.derived import derive
-from planebench.report.papers_data import counts, measured, record
+from planebench.papers.measured import Measured
+from planebench.report.papers import counts, record
+from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
 _STYLES = {Outcome.CONFIRMED: "green", Outcome.NOT_CONFIRMED: "red", Outcome.CANNOT_BE_TESTED: "dim"}
@@ -26,11 +27,11 @@ def papers(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
     if run is None:
         _print_claims(json)
         return
-    derived = derive(read_run(find_run(runs_dir, run)))
-    wanted = derived.run.header.papers
-    judgements = [it for it in judge_all(measured(derived)) if not wanted or it.claim.paper in wanted]
+    stored = read_run(find_run(runs_dir, run))
+    wanted = stored.header.papers
+    judgements = [it for it in judge_all(Measured(Derived(stored))) if not wanted or it.claim.paper in wanted]
     if json:
-        document = {"run": derived.run.header.run_id, "papers": [record(it) for it in judgements]}
+        document = {"run": stored.header.run_id, "papers": [record(it) for it in judgements]}
         print(json_module.dumps(document, indent=1, ensure_ascii=False))
     else:
         _print_judgements(judgements)

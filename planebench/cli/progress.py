@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run shows and tells while it goes on: a bar in its terminal, status.json for `planebench watch`.
-
-Everything happens between trials: it takes CPU time from the pollers.
-"""
+"""The progress bar of a run in its terminal, drawn between trials: drawing takes CPU time from the pollers."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import os
-from collections import deque
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
@@ -20,23 +12,13 @@ from rich.progress import TextColumn as Words
 from rich.text import Text
 
 from planebench.cli.bar import Bar
-from planebench.host.procfs import start_ticks
 from planebench.measure.ahead import Pace
-from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
-from planebench.model.errors import StoreError
 from planebench.model.records import Trial, VerdictKind
-from planebench.model.status import CurrentTrial, Status
 from planebench.model.words import METHODS, frames
-from planebench.plans import Plan
-from planebench.plans.expand import points_of
-from planebench.store.status import write_status
 
 SLOW_TRIAL_S = 5.0
 """Trials this long get a bar that also moves while they run, once a second."""
-AHEAD_MAX = 8
-"""Stages that status.json names."""
-TROUBLES_MAX = 5
 
 
 class _Left(ProgressColumn):
@@ -101,101 +83,3 @@ class ProgressListener:
     def trouble(self, text: str) -> None:
         """Something failed; the run goes on."""
         self._bar.tell(f"planebench: {text}", style="yellow")
-
-
-class StatusListener:
-    """Writes status.json. A run is not ended by a status that cannot be written: its trials tell of the full disk."""
-
-    def __init__(self, pace: Pace, folder: Path, plan: Plan) -> None:
-        self._pace, self._folder = pace, folder
-        self._parts = {part.name: frozenset(points_of(part)) for part in plan.parts}
-        self._troubles: deque[str] = deque(maxlen=TROUBLES_MAX)
-        self._status = Status(
-            pid=os.getpid(),
-            pid_started_ticks=start_ticks(os.getpid()),
-            cpus=tuple(sorted(os.sched_getaffinity(0))),
-            written_at="",
-            session_at=_now(),
-            plan=plan.name,
-            done=0,
-            steps=pace.steps,
-            left_s=0.0,
-            doing="",
-        )
-        self._write("starting")
-
-    def working_on(self, text: str) -> None:
-        """Something begins that is no trial."""
-        self._write(text)
-
-    def trial_begins(self, request: TrialRequest) -> None:
-        """A trial begins."""
-        of = (request.point, request.role, request.search, request.load, request.repetition, request.duration_s)
-        parts = tuple(name for name, points in self._parts.items() if request.point in points)
-        self._write("", CurrentTrial(*of, since=_now(), parts=parts))
-
-    def trial_done(self, trial: Trial) -> None:
-        """A trial is on disk."""
-        self._write("between trials")
-
-    def advance(self, steps: int) -> None:
-        """So many planned trials are dealt with: told with what comes next."""
-
-    def trouble(self, text: str) -> None:
-        """Something failed; the run goes on."""
-        self._troubles.append(text)
-        self._write(self._status.doing)
-
-    def _write(self, doing: str, trial: CurrentTrial | None = None) -> None:
-        ahead = self._pace.ahead()
-        self._status = dataclasses.replace(
-            self._status,
-            written_at=_now(),
-            done=self._pace.done,
-            left_s=round(self._pace.left_s(), 1),
-            doing=doing,
-            trial=trial,
-            ahead=ahead[:AHEAD_MAX],
-            ahead_more=len(ahead[AHEAD_MAX:]),
-            troubles=tuple(self._troubles),
-        )
-        with contextlib.suppress(OSError, StoreError):
-            write_status(self._folder, self._status)
-
-
-class Listeners:
-    """Several as one, and the pace they tell of, which is told first."""
-
-    def __init__(self, pace: Pace, *listeners: Listener) -> None:
-        self._pace, self._listeners = pace, listeners
-
-    def working_on(self, text: str) -> None:
-        """Something begins that is no trial."""
-        for listener in self._listeners:
-            listener.working_on(text)
-
-    def trial_begins(self, request: TrialRequest) -> None:
-        """A trial begins."""
-        self._pace.trial_begins()
-        for listener in self._listeners:
-            listener.trial_begins(request)
-
-    def trial_done(self, trial: Trial) -> None:
-        """A trial is on disk."""
-        for listener in self._listeners:
-            listener.trial_done(trial)
-
-    def advance(self, steps: int) -> None:
-        """So many planned trials are dealt with."""
-        self._pace.advance(steps)
-        for listener in self._listeners:
-            listener.advance(steps)
-
-    def trouble(self, text: str) -> None:
-        """Something failed; the run goes on."""
-        for listener in self._listeners:
-            listener.trouble(text)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

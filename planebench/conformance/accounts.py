@@ -10,11 +10,12 @@ from planebench.conformance.counting import Tally, send_exact
 from planebench.conformance.model import Check, Failure, Remarks
 from planebench.host.patience import patient
 from planebench.measure.trial import cycles_of_trial
+from planebench.model.claims import parse_claim
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.stats.ledger import ATTEMPTS
 from planebench.switches.base import Configurable, NotFound, SwitchAdapter
-from planebench.switches.manifest import MANIFEST_KEYS, UNKNOWN
+from planebench.switches.manifest import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
 
 ROUNDS = 3
 TRIES = 3
@@ -48,11 +49,14 @@ def refuses_options(adapter: SwitchAdapter) -> Remarks:
 
 
 def states_manifest(bed: Bed) -> Remarks:
-    """Every key of the fairness manifest has a value."""
+    """Fail unless every key of the fairness manifest has a value, and those of virtio features are claims."""
     settings = bed.adapter.settings(bed.live.request)
     missing = [key for key in MANIFEST_KEYS if not settings.get(key, "").strip()]
     if missing:
         raise Failure(f"a value for each of {', '.join(MANIFEST_KEYS)}", f"none for {', '.join(missing)}")
+    unreadable = [f"{key}: {settings[key]}" for key in FEATURE_KEYS if parse_claim(settings[key]) is None]
+    if unreadable:
+        raise Failure("claims such as `wires on, VNFs off` (planebench.model.claims)", "; ".join(unreadable))
     unknown = [key for key in MANIFEST_KEYS if settings[key] == UNKNOWN]
     return (f"manifest has unknown: {', '.join(unknown)}",) if unknown else ()
 

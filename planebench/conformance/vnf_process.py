@@ -92,7 +92,7 @@ class Split:
         """SIGKILL: it has no time to say goodbye to anybody."""
         self.client.close()
         os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(5.0)
+        self.process.wait(patient(5.0))
 
     def stop(self) -> None:
         """End it in order. Never raises; safe to call twice."""

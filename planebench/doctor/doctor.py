@@ -99,7 +99,7 @@ def _pollers(facts: HostFacts) -> set[int]:
 
 
 def _placement(facts: HostFacts) -> Placement:
-    return place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node), 1)
+    return place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, isolated=frozenset(facts.isolated_cpus)), 1)
 
 
 def _groups(groups: Sequence[Sequence[int]]) -> str:
@@ -108,15 +108,36 @@ def _groups(groups: Sequence[Sequence[int]]) -> str:
 
 
 def _isolated(facts: HostFacts) -> Finding:
-    if set(facts.isolated_cpus) & set(facts.cpus_online):
-        return Finding("isolated", "ok", f"CPUs {cpu_text(facts.isolated_cpus)} are isolated from the scheduler")
-    last = max(facts.cpus_online)
-    return Finding(
-        "isolated",
-        "warning",
-        "no CPU is isolated: other programs and timer ticks interrupt the pollers, and trials repeat as disturbed",
-        f"boot with `isolcpus={last} nohz_full={last} rcu_nocbs={last}` for the switch, more CPUs for tester and VNFs",
-    )
+    """Judge whether the pollers have isolated CPUs; the remedy isolates those that pollers would have."""
+    isolated = set(facts.isolated_cpus) & set(facts.cpus_online)
+    usable = isolated & set(facts.cpus_allowed)
+    pollers = _pollers(facts)
+    advice = cpu_text(sorted(pollers - {min(facts.cpus_online)}) or (max(facts.cpus_online),))
+    boot = f"boot with `isolcpus={advice} nohz_full={advice} rcu_nocbs={advice}`: the CPUs of switch, tester and a VNF"
+    if not isolated:
+        return Finding(
+            "isolated",
+            "warning",
+            "no CPU is isolated: other processes and timer ticks can preempt the pollers; affected trials are rejected "
+            "and repeated",
+            boot,
+        )
+    if not usable:
+        text = f"CPUs {cpu_text(sorted(isolated))} are isolated, but this process may not use them"
+        remedy = (
+            f"start it with `taskset -c {cpu_text(facts.cpus_online)} planebench ...`, or add them to its control "
+            "group's cpuset.cpus"
+        )
+        return Finding("isolated", "warning", text, remedy)
+    outside = pollers - isolated
+    if len(outside) > 1:
+        text = f"pollers run on CPUs {cpu_text(sorted(outside))}, which are not isolated (isolated: {_text(isolated)})"
+        return Finding("isolated", "warning", text, boot)
+    return Finding("isolated", "ok", f"pollers run on CPUs {cpu_text(sorted(pollers & isolated))}, which are isolated")
+
+
+def _text(cpus: set[int]) -> str:
+    return cpu_text(tuple(sorted(cpus)))
 
 
 def _cgroup(facts: HostFacts) -> Finding:

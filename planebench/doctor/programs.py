@@ -16,10 +16,10 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
     if isinstance(what, Found):
         return Finding(f"switch-{name}", "ok", f"{name} {what.version} ({what.binary})")
     if name == "planed":
-        return Finding(
-            f"switch-{name}", "problem", "planed is not built; it is the tester too: nothing runs", what.remedy
-        )
-    return Finding(f"switch-{name}", "warning", f"{name} is not here: comparisons run without it", what.remedy)
+        text = f"planed {what.problem}; it is the traffic generator too, so nothing runs"
+        return Finding(f"switch-{name}", "problem", text, what.remedy)
+    text = f"{name} {what.problem}: comparisons run without it"
+    return Finding(f"switch-{name}", "warning", text, what.remedy)
 
 
 def hosting_finding(name: str, what: Found | NotFound) -> Finding:

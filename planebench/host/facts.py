@@ -9,13 +9,15 @@ import platform
 import re
 import resource
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from planebench.host.patience import patient
+from planebench.host.planed_program import planed_version
 from planebench.host.procfs import read_text, stat_fields
-from planebench.planed import planed_version
 
 CAP_SYS_NICE = 23
 CAP_IPC_LOCK = 14
@@ -71,7 +73,7 @@ class HostFacts:
     """Name of the hypervisor; None on bare metal."""
     cpus_online: tuple[int, ...] = (0, 1)
     cpus_allowed: tuple[int, ...] = (0, 1)
-    """What this process may use (sched_getaffinity)."""
+    """CPUs that this process may use, isolated ones included (:func:`usable_cpus`)."""
     siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
     """CPU -> the CPUs of its physical core, itself included."""
     numa_node: Mapping[int, int] = field(default_factory=dict)
@@ -140,12 +142,54 @@ class HostFacts:
         }
 
 
+def usable_cpus(
+    inherited: frozenset[int],
+    online: frozenset[int],
+    isolated: frozenset[int],
+    grantable: Callable[[frozenset[int]], frozenset[int]],
+) -> tuple[int, ...]:
+    """Return the CPUs to place pollers on: the ``inherited`` affinity, and the ``isolated`` CPUs where nobody chose it.
+
+    With isolcpus= the kernel moves init to the other CPUs at boot (sched_init_smp), and every process inherits that
+    mask, so no process sees an isolated CPU in its affinity by default. An inherited mask that has an isolated CPU,
+    or that lacks a CPU that is online and not isolated and that ``grantable`` would give, was chosen by somebody
+    (taskset, a cpuset of a container): it is kept as it is. ``grantable`` returns those of the given CPUs that the
+    kernel would let this process use.
+    """
+    housekeeping = online - isolated
+    if not isolated or inherited & isolated or grantable(housekeeping - inherited):
+        return tuple(sorted(inherited))
+    return tuple(sorted(inherited | grantable(isolated & online)))
+
+
+def grantable_cpus(cpus: frozenset[int]) -> frozenset[int]:
+    """Return those of ``cpus`` that the kernel grants to this process: a cpuset of its control group may forbid some.
+
+    A thread of its own asks for them and ends, so that no affinity of this process changes.
+    """
+    granted: frozenset[int] = frozenset()
+
+    def ask() -> None:
+        nonlocal granted
+        with contextlib.suppress(OSError):  # EINVAL: none of them
+            os.sched_setaffinity(0, cpus)
+            granted = frozenset(os.sched_getaffinity(0)) & cpus
+
+    if cpus:
+        thread = threading.Thread(target=ask, name="affinity")
+        thread.start()
+        thread.join()
+    return granted
+
+
 def collect() -> HostFacts:
     """Read everything; a few ms, never raises for a file that is missing."""
     cpuinfo = read_text("/proc/cpuinfo") or ""
     flags = set(_first(r"^flags\s*:\s*(.*)$", cpuinfo, "").split())
-    allowed = tuple(sorted(os.sched_getaffinity(0)))
-    online = parse_cpus(read_text(_CPU / "online") or "") or allowed
+    inherited = frozenset(os.sched_getaffinity(0))
+    online = parse_cpus(read_text(_CPU / "online") or "") or tuple(sorted(inherited))
+    isolated = parse_cpus(read_text(_CPU / "isolated") or "")
+    allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable_cpus)
     memory = _meminfo()
     return HostFacts(
         cpu_model=_first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown"),
@@ -155,7 +199,7 @@ def collect() -> HostFacts:
         cpus_allowed=allowed,
         siblings={cpu: _siblings(cpu) for cpu in online},
         numa_node=_numa_nodes(),
-        isolated_cpus=parse_cpus(read_text(_CPU / "isolated") or ""),
+        isolated_cpus=isolated,
         cgroup_cpu_limit=_cgroup_cpu_limit(),
         constant_tsc="constant_tsc" in flags,
         nonstop_tsc="nonstop_tsc" in flags,
@@ -323,7 +367,9 @@ def _turbo() -> bool | None:
 def _hypervisor() -> str:
     """The name as lscpu knows it from CPUID; Python cannot ask the CPU itself."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(["lscpu"], capture_output=True, text=True, timeout=5, env={**os.environ, "LC_ALL": "C"})
+        done = subprocess.run(
+            ["lscpu"], capture_output=True, text=True, timeout=patient(5), env={**os.environ, "LC_ALL": "C"}
+        )
         return _first(r"^Hypervisor vendor:\s*(.*)$", done.stdout, "unknown")
     return "unknown"
 
@@ -379,6 +425,8 @@ def _dpdk_version() -> str | None:
     if named:
         return named
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=5)
+        done = subprocess.run(
+            ["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=patient(5)
+        )
         return f"DPDK {done.stdout.strip()}" if done.returncode == 0 else None
     return None

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from planebench.host.patience import patient
 from planebench.model.errors import UsageError
 from planebench.model.option import Option
 
@@ -38,9 +41,23 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """The switch is not here, and how to get it: ``apt-get install dpdk``."""
+    """A program is not here, or does not start, and what to do: ``apt-get install dpdk``."""
 
     remedy: str
+    problem: str = "is not installed"
+
+    @property
+    def words(self) -> str:
+        """Return the problem and the remedy, to follow the name of the program."""
+        return f"{self.problem}; {'get it with: ' if self == NotFound(self.remedy) else ''}{self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a program printed: standard output if there was any, else standard error. ``ok``: it ended with 0."""
+
+    ok: bool
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,22 @@ class Installation:
         for path in _usable(candidates):
             return [path]
         raise UsageError(f'{self.said_by} "{self.path}" has no program {name}; give the program or its folder')
+
+
+@lru_cache(maxsize=16)
+def program_output(argv: tuple[str, ...], mtime_ns: int) -> Output:
+    """Run a program for 10 s at most and return what it printed. Cached for each version of the file (``mtime_ns``)."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=patient(10), stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Output(False, (str(error),))
+    return Output(done.returncode == 0, tuple((done.stdout or done.stderr).strip().splitlines()))
+
+
+def program_lines(argv: tuple[str, ...], mtime_ns: int) -> tuple[str, ...] | None:
+    """Return what a program prints; None if it fails or takes over 10 s. Cached as in :func:`program_output`."""
+    output = program_output(argv, mtime_ns)
+    return output.lines if output.ok else None
 
 
 def find_program(name: str) -> Path | None:

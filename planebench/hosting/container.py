@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import Found, NotFound, program_lines
 from planebench.hosting import bubblewrap, limits, podman
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import RunningPlaned, document_of, folder_of, planed_arguments
@@ -16,7 +16,7 @@ from planebench.hosting.limits import Limits
 from planebench.model.errors import NotInstalledError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
-from planebench.planed import STATIC_REMEDY, find_static_planed, program_lines
+from planebench.planed import STATIC_REMEDY, find_static_planed
 
 MORE_MB = 1024
 """Beside its document's memory: tables that network functions keep in memory of their own."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import Found, NotFound, program_lines
 from planebench.hosting import bubblewrap, limits, oci
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningCommand, folder_of
@@ -22,7 +22,6 @@ from planebench.model.choices import unknown
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
-from planebench.planed import program_lines
 
 MEMORY_MB = 1024
 HIDDEN = ("/tmp", "/run")

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, find_program
+from planebench.host.programs import Found, NotFound, find_program, program_lines
 from planebench.hosting import limits
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.bubblewrap import PATH, PLANED
 from planebench.hosting.inside import RunningPlaned, folder_of, planed_arguments
 from planebench.hosting.limits import Limited, Limits
 from planebench.model.hosting import HostingFacts
-from planebench.planed import program_lines
 
 PROGRAM = "podman"
 REMEDY = "install podman: `apt-get install podman runc` (Debian, Ubuntu) or `dnf install podman runc` (Fedora)"

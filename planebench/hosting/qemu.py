@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from planebench.host.programs import Found, NotFound, find_program
+from planebench.host.programs import Found, NotFound, find_program, program_lines
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.planed import program_lines
 
 PROGRAM = "qemu-system-x86_64"
 REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from planebench.host.planed_program import missing_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
@@ -25,7 +26,7 @@ class SeparateHosting:
     def find(self) -> Found | NotFound:
         """planed itself."""
         planed, version = find_planed(), planed_version()
-        return Found(version, planed) if planed and version else NotFound(REMEDY)
+        return Found(version, planed) if planed and version else missing_planed()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
         """A planed with the VNF's ports, connected to the switch. Raises StartError."""

@@ -12,7 +12,7 @@ from planebench.library import tables
 from planebench.library.of_runs import OfComparison
 from planebench.library.source import Source
 from planebench.model.errors import UsageError
-from planebench.stats.compare import compare_runs, differing_facts
+from planebench.stats.compare import differing_facts, runs_compared
 from planebench.store.query import fill_table
 
 if TYPE_CHECKING:
@@ -23,13 +23,15 @@ def second_against_first(sources: Sequence[Source], *, force: bool) -> pd.DataFr
     """As the command ``planebench compare A B``. UsageError as there."""
     if len(sources) != 2:
         raise UsageError(f"{len(sources)} runs are loaded; to compare give two: planebench.load('baseline', 'latest')")
-    a, b = (source.run for source in sources)
-    differing = differing_facts(a.header, b.header)
+    a, b = sources
+    header_a, header_b = a.run.header, b.run.header
+    differing = differing_facts(header_a, header_b)
     if differing and not force:
         raise UsageError(
-            f"{a.header.run_id} and {b.header.run_id} differ in what must match: {'; '.join(differing)}. "
+            f"{header_a.run_id} and {header_b.run_id} differ in what must match: {'; '.join(differing)}. "
             "Measure again alike, or compare all the same with force=True"
         )
     table = tables.table_named("comparisons")
-    rows = [table.row(OfComparison(b.header.run_id, comparison)) for comparison in compare_runs(a, b)]
+    compared = runs_compared(a, b).comparisons
+    rows = [table.row(OfComparison(header_b.run_id, comparison)) for comparison in compared]
     return tables.frame(tables.arrow(fill_table(duckdb.connect(), "comparisons", table.types, rows)))

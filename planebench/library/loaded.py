@@ -155,13 +155,13 @@ class Loaded:
         from planebench.report.html import to_html
         from planebench.report.write import write_bytes
 
-        return write_bytes(Path(path), to_html(self._only("report").run))
+        return write_bytes(Path(path), to_html(self._only("report")))
 
     def figures(self, folder: str | Path, formats: Sequence[str] = ("svg", "png")) -> tuple[Path, ...]:
         """Write every chart of the run into a folder; returns the files. UsageError for several runs."""
         from planebench.report.image_files import write_figures
 
-        return write_figures(self._only("figures").run, Path(folder), formats)
+        return write_figures(self._only("figures"), Path(folder), formats)
 
     def _only(self, what: str) -> Source:
         if len(self._sources) != 1:

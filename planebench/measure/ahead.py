@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from planebench.measure.campaign import planned_trials
 from planebench.model.records import Point
@@ -19,23 +19,20 @@ TRUSTED_S = 10.0
 """For so many seconds of a session the plan's estimate weighs as much as what was seen of the session itself."""
 
 
-def stages(plan: Plan, points: Sequence[Point], measured: Iterable[Point]) -> tuple[Stage, ...]:
+def stages(plan: Plan, points: Sequence[Point]) -> tuple[Stage, ...]:
     """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
 
-    Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate`` for the points that
-    are really ``measured``: what a switch refuses takes no time.
+    Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
-    real = frozenset(measured)
-    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group, real))
+    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group))
 
 
-def _of_group(plan: Plan, group: Group, measured: frozenset[Point]) -> Iterator[Stage]:
+def _of_group(plan: Plan, group: Group) -> Iterator[Stage]:
     """The seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
     steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
     steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
     weights = {m: n * (_sending_s(plan, m) + TRIAL_OVERHEAD_S) for m, n in steps.items()}
-    real = [point for point in group.points if point in measured]
-    a_weight_s = estimate(plan, real) / sum(weights.values())
+    a_weight_s = estimate(plan, group.points) / sum(weights.values())
     for method, n in steps.items():
         if n:
             yield Stage(group.points[0].scenario_label, method, len(group.points), n, weights[method] * a_weight_s)

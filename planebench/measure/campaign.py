@@ -15,7 +15,6 @@ from typing import Protocol
 from planebench.host.process import Supervisor
 from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
-from planebench.measure.refusals import refusals
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import Skipped
 from planebench.model.records import Load, Point, Trial, VerdictKind
@@ -56,8 +55,9 @@ class Listener(Protocol):
 
 @dataclass
 class Campaign:
-    """Runs the points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`.
+    """Runs points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`.
 
+    ``points`` are those that their switches do not refuse (planebench.running.survey).
     ``trials`` may hold those of an earlier session of the same run: what they answer is not measured again.
     """
 
@@ -200,12 +200,16 @@ class Campaign:
         self._advance(1)
 
     def _has(self, wanted: LatencyStep) -> bool:
-        """Whether an earlier session has measured a latency step, or tried as often as the plan allows."""
+        """Return whether an earlier session has measured a latency step, or tried as often as the plan allows.
+
+        An invalid trial is no measurement, for its switch may run again by now.
+        """
         step = wanted.step
         same = (step.point, "latency", step.load, step.repetition)
-        tries = [t for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == same]
-        undisturbed = any(t.verdict.kind is not VerdictKind.DISTURBED for t in tries)
-        return undisturbed or len(tries) > self.plan.throughput.retries
+        kinds = [t.verdict.kind for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == same]
+        disturbed = kinds.count(VerdictKind.DISTURBED)
+        measured = len(kinds) - disturbed - kinds.count(VerdictKind.INVALID)
+        return measured > 0 or disturbed > self.plan.throughput.retries
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
@@ -249,8 +253,7 @@ class Campaign:
 
     @cached_property
     def _estimate_s(self) -> float:
-        refused = refusals(self.plan, self.points, self.adapters, hugepages=self.settings.hugepages)
-        return estimate(self.plan, [point for point in self.points if point not in refused])
+        return estimate(self.plan, self.points)
 
     @cached_property
     def _planned(self) -> int:

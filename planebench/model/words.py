@@ -165,6 +165,11 @@ def point_words(point: Point) -> str:
     return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frames(point)}"
 
 
+def result_words(result: Result) -> str:
+    """Return the switch and the point of a result: ``vpp p2p → 64 B``."""
+    return f"{result.point.switch} {point_words(result.point)}"
+
+
 def mark(kind: VerdictKind) -> str:
     """What stands before a figure: ``≥`` for a lower bound, ``~`` for an unstable one, nothing for a valid one."""
     return {VerdictKind.TESTER_LIMITED: "≥", VerdictKind.UNSTABLE: "~"}.get(kind, "")

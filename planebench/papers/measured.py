@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -15,10 +15,10 @@ from planebench.model.words import latency_counts, mpps, throughput, us
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
 from planebench.stats.chains import Chains
+from planebench.stats.derived import Derived
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.latency import latency_groups
 from planebench.stats.ranking import counts
-from planebench.stats.results import run_band
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
@@ -28,11 +28,24 @@ UNITS: Mapping[Metric, str] = {"throughput": "Mpps", "gbps": "Gb/s", "latency": 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run and what is derived of it."""
+    """Look up figures in a run and in what is derived from it."""
 
-    run: Run
-    results: tuple[Result, ...]
-    chains: Chains
+    derived: Derived
+
+    @property
+    def run(self) -> Run:
+        """The run itself."""
+        return self.derived.run
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """One result per point."""
+        return self.derived.results
+
+    @property
+    def chains(self) -> Chains:
+        """Chains compared with their parts."""
+        return self.derived.chains
 
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
@@ -45,14 +58,6 @@ class Measured:
         switch that only trials know."""
         known = {switch.label: _paper_name(switch.adapter) for switch in self.run.header.switches}
         return {label: known.get(label, "") for label in self.run.switch_labels}
-
-    @cached_property
-    def _trials(self) -> Mapping[Point, Sequence[Trial]]:
-        return self.run.by_point()
-
-    @cached_property
-    def _band(self) -> str | None:
-        return run_band(self.run.trials, self.run.header.settings.get("band"))
 
     def labels(self, adapters: Iterable[str]) -> list[str]:
         """Labels of these switches, in the order of the adapters; all that are not simulated where none is named."""
@@ -102,7 +107,7 @@ class Measured:
         if summary is None or (jitter and summary.burst_jitter is None):
             return None
         shown = us(summary.burst_jitter.mean if jitter and summary.burst_jitter else summary.mean)
-        choice = latency_groups(self._trials.get(result.point, ()), result.band or self._band)[load]
+        choice = latency_groups(self.derived.trials.get(result.point, ()), result.band or self.derived.band)[load]
         if not latency_counts(summary):
             return Sample((), summary.verdict.kind, choice.band, f"({shown})")
         means = tuple(mean for trial in choice.trials if (mean := _mean_us(trial, jitter)) is not None)
@@ -114,7 +119,7 @@ class Measured:
         summary = next((s for s in result.latency if s.load == load), None)
         if summary is None or not latency_counts(summary):
             return ()
-        return latency_groups(self._trials.get(point, ()), result.band or self._band)[load].trials
+        return latency_groups(self.derived.trials.get(point, ()), result.band or self.derived.band)[load].trials
 
 
 def _paper_name(adapter: str) -> str:

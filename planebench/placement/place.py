@@ -19,12 +19,15 @@ class Cpus:
 
     ``siblings`` gives for a CPU all CPUs of its physical core (itself may be left out), ``numa_node`` its node.
     A CPU that is missing from them is a core of its own on node 0. ``switch_cores``: how many the switch shall have.
+    ``isolated``: CPUs that the kernel keeps free of other work (isolcpus=). Pollers take them first; control threads
+    never run there while there is another CPU, because the scheduler does not balance threads over isolated CPUs.
     """
 
     allowed: tuple[int, ...]
     siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
     numa_node: Mapping[int, int] = field(default_factory=dict)
     switch_cores: int = 1
+    isolated: frozenset[int] = frozenset()
 
     def node(self, cpu: int) -> int:
         """The NUMA node of a CPU."""
@@ -91,25 +94,50 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pl
         raise UsageError("no CPU to run on: the set of allowed CPUs is empty; give at least one, better two")
     if len(cpus.allowed) == 1:
         return _everything_on(cpus.allowed[0], vnf_count, frozenset(hosted))
+    spare = _spare(cpus, vnf_count)
     switch = _switch_cpu(cpus)
-    first, *others = _ranked(cpus, switch)
+    first, *others = (cpu for cpu in _ranked(cpus, switch) if cpu not in spare)
     more = _more_switch_cpus(cpus, switch, others)
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
     rest = [cpu for cpu in others if cpu not in taken]
     vnf_cpus = _all_vnf_cpus(rest, vnf_count, frozenset(hosted), first, switch)
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
-    tester = (first, left.pop(0)) if len(left) >= 2 and _near_and_whole(cpus, left[0], switch) else (first,)
+    tester = (
+        (first, left.pop(0))
+        if len(left) + len(spare) >= 2 and left and _near_and_whole(cpus, left[0], switch)
+        else (first,)
+    )
     used = {switch, *more, *tester, *vnf_cpus}
-    whole = [cpu for cpu in left if not cpus.core(cpu) & used]
     return Placement(
         switch_cpu=switch,
         tester_cpus=tester,
         vnf_cpus=vnf_cpus,
-        control_cpus=frozenset(whole or left or (first,)),
+        control_cpus=_control_cpus(cpus, [*sorted(spare), *left], used, first),
         warnings=(*_too_few(cpus, 1 + len(more)), *_warnings(cpus, switch, used)),
         more_switch_cpus=more,
         hosted=frozenset(hosted),
     )
+
+
+def _spare(cpus: Cpus, vnf_count: int) -> frozenset[int]:
+    """Return the CPUs of the core of CPU 0 if the pollers have whole cores enough on its node without it, else none.
+
+    The kernel gives CPU 0 most of the work that it cannot move, so a poller there is disturbed most.
+    """
+    core = cpus.core(0) if 0 in cpus.allowed else frozenset[int]()
+    enough = [cpu for cpu in _primaries(cpus) if cpu not in core and cpus.node(cpu) == cpus.node(0)]
+    return core if len(enough) > cpus.switch_cores + vnf_count else frozenset()
+
+
+def _control_cpus(cpus: Cpus, left: list[int], used: set[int], first: int) -> frozenset[int]:
+    """Return where threads that do not poll run: the CPUs that are left over, none of them isolated if possible.
+
+    Where none is left over they share the tester's ``first``.
+    """
+    left = [cpu for cpu in left if cpu not in cpus.isolated]
+    whole = [cpu for cpu in left if not cpus.core(cpu) & used]
+    shared = first if first not in cpus.isolated else min(set(cpus.allowed) - cpus.isolated, default=first)
+    return frozenset(whole or left or (shared,))
 
 
 def _everything_on(cpu: int, vnf_count: int, hosted: frozenset[int]) -> Placement:
@@ -141,21 +169,34 @@ def _primaries(cpus: Cpus) -> list[int]:
 
 
 def _switch_cpu(cpus: Cpus) -> int:
-    """The last core of the NUMA node with the most cores; the last CPU where there is one core only."""
+    """Return the last core of the NUMA node with the most isolated cores, or the most cores where none is isolated.
+
+    Where there is one core only, that is the last CPU.
+    """
     primaries = _primaries(cpus)
     if len(primaries) == 1:
         return max(cpus.allowed)
-    nodes = [cpus.node(cpu) for cpu in primaries]
+    eligible = [cpu for cpu in primaries if cpu in cpus.isolated] or primaries
+    nodes = [cpus.node(cpu) for cpu in eligible]
     best = max(nodes, key=lambda node: (nodes.count(node), node))
-    return max(cpu for cpu in primaries if cpus.node(cpu) == best)
+    return max(cpu for cpu in eligible if cpus.node(cpu) == best)
 
 
 def _ranked(cpus: Cpus, switch: int) -> list[int]:
-    """The other CPUs, best first: whole cores before siblings, near before far, the switch's own sibling last."""
+    """Return the other CPUs, best first: whole cores before siblings, near before far, isolated before others.
+
+    The switch's own sibling comes last.
+    """
     primaries = frozenset(_primaries(cpus))
 
-    def rank(cpu: int) -> tuple[bool, bool, bool, int]:
-        return (cpu in cpus.core(switch), cpu not in primaries, cpus.node(cpu) != cpus.node(switch), cpu)
+    def rank(cpu: int) -> tuple[bool, bool, bool, bool, int]:
+        return (
+            cpu in cpus.core(switch),
+            cpu not in primaries,
+            cpus.node(cpu) != cpus.node(switch),
+            cpu not in cpus.isolated,
+            cpu,
+        )
 
     return sorted((cpu for cpu in cpus.allowed if cpu != switch), key=rank)
 

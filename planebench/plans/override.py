@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.records import ScenarioName, WireName
+from planebench.model.records import ScenarioName
 from planebench.plans.choose import CHOICES, choose
 from planebench.plans.items import each, items
 from planebench.plans.parts import of_hostings, with_parts
@@ -24,6 +24,7 @@ from planebench.plans.schema import (
     check_switch_cores,
     parse_hosting,
     parse_search,
+    parse_wire,
     with_chains,
 )
 from planebench.plans.switch_options import with_switch_options
@@ -37,7 +38,6 @@ from planebench.scenarios import (
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
 
-WIRES: tuple[WireName, ...] = get_args(WireName)
 REPEAT_MAX = 1000
 BANDS: tuple[Band, ...] = get_args(Band)
 DURATION_MAX_S = 3600.0
@@ -191,12 +191,6 @@ def _name(name: str) -> str:
     return name
 
 
-def _wire(text: str) -> WireName:
-    if text not in WIRES:
-        raise unknown("wire", text, WIRES)
-    return text
-
-
 def _loads(text: str) -> tuple[float, ...]:
     if text.strip() in LOAD_SETS:
         return LOAD_SETS[text.strip()]
@@ -240,7 +234,7 @@ OPTIONS: dict[str, Callable[[Plan, Any], Plan]] = {
     "search_duration": lambda plan, seconds: _search(duration_s=_seconds("search duration", seconds))(plan),
     "max_r": lambda plan, trials: _search(max_r=_max_r(trials))(plan),
     "band": lambda plan, text: replace(plan, band=_band(text)),
-    "wire": lambda plan, text: replace(plan, wire=_wire(text)),
+    "wire": lambda plan, text: replace(plan, wire=parse_wire(text)),
     "ring_size": lambda plan, size: replace(plan, ring_size=check_ring_size(size)),
     "switch_cores": lambda plan, count: replace(plan, switch_cores=check_switch_cores(count)),
     "loads": lambda plan, text: replace(plan, latency=replace(plan.latency, loads=_loads(text))),

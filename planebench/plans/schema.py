@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -47,6 +47,7 @@ SWITCH_CORES = tuple(range(1, QUEUES_MAX + 1))
 OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
 """Keys of a plan that its parts do not take over."""
 
+WIRES: tuple[WireName, ...] = get_args(WireName)
 RING_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 
 
@@ -77,6 +78,14 @@ def parse_hosting(text: str) -> Hosting:
         if text == name and name not in OWN:
             return name
     raise unknown("hosting", text, [name for name in HOSTINGS if name not in OWN])
+
+
+def parse_wire(text: str) -> WireName:
+    """Return the port type of that name. Raises UsageError for another."""
+    for name in WIRES:
+        if text == name:
+            return name
+    raise unknown("wire", text, WIRES)
 
 
 def parse_search(text: str) -> str:

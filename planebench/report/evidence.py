@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import CoreDistance, ThreadEvidence, Trial, VerdictKind
-from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.model.words import NOTHING, count, percent
 
 NOT_NEEDED = "not of the band, or of the verdict, that the result rests on"
@@ -49,14 +47,6 @@ def shared_text(texts: Sequence[str]) -> str:
     numbers = [_NUMBER.findall(text) for text in plain]
     kept = iter([each[0] if len(set(each)) == 1 else "N" for each in zip(*numbers, strict=True)])
     return _NUMBER.sub(lambda _: next(kept), plain[0])
-
-
-def rejected_trials(run: Run, results: Iterable[Result]) -> list[Trial]:
-    """Every trial that no result rests on, without warm-ups, in the order of the run; nor functional ones, which were
-    never to be a figure."""
-    counting = {index for r in results for index in r.trials}
-    kinds = (VerdictKind.FUNCTIONAL,)
-    return [t for t in run.trials if t.role != "warmup" and t.index not in counting and t.verdict.kind not in kinds]
 
 
 def why_rejected(trial: Trial) -> tuple[str, ...]:

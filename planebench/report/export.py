@@ -12,15 +12,11 @@ from typing import Any
 
 from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.results import LatencySummary, Ledger, Result, SearchResult
-from planebench.model.run import Run
-from planebench.report.papers_data import paper_records
+from planebench.report.papers import paper_records
 from planebench.report.search_words import search_counts
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.chains import derive_chains
 from planebench.stats.choose import is_foreign
-from planebench.stats.compare import compare_switches
-from planebench.stats.fairness import contradictions, fairness
-from planebench.stats.results import derive_results
+from planebench.stats.derived import Derived
 
 EXPORT_VERSION = 1
 """Version of the JSON export (planebench/schemas/export.json). Keys are added without a new one. History: 1 = first."""
@@ -109,7 +105,7 @@ last fails; ``tester-limited`` where the figure is a lower bound.
 """
 
 
-def to_json(run: Run) -> bytes:
+def to_json(derived: Derived) -> bytes:
     """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...},
     "export_version": 1}``.
 
@@ -117,34 +113,35 @@ def to_json(run: Run) -> bytes:
     A result has the keys of RESULT_KEYS, unknown figures are null.
     """
     document = {
-        "results": records(run),
-        "comparisons": [_plain(c) for c in compare_switches(run)],
-        "calibration": _plain(run.header.calibration),
-        "chains": _plain(derive_chains(run, derive_results(run))),
-        "conditions": _conditions(run),
-        "papers": paper_records(run),
+        "results": records(derived),
+        "comparisons": [_plain(c) for c in derived.comparisons],
+        "calibration": _plain(derived.run.header.calibration),
+        "chains": _plain(derived.chains),
+        "conditions": _conditions(derived),
+        "papers": paper_records(derived),
         "export_version": EXPORT_VERSION,
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
 
 
-def to_csv(run: Run) -> bytes:
+def to_csv(derived: Derived) -> bytes:
     """One line a result; latency in columns such as ``latency_0.10_p50_us``; unknown figures are empty. RFC 4180."""
-    results = derive_results(run)
+    results = derived.results
     loads = list(dict.fromkeys(summary.load for result in results for summary in result.latency))
     columns = [key for key in CSV_KEYS if key != "latency_us"]
     columns += [_latency_column(load, key) for load in loads for key in LATENCY_KEYS]
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, [*columns, *CSV_MORE], restval="")
     writer.writeheader()
-    writer.writerows(flat(result, run.header.run_id) for result in results)
+    writer.writerows(flat(result, derived.run.header.run_id) for result in results)
     return out.getvalue().encode("utf-8", errors="replace")
 
 
-def records(run: Run) -> list[dict[str, Any]]:
-    """The results of a run as plain values, keys as in RESULT_KEYS."""
-    return [record(result, run.header.run_id, run.header.calibration) for result in derive_results(run)]
+def records(derived: Derived) -> list[dict[str, Any]]:
+    """Return the results of a run as plain values, keys as in RESULT_KEYS."""
+    header = derived.run.header
+    return [record(result, header.run_id, header.calibration) for result in derived.results]
 
 
 def record(result: Result, run_id: str, calibration: Calibration | None = None) -> dict[str, Any]:
@@ -218,14 +215,13 @@ def flat(result: Result, run_id: str) -> dict[str, Any]:
     }
 
 
-def _conditions(run: Run) -> dict[str, Any]:
+def _conditions(derived: Derived) -> dict[str, Any]:
     """Cells are in the order of ``switches``; ``found`` is what was read at each start."""
-    found = fairness(run)
     return {
-        "switches": [switch.label for switch in run.header.switches],
-        "rows": [_plain(condition) for condition in found],
-        "contradictions": list(contradictions(run, found)),
-        "found": [_plain(conditions) for conditions in run.conditions],
+        "switches": [switch.label for switch in derived.run.header.switches],
+        "rows": [_plain(condition) for condition in derived.conditions],
+        "contradictions": list(derived.contradictions),
+        "found": [_plain(conditions) for conditions in derived.run.conditions],
     }
 
 

@@ -23,55 +23,40 @@ from planebench.model.words import (
     printable,
 )
 from planebench.report import page_data
-from planebench.report.anatomy_data import anatomy_table
-from planebench.report.calibration_data import calibration_page
-from planebench.report.chain_figures import chain_figures
-from planebench.report.chains_data import chain_tables
-from planebench.report.comparison_data import comparison_tables
-from planebench.report.conditions_data import conditions_page
-from planebench.report.contents import contents
-from planebench.report.cores_data import cores_table
-from planebench.report.derived import Derived, derive
+from planebench.report.anatomy import anatomy_table
+from planebench.report.calibration import calibration_page
+from planebench.report.chains import chain_figures, chain_tables
+from planebench.report.charts.figure import GRID, INK, MUTED, switch_colors
+from planebench.report.comparison import comparison_tables
+from planebench.report.conditions import conditions_page, cores_sentence
+from planebench.report.cores import cores_table
 from planebench.report.figures import make_figures
-from planebench.report.hosting_data import hosting_page
-from planebench.report.page_panels import Panels, chains_group, draw, scenario_groups
+from planebench.report.hosting import hosting_page
+from planebench.report.latency import load_sentences, v2v_sentence
+from planebench.report.ledger import policy_sentences, unexplained_sentences
+from planebench.report.page.panels import Panels, chains_group, draw, scenario_groups
+from planebench.report.page.sections import contents
 from planebench.report.page_table import some
-from planebench.report.palette import GRID, INK, MUTED, switch_colours
-from planebench.report.paper_tables import paper_tables
-from planebench.report.papers_data import papers_page
-from planebench.report.recommend import recommendations
-from planebench.report.remarks import (
-    band_words,
-    deviations,
-    headline,
-    load_sentences,
-    policy_sentences,
-    unexplained_sentences,
-    v2v_sentence,
-)
-from planebench.report.reproduce_data import commands, remedies
-from planebench.report.searches_data import burst_table, search_table
-from planebench.report.summary_data import summary
-from planebench.report.switch_cores import cores_sentence
-from planebench.report.traffic_data import traffic_table
-from planebench.report.trials_data import cause_table, rejected_table, trial_table, verdict_counts
+from planebench.report.papers import paper_tables, papers_page
+from planebench.report.recommend import headline, recommendations, summary
+from planebench.report.reproduce import commands, remedies
+from planebench.report.searches import burst_table, deviations, search_table
+from planebench.report.throughput import band_words
+from planebench.report.traffic import traffic_table
+from planebench.report.trials import cause_table, rejected_table, trial_table, verdict_counts
+from planebench.stats.derived import Derived
 
 TEMPLATE = "report.html.j2"
 MAX_PAGE_BYTES = 4_700_000
 """A page has to stay under 5 MB; what stands around each chart comes on top."""
 
 
-def to_html(run: Run) -> bytes:
-    """The report of a run, complete or not, as a self-contained UTF-8 HTML page."""
-    return derived_html(derive(run))
-
-
-def derived_html(derived: Derived) -> bytes:
-    """As :func:`to_html`, of what has been derived already.
+def to_html(derived: Derived) -> bytes:
+    """Return the report of a run, complete or not, as a self-contained UTF-8 HTML page.
 
     Charts get the room that everything else leaves: a page without them says how much that is.
     """
-    figures = (*make_figures(derived.run, derived.results), *chain_figures(derived.chains.latency))
+    figures = (*make_figures(derived), *chain_figures(derived.chains.latency))
     parts = _parts(derived)
     bare = _page(parts, derived, draw(figures, 0))
     return _page(parts, derived, draw(figures, MAX_PAGE_BYTES - len(bare)))
@@ -89,7 +74,7 @@ def _parts(derived: Derived) -> dict[str, Any]:
     return {
         "run": run,
         "header": run.header,
-        "colours": switch_colours(run.switch_labels),
+        "colors": switch_colors(run.switch_labels),
         "palette": {"ink": INK, "muted": MUTED, "grid": GRID},
         **_first(derived),
         **_evidence(derived),
@@ -101,7 +86,7 @@ def _first(derived: Derived) -> dict[str, Any]:
     """Summary and tables as in the papers."""
     run, results, comparisons = derived.run, derived.results, derived.comparisons
     return {
-        "summary": summary(results, switch_colours(run.switch_labels), comparisons),
+        "summary": summary(results, switch_colors(run.switch_labels), comparisons),
         "headline": headline(results, comparisons),
         "recommendations": recommendations(derived),
         "cores": cores_table(run, results),
@@ -138,7 +123,7 @@ def _evidence(derived: Derived) -> dict[str, Any]:
         "calibration": calibration_page(run.header.calibration),
         "verdict_words": {kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
         "hosting": hosting_page(run),
-        "conditions": conditions_page(run),
+        "conditions": conditions_page(derived),
         "unexplained": unexplained,
         "notices": len(set(run.warnings)) + len(run.skipped) + len(unexplained),
     }

@@ -16,18 +16,15 @@ import vl_convert
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.run import Run
 from planebench.model.words import ARROWS
 from planebench.papers.measured import Measured
-from planebench.report.chain_figures import chain_figures
-from planebench.report.charts import FONT
-from planebench.report.figure import KINDS, Figure
+from planebench.report.chains import chain_figures
+from planebench.report.charts.base import FONT
+from planebench.report.charts.figure import INK, KINDS, Figure
 from planebench.report.figures import make_figures, overview
-from planebench.report.image_width import drawn, scaled
-from planebench.report.palette import INK
-from planebench.report.papers_figures import paper_charts
-from planebench.stats.chains import derive_chains
-from planebench.stats.results import derive_results
+from planebench.report.images import drawn, scaled
+from planebench.report.papers import paper_charts
+from planebench.stats.derived import Derived
 
 Format = Literal["svg", "pdf", "png"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -40,7 +37,11 @@ _ARROWS = {ord(arrow): None for arrow in ARROWS.values()}
 
 
 def write_figures(
-    run: Run, out_dir: Path, formats: Iterable[str] = FORMATS, only: Sequence[str] = (), width_mm: float | None = None
+    derived: Derived,
+    out_dir: Path,
+    formats: Iterable[str] = FORMATS,
+    only: Sequence[str] = (),
+    width_mm: float | None = None,
 ) -> tuple[Path, ...]:
     """Write every figure of a run, and ``overview``, as ``out_dir/<figure>.<format>``; returns the files.
 
@@ -51,7 +52,7 @@ def write_figures(
     kinds = _known("kind of figure", only, KINDS) or list(KINDS)
     if width_mm is not None and not (math.isfinite(width_mm) and WIDTHS_MM[0] <= width_mm <= WIDTHS_MM[1]):
         raise UsageError(f"width {width_mm:g} mm is not valid. Valid: {WIDTHS_MM[0]} to {WIDTHS_MM[1]}")
-    figures = [figure for figure in _figures(run) if figure.kind in kinds]
+    figures = [figure for figure in _figures(derived) if figure.kind in kinds]
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
         return tuple(path for figure in figures for path in _write(figure, out_dir, wanted, width_mm))
@@ -59,11 +60,10 @@ def write_figures(
         raise UsageError(f"cannot write figures to {out_dir}: {error.strerror}; give a folder you may write") from None
 
 
-def _figures(run: Run) -> tuple[Figure, ...]:
-    results, first = derive_results(run), overview(run)
-    chains = derive_chains(run, results)
-    papers = paper_charts(Measured(run, results, chains))
-    return (*([first] if first else []), *make_figures(run, results), *chain_figures(chains.latency), *papers)
+def _figures(derived: Derived) -> tuple[Figure, ...]:
+    first = overview(derived)
+    papers = paper_charts(Measured(derived))
+    return (*([first] if first else []), *make_figures(derived), *chain_figures(derived.chains.latency), *papers)
 
 
 def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Path]:

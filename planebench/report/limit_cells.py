@@ -12,10 +12,9 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Result
 from planebench.model.words import UNKNOWN, batch, cycles, estimate, mpps, percent
 from planebench.report.cells import BEST
-from planebench.report.derived import level_with_first
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import column_of, column_tables
-from planebench.stats.ranking import counts, rank
+from planebench.stats.ranking import counts, level_with_first, rank
 
 _LIMIT_WIDTH = 20
 

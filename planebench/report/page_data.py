@@ -23,8 +23,8 @@ from planebench.model.words import (
     throughput,
     us,
 )
+from planebench.report.ledger import unexplained_words
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
-from planebench.report.remarks import unexplained_words
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.ranking import counts
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The terminal table: a run at a glance, in 100 columns or fewer, with or without colour and Unicode."""
+"""The terminal table: a run at a glance, in 100 columns or fewer, with or without color and Unicode."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.words import PATHS
-from planebench.report.anatomy_data import anatomy_sentences
+from planebench.report.anatomy import anatomy_sentences
 from planebench.report.cells import Notes, latency_tables, throughput_tables
-from planebench.report.chain_cells import chain_blocks
-from planebench.report.conditions_data import conditions_table, conditions_warnings
-from planebench.report.derived import Derived, derive
+from planebench.report.chains import chain_blocks
+from planebench.report.conditions import conditions_table, conditions_warnings
 from planebench.report.glyphs import Glyphs
-from planebench.report.hosting_data import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
+from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
+from planebench.report.latency import load_sentences, v2v_sentence
+from planebench.report.ledger import policy_sentences
 from planebench.report.limit_cells import band_tables, limit_tables
-from planebench.report.remarks import headline, load_sentences, policy_sentences, v2v_sentence
-from planebench.report.search_cells import search_tables
+from planebench.report.recommend import headline
+from planebench.report.searches import search_tables
 from planebench.report.table_end import against_table, cut, endnotes, legend
-from planebench.report.traffic_data import traffic_sentences
+from planebench.report.traffic import traffic_sentences
+from planebench.stats.derived import Derived
 
 MAX_WIDTH = 140
 """Wider terminals get no wider table: the eye loses the row."""
@@ -36,34 +38,24 @@ MAX_LINES = 24
 """Of a block; a run with more has them in the page."""
 
 
-def print_table(run: Run, console: Console | None = None) -> None:
-    """Print the table of a run, complete or not. Without ``console``: to stdout, colours as the terminal has them."""
-    print_derived(derive(run), console)
-
-
-def print_derived(derived: Derived, console: Console | None = None) -> None:
-    """As :func:`print_table`, of what has been derived already."""
+def print_table(derived: Derived, console: Console | None = None) -> None:
+    """Print the table of a run, complete or not. Without ``console``: to stdout, colors as the terminal has them."""
     console = console or Console(highlight=False)
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
     console.print(render(derived, width, glyphs), width=width, highlight=False)
 
 
-def print_conditions(run: Run, console: Console | None = None) -> None:
+def print_conditions(derived: Derived, console: Console | None = None) -> None:
     """Print the fairness manifest of a run: conditions of its switches side by side."""
     console = console or Console(highlight=False)
     width = min(console.width, MAX_WIDTH)
-    for part in conditions_table(run, Glyphs(unicode=not console.options.ascii_only), width):
+    for part in conditions_table(derived, Glyphs(unicode=not console.options.ascii_only), width):
         console.print(part, width=width, highlight=False)
 
 
-def table_text(run: Run, width: int = 100, unicode: bool = True) -> str:
-    """The table as plain text without colour, no line longer than ``width``."""
-    return derived_text(derive(run), width, unicode)
-
-
-def derived_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
-    """As :func:`table_text`, of what has been derived already."""
+def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
+    """Return the table as plain text without color, no line longer than ``width``."""
     out = io.StringIO()
     console = Console(file=out, width=width, no_color=True, color_system=None, highlight=False, legacy_windows=False)
     console.print(render(derived, width, Glyphs(unicode)))
@@ -153,6 +145,5 @@ def _footer(derived: Derived, notes: Notes) -> Iterator[RenderableType]:
         yield from (Padding(Text(glyphs.text(line), style="dim"), (0, 0, 0, 2)) for line in lines)
     for skipped in derived.run.skipped:
         yield Text(glyphs.text(f"Skipped {skipped.what}: {' '.join(skipped.reason.split())}"), style="yellow")
-    found = conditions_warnings(derived.run, derived.conditions)
-    for warning in dict.fromkeys((*derived.run.warnings, *found)):
+    for warning in dict.fromkeys((*derived.run.warnings, *conditions_warnings(derived))):
         yield Text(glyphs.text(f"Warning: {' '.join(warning.split())}"), style="yellow")

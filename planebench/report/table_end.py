@@ -12,13 +12,16 @@ from rich.text import Text
 from planebench.model.records import VerdictKind
 from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, reasons
 from planebench.report.cells import Notes
-from planebench.report.comparison_words import ComparisonRow, comparison_rows, counted, deciding
-from planebench.report.conditions_data import conditions_remark
-from planebench.report.derived import Derived
+from planebench.report.comparison import ComparisonRow, comparison_rows, counted, deciding
+from planebench.report.conditions import conditions_remark
 from planebench.report.evidence import causes
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import bare_table
-from planebench.report.remarks import band_words, deviations, floor_sentence, unexplained_sentences
+from planebench.report.latency import floor_sentence
+from planebench.report.ledger import unexplained_sentences
+from planebench.report.searches import deviations
+from planebench.report.throughput import band_words
+from planebench.stats.derived import Derived
 from planebench.stats.results import DIRECTION_ORDER
 
 MAX_COMPARISONS = 16
@@ -86,7 +89,7 @@ def endnotes(derived: Derived) -> Iterator[Block]:
     )
     if floors:
         yield floors[0].upper() + floors[1:], []
-    if remark := conditions_remark(derived.run, derived.conditions):
+    if remark := conditions_remark(derived):
         yield f"{remark}; `planebench report --conditions` has them side by side", []
     open_ = unexplained_sentences(derived.results)
     if open_:

@@ -21,7 +21,7 @@ from planebench.schemas import SCHEMAS
 from planebench.schemas.export import ExportDocument
 from planebench.search import ask
 from planebench.stats import chains, effect, fairness
-from planebench.store.codec import CLOSED
+from planebench.store.codec import CLOSED, close
 from planebench.traffic import profile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -89,6 +89,8 @@ def closed(document: Document) -> Document:
 
 
 def _described(kind: Any) -> Document:
+    if kind is not ExportDocument:
+        close(kind)
     with _docstrings():
         return TypeAdapter(kind).json_schema(schema_generator=_Generator)
 

@@ -39,11 +39,11 @@ def of_rfc2544(settings: SearchSettings) -> tuple[str, ...]:
 
 
 def of_bswlv(settings: SearchSettings) -> tuple[str, ...]:
-    """Departures from ETSI GS NFV-TST 009 as the MLRsearch draft states its goal."""
+    """Departures from ETSI GS NFV-TST 009 as RFC 9971 (MLRsearch) states its goal."""
     trial_s = settings.trial_duration_s or BSWLV_TRIAL_S
     short = []
     if trial_s < RFC2544_TRIAL_S:
-        short = [f"trials of {trial_s:g} s; the MLRsearch draft gives {RFC2544_TRIAL_S:g} s for the TST 009 goal"]
+        short = [f"trials of {trial_s:g} s; RFC 9971 gives {RFC2544_TRIAL_S:g} s for the TST 009 goal"]
     return (*short, *_width(settings), *_max_load(settings))
 
 

@@ -50,14 +50,14 @@ _ALL = (
     Method(
         "ndr",
         "NDR",
-        "MLRsearch (draft-ietf-bmwg-mlrsearch), goals of FD.io CSIT",
+        "MLRsearch (RFC 9971), goals of FD.io CSIT",
         _mlr("ndr"),
         deviations.of_ndr,
     ),
     Method(
         "pdr",
         "PDR",
-        "MLRsearch (draft-ietf-bmwg-mlrsearch), goals of FD.io CSIT",
+        "MLRsearch (RFC 9971), goals of FD.io CSIT",
         _mlr("pdr"),
         deviations.of_pdr,
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Searches for a highest load: goals for MLRsearch (draft-ietf-bmwg-mlrsearch), whose controller does the work.
+"""Searches for a highest load: goals for MLRsearch (RFC 9971), whose controller does the work.
 
 Its loads are those of one port while its counts are aggregates: it is given aggregates of both.
 """

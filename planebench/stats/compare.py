@@ -7,11 +7,10 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from planebench.model.records import Point, Trial
 from planebench.model.results import Comparison, Metric, Result, SearchResult
-from planebench.model.run import Run
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
 from planebench.stats.effect import (
     MIN_EFFECT,
@@ -25,9 +24,11 @@ from planebench.stats.effect import (
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import mean_intended_pps, trial_counts
 from planebench.stats.must_match import MUST_MATCH, differing_facts
-from planebench.stats.ranking import COUNTING
-from planebench.stats.results import derive_results
+from planebench.stats.ranking import COUNTING, cell_id
 from planebench.stats.two_bands import two_bands
+
+if TYPE_CHECKING:
+    from planebench.stats.derived import Derived
 
 __all__ = [
     "METRICS",
@@ -36,8 +37,6 @@ __all__ = [
     "RATES",
     "NotCompared",
     "Outcome",
-    "compare_runs",
-    "compare_switches",
     "differing_facts",
     "runs_compared",
     "switches_compared",
@@ -92,6 +91,10 @@ class _Side:
     trials: tuple[Trial, ...]
 
     @property
+    def cell(self) -> str:
+        return cell_id(self.result.point)
+
+    @property
     def usable_bands(self) -> frozenset[str | None]:
         return frozenset(t.band for t in self.saturating if t.verdict.kind in (VALID, LIMITED))
 
@@ -109,25 +112,18 @@ class _Side:
 Found = Iterator[Comparison | NotCompared]
 
 
-def compare_switches(run: Run) -> tuple[Comparison, ...]:
-    """Every pair of switches at each cell of the matrix; ``a`` is the one that the header names first."""
-    return switches_compared(run).comparisons
+def switches_compared(derived: Derived) -> Outcome:
+    """Compare every pair of switches at each cell of the matrix; ``a`` is the one that the header names first.
 
-
-def compare_runs(a: Run, b: Run) -> tuple[Comparison, ...]:
-    """The same switch at the same point in both runs. Whether the runs may be compared: :func:`differing_facts`."""
-    return runs_compared(a, b).comparisons
-
-
-def switches_compared(run: Run) -> Outcome:
-    """As :func:`compare_switches`, with what was left out: also a switch without a trial where the first has some."""
+    What is left out has its reason, also a switch without a trial where the first has some.
+    """
     cells: dict[Point, list[_Side]] = {}
-    for point, side in _sides(run).items():
+    for point, side in _sides(derived).items():
         cells.setdefault(replace(point, switch=""), []).append(side)
     outcome = _outcome(
         found for sides in cells.values() for pair in combinations(sides, 2) for found in _compare(*pair)
     )
-    absent = tuple(found for sides in cells.values() for found in _absent(sides, run.switch_labels))
+    absent = tuple(found for sides in cells.values() for found in _absent(sides, derived.run.switch_labels))
     return Outcome(outcome.comparisons, (*outcome.skipped, *absent))
 
 
@@ -136,29 +132,35 @@ def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompar
     for label in labels:
         if label not in there:
             yield NotCompared(
-                first.name, label, _cell(first), METRICS, f"{label} was not measured there", has=first.rates
+                first.name,
+                label,
+                first.cell,
+                METRICS,
+                f"{label} was not measured there",
+                has=first.rates,
             )
 
 
-def runs_compared(a: Run, b: Run) -> Outcome:
-    """As :func:`compare_runs`, with what was left out: also points that only one of the runs has."""
-    sides_a, sides_b = _sides(a, a.header.run_id), _sides(b, b.header.run_id)
+def runs_compared(a: Derived, b: Derived) -> Outcome:
+    """Compare the same switch at the same point in both runs; points that only one run has are left out.
+
+    :func:`differing_facts` says whether two runs may be compared.
+    """
+    sides_a, sides_b = _sides(a, a.run.header.run_id), _sides(b, b.run.header.run_id)
     alone = [
         side for mine, other in ((sides_a, sides_b), (sides_b, sides_a)) for p, side in mine.items() if p not in other
     ]
     outcome = _outcome(found for p, side in sides_a.items() if p in sides_b for found in _compare(side, sides_b[p]))
     why = "the other run does not have it"
     only = tuple(
-        NotCompared(s.name, "", _cell(s), METRICS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
+        NotCompared(s.name, "", s.cell, METRICS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
     )
     return Outcome(outcome.comparisons, (*outcome.skipped, *only))
 
 
-def _sides(run: Run, run_id: str = "") -> dict[Point, _Side]:
-    by_point = run.by_point()
+def _sides(derived: Derived, run_id: str = "") -> dict[Point, _Side]:
     suffix = f"@{run_id}" if run_id else ""
-    results = derive_results(run)
-    return {r.point: _Side(r.point.switch + suffix, r, tuple(by_point[r.point])) for r in results}
+    return {r.point: _Side(r.point.switch + suffix, r, tuple(derived.trials[r.point])) for r in derived.results}
 
 
 def _outcome(found: Iterable[Comparison | NotCompared]) -> Outcome:
@@ -225,7 +227,7 @@ def _comparison(
     return Comparison(
         a=a.name,
         b=b.name,
-        point=_cell(a),
+        point=a.cell,
         metric=metric,
         ratio=effect.ratio,
         low=effect.low,
@@ -346,13 +348,8 @@ def _why_no_band(a: _Side, b: _Side, bands_a: Collection[str | None], bands_b: C
 
 def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
     has = tuple(m for m in a.rates if m in metrics)
-    return NotCompared(a.name, b.name, _cell(a), metrics, why, load, has)
+    return NotCompared(a.name, b.name, a.cell, metrics, why, load, has)
 
 
 def _band(band: str | None) -> str:
     return "an unknown band" if band is None else f"the {band} band"
-
-
-def _cell(side: _Side) -> str:
-    """The point without its switch, readable."""
-    return replace(side.result.point, switch="").point_id.lstrip("/")

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from planebench.model.claims import parse_claim
 from planebench.model.run import Run
-from planebench.stats.measured import FEATURES, MEASURED_ONLY, MHZ, OFF, ON, THREADS, Measured, measured
+from planebench.stats.measured import FEATURES, MEASURED_ONLY, MHZ, THREADS, Measured, measured
 from planebench.switches.manifest import DEFAULT, MANIFEST_KEYS, UNKNOWN
 
 NOT_STATED = "\N{EN DASH}"
@@ -139,8 +140,8 @@ def _contradicts(key: str, claim: str, found: Measured) -> bool:
     if key in _NUMBERS:
         numbers = frozenset(re.findall(r"\d+", claim))
         return bool(numbers) and not found.values <= numbers
-    said = re.match(r"(on|off)\b", claim.strip(), re.IGNORECASE) if key in FEATURES else None
-    return said is not None and found.values == {OFF if said[1].lower() == ON else ON}
+    said = parse_claim(claim) if key in FEATURES else None
+    return said is not None and any(said.contradicts(side, values) for side, values in found.sides.items())
 
 
 def _measured_of(run: Run, label: str) -> dict[str, Measured]:

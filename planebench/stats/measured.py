@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planebench.model.conditions import Conditions, PortConditions, Side, ThreadConditions
 
@@ -45,6 +45,8 @@ class Measured:
 
     text: str
     values: frozenset[str]
+    sides: Mapping[Side, frozenset[str]] = field(default_factory=dict)
+    """The values by the side of the port, where ports have them."""
 
 
 def measured(found: Sequence[Conditions]) -> dict[str, Measured]:
@@ -85,18 +87,18 @@ def _by_side(
 ) -> Measured | None:
     """``256``, or ``wire 256, VNF 1024``; the side is named where the other differs, or where it is not known."""
     texts: dict[Side, str] = {}
-    values: set[str] = set()
+    sides: dict[Side, frozenset[str]] = {}
     for side in dict.fromkeys(port.side for port in ports):
         found = [value for port in ports if port.side == side and (value := look(port))]
         if found:
             here = frozenset[str]().union(*found)
-            values |= here
+            sides[side] = here
             texts[side] = " or ".join(sorted(here, key=lambda text: (len(text), text)))
     if not texts:
         return None
     alike = len(set(texts.values())) == 1 and len(texts) == len({port.side for port in ports})
     named = ", ".join(f"{_NAMES[side]} {text}" for side, text in sorted(texts.items(), reverse=True))
-    return Measured(next(iter(texts.values())) if alike else named, frozenset(values))
+    return Measured(next(iter(texts.values())) if alike else named, frozenset[str]().union(*sides.values()), sides)
 
 
 def _threads(starts: Sequence[Sequence[ThreadConditions]]) -> Measured:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from planebench.model.records import Point, VerdictKind
-from planebench.model.results import Result
+from planebench.model.results import Comparison, Result
+from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.intervals import relative_spread
 
 COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.UNSTABLE)
@@ -125,3 +126,31 @@ def _cycles(result: Result) -> float:
 
 def _pps(result: Result) -> float:
     return result.throughput_pps or 0.0
+
+
+def cell_id(point: Point) -> str:
+    """Return the id of the point without its switch, as ``Comparison.point`` has it."""
+    return replace(point, switch="").point_id.lstrip("/")
+
+
+def level_with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Return the labels that do not differ significantly from the first, by the ranking or by a comparison."""
+    open_ = {label for label, c in _with_first(ranking, comparisons) if not c.distinguishable}
+    others = [r.point.switch for r in ranking.results[1:]]
+    return tuple(label for label in others if label in open_ or label in ranking.level)
+
+
+def too_few_tell(ranking: Ranking, comparisons: Sequence[Comparison]) -> bool:
+    """Return whether the first is level with others only because too few trials are accepted."""
+    level = level_with_first(ranking, comparisons)
+    trials = {label: min(c.trials_a, c.trials_b) for label, c in _with_first(ranking, comparisons)}
+    return bool(level) and all(trials.get(label, MIN_TRIALS) < MIN_TRIALS for label in level)
+
+
+def _with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
+    """Yield the label of each other switch and its comparison with the first, by the metric of the ranking."""
+    metric = "throughput" if ranking.by == "throughput" else "cycles_per_packet"
+    cell, first = cell_id(ranking.point), ranking.first.point.switch
+    for c in comparisons:
+        if c.point == cell and c.metric == metric and first in (c.a, c.b):
+            yield (c.b if c.a == first else c.a), c

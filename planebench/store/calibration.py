@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from planebench.host.cache_folder import default_folder
+from planebench.host.programs import program_lines
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration
-from planebench.planed import program_lines
 from planebench.store.codec import from_json, to_json
 from planebench.store.files import write_atomically
 

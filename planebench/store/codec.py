@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from planebench.model import conditions, header, hosting, records, status
-from planebench.model import run as run_records
 from planebench.model.errors import StoreError
 from planebench.model.header import READABLE_VERSIONS, RunHeader
 
@@ -24,20 +23,31 @@ R = TypeVar("R")
 CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _close_schemas() -> None:
-    """Tell pydantic, which reads this attribute of any dataclass, to refuse what a record does not declare."""
-    for module in (conditions, header, hosting, records, run_records, status):
-        for value in vars(module).values():
-            if isinstance(value, type) and dataclasses.is_dataclass(value):
-                setattr(value, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
-
-
-_close_schemas()
-
-
 @cache
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    close(kind)
     return TypeAdapter(kind)
+
+
+def close(kind: type[Any]) -> None:
+    """Close a record and the records in its fields: pydantic then refuses what they do not declare.
+
+    Everything that is read goes through this, so a record is closed wherever it is defined.
+    """
+    if vars(kind).get("__pydantic_config__") is CLOSED:  # or on the way to it: a plan has plans for parts
+        return
+    setattr(kind, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
+    for hint in get_type_hints(kind).values():
+        for record in _records_in(hint):
+            close(record)
+
+
+def _records_in(hint: Any) -> Iterator[type[Any]]:
+    """Yield the dataclasses in a type, as in ``tuple[Plan, ...]`` or ``Plan | None``; those in their fields are not."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        yield hint
+    for argument in get_args(hint):
+        yield from _records_in(argument)
 
 
 def to_json(record: Any, *, indent: int | None = None) -> bytes:

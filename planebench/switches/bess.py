@@ -14,9 +14,10 @@ from typing import Any
 
 from planebench.host import procfs
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import program_lines
+from planebench.model.claims import everywhere
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
-from planebench.planed import program_lines
 from planebench.switches import common
 from planebench.switches.base import (
     PATH_OPTION,
@@ -103,9 +104,9 @@ class BessAdapter(Adapter):
             vnf_interface="vhost-user (DPDK net_vhost)",
             ring_size=str(self._ring(request)),
             burst=str(BURST),
-            checksum_offload="none",
-            mergeable_buffers="offered",
-            segmentation_offload="none",
+            checksum_offload=everywhere("off"),
+            mergeable_buffers=everywhere("offered"),
+            segmentation_offload=everywhere("off"),
             buffers=f"{BUFFERS}, one pool",
             scheduling="round robin over the ports",
         )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor
+from planebench.model.claims import FeatureClaim, everywhere
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.base import (
@@ -81,9 +82,9 @@ class ClickAdapter(Adapter):
             vnf_interface="veth (the kernel's)",
             ring_size=DEFAULT,
             burst=str(self.value("burst", BURST)),
-            checksum_offload="none: packet sockets carry frames as they are",
-            segmentation_offload="none: packet sockets carry frames as they are",
-            mergeable_buffers="none: no virtio",
+            checksum_offload=everywhere("off", "packet sockets carry frames as they are"),
+            segmentation_offload=everywhere("off", "packet sockets carry frames as they are"),
+            mergeable_buffers=FeatureClaim(None, None),
             memory="4 KiB pages (it uses no hugepages)",
             buffers="from the heap, no limit",
             queue=f"{self.value('queue', QUEUE)} frames in software for each port",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.process import Process
+from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
 from planebench.placement import devargs
 from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, ThreadRef
@@ -71,7 +72,7 @@ def require(adapter: SwitchAdapter) -> Found:
     """Where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()
     if isinstance(found, NotFound):
-        raise NotInstalledError(f"{adapter.title} is not installed; {found.remedy}")
+        raise NotInstalledError(f"{adapter.title} {found.words}")
     return found
 
 
@@ -172,21 +173,21 @@ def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
     )
 
 
-def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, str]:
-    """What the ends of a switch's ports agree upon, for its settings.
+def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, FeatureClaim]:
+    """Return what the ends of a switch's ports agree upon, for its settings.
 
     Tester and VNFs offer and ask for no checksum and no segmentation offload, whatever the switch could do. A VNF's
     driver asks for no mergeable buffers either; the tester's end of a virtio wire offers them: ``mergeable_wires``
     says whether the switch's driver takes them.
     """
     kinds = {port.kind for port in request.ports}
-    places = ["VNFs off"] if "vhost-user" in kinds else []
-    if "virtio-user" in kinds:
-        places.insert(0, f"wires {'on' if mergeable_wires else 'off'}")
+    wires: State = "on" if mergeable_wires else "off"
     return {
-        "checksum_offload": "none",
-        "segmentation_offload": "none",
-        "mergeable_buffers": ", ".join(places) or "no virtio port",
+        "checksum_offload": everywhere("off"),
+        "segmentation_offload": everywhere("off"),
+        "mergeable_buffers": FeatureClaim(
+            wires if "virtio-user" in kinds else None, "off" if "vhost-user" in kinds else None
+        ),
     }
 
 

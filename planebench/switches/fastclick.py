@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Self
 
 from planebench.host.process import Process, Supervisor
+from planebench.model.claims import everywhere
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.base import PATH_OPTION, Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, Traits
 from planebench.switches.click_common import RunningClick, cross_connects, element_classes, find_click, total
-from planebench.switches.manifest import DEFAULT, manifest
+from planebench.switches.manifest import manifest
 
 PLACES = (
     "/usr/local/bin/click",
@@ -106,9 +107,9 @@ class FastClickAdapter(Adapter):
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=str(self.value("burst", BURST)),
-            checksum_offload="none asked for; DPDK's drivers at their defaults",
-            segmentation_offload="none asked for; DPDK's drivers at their defaults",
-            mergeable_buffers=DEFAULT,
+            checksum_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
+            segmentation_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
+            mergeable_buffers=everywhere("default"),
             buffers=f"{self.buffers(request)} mbufs, one pool",
             ndesc=str(self.value("ndesc", common.ring_size(request))),
             tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software for each port (IQUEUE)",

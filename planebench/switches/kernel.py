@@ -21,6 +21,7 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
+from planebench.model.claims import FeatureClaim, everywhere
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
@@ -32,13 +33,13 @@ NAPI_WEIGHT = 64
 """Frames that the kernel takes from an interface at once (NAPI_POLL_WEIGHT)."""
 VETH_RING_SIZE = 256
 """Frames that wait for an interface's thread (veth.c)."""
-TERMS = {
+TERMS: dict[str, str | FeatureClaim] = {
     "nic_driver": "veth",
     "vnf_interface": "veth (the kernel's); VNFs use DPDK's af_packet",
     "ring_size": f"{VETH_RING_SIZE} (veth's, fixed)",
-    "checksum_offload": "none: frames have their checksums",
-    "segmentation_offload": "none: GRO off, senders send whole frames",
-    "mergeable_buffers": "-",
+    "checksum_offload": everywhere("off", "frames have their checksums"),
+    "segmentation_offload": everywhere("off", "GRO off, senders send whole frames"),
+    "mergeable_buffers": FeatureClaim(None, None),
     "memory": "the kernel's (4 KiB pages)",
     "buffers": "the kernel's",
 }

@@ -4,8 +4,8 @@
 Each switch fills what it knows when it is started; what it does not say is ``unknown``. What differs between switches
 of a run is marked in the report. More keys of a switch's own may follow.
 
-A value is free text, but for what is held against what was measured (planebench.stats.fairness): ``checksum_offload``,
-``segmentation_offload`` and ``mergeable_buffers`` begin with ``on`` or ``off``, the numbers in ``ring_size`` and
+A value is free text, but for what is held against what was measured (planebench.stats.fairness): the values of
+:data:`FEATURE_KEYS` are claims by the side of the port (planebench.model.claims), the numbers in ``ring_size`` and
 ``queues`` are all there are, and those in ``cores`` are CPUs.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planebench.model.claims import FeatureClaim
 from planebench.switches.base import SwitchRequest
 
 UNKNOWN = "unknown"
@@ -35,9 +36,12 @@ MANIFEST_KEYS: Mapping[str, str] = {
 }
 """Key -> what it is, in the order in which they are shown."""
 
+FEATURE_KEYS = ("checksum_offload", "segmentation_offload", "mergeable_buffers")
+"""Keys whose values are claims."""
 
-def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str) -> dict[str, str]:
-    """A whole manifest: what the request says, what the adapter says, ``unknown`` for the rest."""
+
+def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:
+    """Return a whole manifest: what the request says, what the adapter says, ``unknown`` for the rest."""
     known = {
         "function": function,
         "cores": ",".join(str(cpu) for cpu in request.cpus[: request.queues]),
@@ -45,6 +49,6 @@ def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str) 
         "ring_size": str(max(port.ring_size for port in request.ports)),
         "burst": burst,
         "memory": "hugepages" if request.hugepages else "4 KiB pages (no hugepages)",
-        **more,
+        **{key: str(value) for key, value in more.items()},
     }
     return {**{key: known.pop(key, UNKNOWN) for key in MANIFEST_KEYS}, **known}

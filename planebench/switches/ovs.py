@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import find_program
+from planebench.host.programs import find_program, program_lines
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.planed import program_lines
 from planebench.switches import common
 from planebench.switches.base import Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, ThreadRef
 from planebench.switches.ovs_counters import PortCounters, parse_ports
@@ -301,7 +301,13 @@ def _start_vswitchd(
 
 def _vsctl(paths: Paths, commands: Commands) -> None:
     """All commands in one transaction; vswitchd reads the result when it starts."""
-    argv = ["ovs-vsctl", f"--db=unix:{paths.database_socket}", "--timeout=10", "--no-wait", "init"]
+    argv = [
+        "ovs-vsctl",
+        f"--db=unix:{paths.database_socket}",
+        f"--timeout={patient(TOOL_TIMEOUT_S):.0f}",
+        "--no-wait",
+        "init",
+    ]
     for command in commands:
         argv += ["--", *command]
     _tool(argv)
@@ -346,7 +352,7 @@ def _tool(argv: list[str], *, stdin: str | None = None) -> str:
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             text=True,
-            timeout=TOOL_TIMEOUT_S,
+            timeout=patient(TOOL_TIMEOUT_S),
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise StartError(f"{' '.join(argv[:3])}: {error}") from error

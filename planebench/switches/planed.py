@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from planebench.host.planed_program import missing_planed
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
@@ -64,7 +65,7 @@ class PlanedAdapter(Adapter):
         binary = find_planed()
         version = planed_version()
         if binary is None or version is None:
-            return NotFound(self.remedy)
+            return missing_planed()
         return Found(version.removeprefix("planed").strip(), binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:

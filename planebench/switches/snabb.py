@@ -11,9 +11,10 @@ import struct
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import program_lines
+from planebench.model.claims import everywhere
 from planebench.model.errors import DiedError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.planed import program_lines
 from planebench.switches import common
 from planebench.switches.base import (
     PATH_OPTION,
@@ -81,9 +82,9 @@ class SnabbAdapter(Adapter):
             nic_driver="raw sockets" if any(port.kind == "af_packet" for port in request.ports) else "-",
             vnf_interface="vhost-user (Snabb's)",
             burst=str(PULL_FRAMES),
-            checksum_offload="offered to VNFs; not used by ours",
-            segmentation_offload="none",
-            mergeable_buffers="offered" if self._mergeable else "off",
+            checksum_offload=everywhere("off", "offered to VNFs, not used by ours"),
+            segmentation_offload=everywhere("off"),
+            mergeable_buffers=everywhere("offered" if self._mergeable else "off"),
             indirect_descriptors="offered" if self._indirect else "off",
             buffers=f"as many as it needs; a link holds {LINK_FRAMES} frames",
         )

@@ -60,6 +60,10 @@ _PORT_DROPS = {
     "tx_full": re.compile(rb"TX-packets: \d+ +TX-dropped: (\d+) "),
 }
 """The lines of errors and nombufs are there only if one of them is not zero."""
+_TX_ERRORS = re.compile(rb"# NIC statistics for port (\d+) (?:(?!# NIC).)*?TX-errors: (\d+) ", re.DOTALL)
+ERRORS_IN_DROPPED = (23, 3)
+"""From this DPDK on, what testpmd calls dropped includes what the driver counts as an error, and net_vhost counts what
+it could not send as an error since 23.11: such a frame is counted twice."""
 _CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\)")
 _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
@@ -130,7 +134,7 @@ class TestpmdAdapter(Adapter):
             pipe_stdin=True,
             netns_pid=request.netns_pid,
         )
-        switch = RunningTestpmd(process, [port.name for port in ports])
+        switch = RunningTestpmd(process, [port.name for port in ports], found.version)
         try:
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
@@ -145,8 +149,9 @@ class TestpmdAdapter(Adapter):
 class RunningTestpmd(common.ProcessGroup):
     """A testpmd that forwards; asked for its counters through its command line."""
 
-    def __init__(self, process: Process, ports: Sequence[str]) -> None:
+    def __init__(self, process: Process, ports: Sequence[str], version: str = "") -> None:
         super().__init__("testpmd", [process])
+        self._errors_in_dropped = _release(version) >= ERRORS_IN_DROPPED
         self._process = process
         self._ports = tuple(ports)
         self._worker: ThreadRef | None = None
@@ -174,7 +179,9 @@ class RunningTestpmd(common.ProcessGroup):
         busy = int(cycles[1]) if cycles else 0  # no line before the first packet
         khz = self._tsc_khz()
         idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
-        drops = parse_drops(output, self._ports)
+        if self._errors_in_dropped:
+            output += self._ask("show port stats all")
+        drops = parse_drops(output, self._ports, errors_in_dropped=self._errors_in_dropped)
         sent = int(packets[2]) if packets[2] else None
         return SwitchCycles(
             busy_cycles=busy, idle_cycles=idle, packets=int(packets[1]), drops=drops, forwarded_packets=sent
@@ -213,8 +220,11 @@ class RunningTestpmd(common.ProcessGroup):
         return output
 
 
-def parse_drops(output: bytes, ports: Sequence[str]) -> dict[str, int]:
-    """Drops by ``PORT:REASON`` from ``show fwd stats all``; ``ports`` are our names in the order of testpmd's numbers.
+def parse_drops(output: bytes, ports: Sequence[str], *, errors_in_dropped: bool = False) -> dict[str, int]:
+    """Return drops by ``PORT:REASON`` from ``show fwd stats all``; ``ports`` are our names in testpmd's order.
+
+    ``errors_in_dropped``: testpmd adds the driver's errors to what it dropped (:data:`ERRORS_IN_DROPPED`). They are
+    taken off again, and ``output`` has to have ``show port stats all``, too.
 
     Only what the text says: a port or a line that is not there, or is not whole, gives no key. The accumulated figures
     are of no use: of a vhost port they count a frame that did not go out twice, by the forwarder and by the driver.
@@ -224,7 +234,20 @@ def parse_drops(output: bytes, ports: Sequence[str]) -> dict[str, int]:
         if int(number) < len(ports):
             found = {reason: pattern.search(block) for reason, pattern in _PORT_DROPS.items()}
             drops |= {f"{ports[int(number)]}:{reason}": int(match[1]) for reason, match in found.items() if match}
-    return drops
+    return _without_errors(drops, output, ports) if errors_in_dropped else drops
+
+
+def _without_errors(drops: Mapping[str, int], output: bytes, ports: Sequence[str]) -> dict[str, int]:
+    """Take the drivers' errors off ``tx_full``; a port whose errors are not in ``output`` has no ``tx_full``."""
+    errors = {f"{ports[int(n)]}:tx_full": int(count) for n, count in _TX_ERRORS.findall(output) if int(n) < len(ports)}
+    kept = {key: count for key, count in drops.items() if not key.endswith(":tx_full")}
+    return kept | {key: max(drops[key] - count, 0) for key, count in errors.items() if key in drops}
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return year and month of ``DPDK 22.11.11``; (0, 0) where there are none."""
+    found = re.search(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _complaints(process: Process) -> str:

@@ -13,10 +13,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import program_lines
 from planebench.model.errors import DiedError, StartError
 from planebench.model.records import SwitchCycles
-from planebench.planed import program_lines
 from planebench.switches import common, vpp_config, vpp_counters
 from planebench.switches.base import (
     PATH_OPTION,
@@ -231,7 +232,7 @@ class RunningVpp(common.ProcessGroup):
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                timeout=TOOL_DEADLINE_S,
+                timeout=patient(TOOL_DEADLINE_S),
                 check=True,
                 env={**os.environ, **self._env},
             ).stdout

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from planebench.host.patience import patient
 from planebench.model.errors import UsageError
 from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place
 from planebench.scenarios import build
@@ -41,7 +42,7 @@ def _check(chain: str, planed: Path) -> None:
                 capture_output=True,
                 text=True,
                 errors="replace",
-                timeout=CHECK_DEADLINE_S,
+                timeout=patient(CHECK_DEADLINE_S),
                 check=False,
                 stdin=subprocess.DEVNULL,
             )

@@ -12,8 +12,8 @@ import pytest
 from builders import make_run, store_run
 
 from planebench.cli import main
+from planebench.host.programs import program_output
 from planebench.model.run import Run
-from planebench.planed import program_lines
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def planebench(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixtu
         return Done(code, out.decode(), err.decode())
 
     yield call
-    program_lines.cache_clear()
+    program_output.cache_clear()
 
 
 @pytest.fixture

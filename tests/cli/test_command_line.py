@@ -65,7 +65,7 @@ def test_a_bad_command_line_is_told_in_a_line(planebench, command: list[str], wo
 def without_charts(stored: Run, monkeypatch, tmp_path: Path) -> Run:
     """A stored run, and a page and pictures that take no time: what is in them is tested elsewhere."""
     monkeypatch.chdir(tmp_path)
-    page = SimpleNamespace(derived_html=lambda derived: b"<!doctype html>")
+    page = SimpleNamespace(to_html=lambda derived: b"<!doctype html>")
     monkeypatch.setitem(sys.modules, "planebench.report.html", page)
     pictures = SimpleNamespace(
         write_figures=lambda run, out, formats, only, width: [out / f"p2p.{name}" for name in formats]

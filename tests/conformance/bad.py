@@ -18,7 +18,6 @@ from typing import Any
 
 import pyswitch
 
-from planebench.cli.prepare import cpus_of, measuring
 from planebench.conformance import ALL_CHECKS, Plan, Result, run_suite
 from planebench.conformance.bed import Bed
 from planebench.conformance.cases import parse_cases, parse_checks
@@ -29,6 +28,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
+from planebench.running.machine import cpus_of, measuring
 from planebench.switches import common, planed
 from planebench.switches.base import (
     Adapter,

@@ -16,7 +16,7 @@ from planebench.switches.base import Found, NotFound
 GOOD = HostFacts(
     cpus_online=(0, 1, 2, 3),
     cpus_allowed=(0, 1, 2, 3),
-    isolated_cpus=(2, 3),
+    isolated_cpus=(1, 2, 3),
     governor="performance",
     turbo=False,
     autogroup=False,
@@ -45,7 +45,10 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
         ("cores", {"cpus_allowed": (0,)}, "problem", "taskset"),
         ("cores", {"cpus_allowed": (0, 1)}, "warning", "third core"),
         ("smt", {"siblings": {2: frozenset({2, 3}), 3: frozenset({2, 3})}}, "warning", "smt/control"),
-        ("isolated", {"isolated_cpus": ()}, "warning", "isolcpus=3"),
+        ("isolated", {"isolated_cpus": ()}, "warning", "isolcpus=1,2,3 "),
+        ("isolated", {"isolated_cpus": (), "cpus_online": (0, 1), "cpus_allowed": (0, 1)}, "warning", "isolcpus=1 "),
+        ("isolated", {"cpus_allowed": (0,), "isolated_cpus": (1,)}, "warning", "taskset -c 0,1,2,3"),
+        ("isolated", {"isolated_cpus": (3,)}, "warning", "isolcpus=1,2,3 "),
         ("cgroup", {"cgroup_cpu_limit": 0.5}, "problem", "--cpus=2"),
         ("tsc", {"constant_tsc": False}, "problem", "invtsc"),
         ("tsc", {"nonstop_tsc": False}, "problem", "another machine"),
@@ -110,7 +113,7 @@ def test_siblings_count_where_pollers_run(
 def test_siblings_of_idle_cpus_are_no_matter() -> None:
     """Eight CPUs: the pollers have cores for themselves, what is left shares one."""
     cpus = tuple(range(8))
-    pollers = examine(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(0, 1)))
+    pollers = examine(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(1, 5)))
     assert [it.level for it in pollers if it.code == "smt"] == ["warning"]
     idle = examine(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(5, 6)))
     assert [it.level for it in idle if it.code == "smt"] == ["ok"]

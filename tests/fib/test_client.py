@@ -20,6 +20,8 @@ from planebench.fib.messages import Ack, Code, MessageType, Op, decode_message
 from planebench.fib.transport import PacketTransport, TransportError
 from planebench.model.errors import UsageError
 
+pytestmark = pytest.mark.dataplane
+
 
 @pytest.fixture
 def forwarder() -> Iterator[Forwarder]:
@@ -281,6 +283,23 @@ class TestPacketSockets:
         self.stop()
         assert line == "fib_announce: 10.0.0.1/8: the forwarder takes it for malformed\n"
         assert set(wire.routes()) == {"10.0.0.0/8", "2001:db8::/32", "192.0.2.1/32"}
+
+
+@pytest.mark.parametrize("prefix", ["0.0.0.0/256", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "2001:db8::/129", "x/8"])
+def test_the_example_in_c_refuses_what_is_no_prefix(prefix: str) -> None:
+    done = subprocess.run(
+        [str(program("fib_announce")), "nowhere0", "0", GATEWAY.hex(":"), prefix], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (2, f"fib_announce: {prefix}: expected ADDRESS or ADDRESS/LENGTH\n")
+
+
+@pytest.mark.parametrize("wire", ["256", "-1", "one", ""])
+def test_the_example_in_c_refuses_what_is_no_wire(wire: str) -> None:
+    done = subprocess.run(
+        [str(program("fib_announce")), "nowhere0", wire, GATEWAY.hex(":"), "10.0.0.0/8"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: fib_announce ")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets need root")

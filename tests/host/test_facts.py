@@ -15,9 +15,11 @@ from planebench.host.facts import (
     Nic,
     collect,
     deep_c_states,
+    grantable_cpus,
     parse_cpus,
     pci_nics,
     sample_kernel_threads,
+    usable_cpus,
 )
 
 
@@ -26,6 +28,38 @@ from planebench.host.facts import (
 )
 def test_cpu_lists_of_the_kernel(text: str, cpus: tuple[int, ...]) -> None:
     assert parse_cpus(text) == cpus
+
+
+@pytest.mark.parametrize(
+    ("inherited", "isolated", "cpuset", "usable"),
+    [
+        # isolcpus=: the kernel took the isolated CPUs out of the affinity of init, and nobody gave them back
+        ((0, 1), (2, 3), (0, 1, 2, 3), (0, 1, 2, 3)),
+        ((0,), (1,), (0, 1), (0, 1)),
+        # the cpuset of a container forbids one of them
+        ((0, 1), (2, 3), (0, 1, 2), (0, 1, 2)),
+        ((0, 1), (2, 3), (0, 1), (0, 1)),
+        # somebody chose the affinity: taskset -c 0, taskset -c 0,3
+        ((0,), (2, 3), (0, 1, 2, 3), (0,)),
+        ((0, 3), (2, 3), (0, 1, 2, 3), (0, 3)),
+        # nothing is isolated
+        ((0, 1), (), (0, 1, 2, 3), (0, 1)),
+    ],
+)
+def test_isolated_cpus_are_usable_unless_somebody_chose_the_affinity(
+    inherited: tuple[int, ...], isolated: tuple[int, ...], cpuset: tuple[int, ...], usable: tuple[int, ...]
+) -> None:
+    online = frozenset(range(2 if isolated == (1,) else 4))
+    found = usable_cpus(frozenset(inherited), online, frozenset(isolated), lambda asked: asked & frozenset(cpuset))
+    assert found == usable
+
+
+def test_what_the_kernel_grants_is_found_without_changing_our_affinity() -> None:
+    before = os.sched_getaffinity(0)
+    (some, *_) = before
+    assert grantable_cpus(frozenset({some, 4095})) == {some}
+    assert grantable_cpus(frozenset({4095})) == grantable_cpus(frozenset()) == frozenset()
+    assert os.sched_getaffinity(0) == before
 
 
 def test_collect_agrees_with_the_system() -> None:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import planebench
 from planebench.host.patience import VARIABLE, patient
 from planebench.host.process import Supervisor, wait_ready
 from planebench.model.errors import StartError, UsageError
@@ -32,3 +35,28 @@ def test_deadline_that_passes_is_told_as_it_was(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv(VARIABLE, "2")
     with pytest.raises(StartError, match=r"nothing did not come up within 0\.02 s"):
         wait_ready("nothing", lambda: False, deadline_s=0.01)
+
+
+REMAINDERS = ("0", "max(deadline - time.monotonic(), 0.001)", "left_s")
+"""What is left of a deadline that was stretched when it was set, and a look without waiting."""
+
+
+def _deadlines(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yield what subprocesses, sockets and stubs are given as their timeout."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call):
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            yield from (keyword.value for keyword in call.keywords if keyword.arg == "timeout")
+            if name == "settimeout":
+                yield call.args[0]
+
+
+def test_every_deadline_of_a_tool_or_a_socket_is_stretched() -> None:
+    root = Path(planebench.__file__).parent
+    found = []
+    for path in (path for path in sorted(root.rglob("*.py")) if not path.is_relative_to(root / "fib")):
+        for value in _deadlines(ast.parse(path.read_text(encoding="utf-8"))):
+            words = ast.unparse(value)
+            if not words.startswith("patient(") and words not in REMAINDERS:
+                found.append(f"{path.relative_to(root)}: {words}")
+    assert not found, "deadlines without patient(...)"

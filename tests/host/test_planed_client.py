@@ -88,7 +88,7 @@ def test_a_closed_connection_and_silence_are_told_apart_from_refusal(path: Path)
     [b"hello\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"x" * 70_000, b'{"id": 1\n', b"1" * 5000 + b"\n"],
 )
 def test_what_is_no_answer_is_told_as_such(path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planebench.planed.ANSWER_MAX_BYTES", 60_000)
+    monkeypatch.setattr("planebench.planed.client.ANSWER_MAX_BYTES", 60_000)
     Server(path, lambda it: said)
     with PlanedClient(path) as client, pytest.raises(RpcClosedError, match=r"to stats.get on"):
         client.call("stats.get", timeout_s=5)

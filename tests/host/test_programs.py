@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from planebench.host import programs as finding
+from planebench.host.planed_program import BROKEN_REMEDY
 from planebench.host.programs import Installation, find_program, installation, switches_file
-from planebench.model.errors import UsageError
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.planed import PLANED_ENV, require_planed
+from planebench.switches import common, planed
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +31,27 @@ def program(path: Path, mode: int = 0o755) -> Path:
     path.write_text("#!/bin/sh\n")
     path.chmod(mode)
     return path
+
+
+LOADER = "planed: error while loading shared libraries: librte_fib.so.23: cannot open shared object file: No such file"
+
+
+def test_a_planed_that_does_not_load_says_which_library_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = program(tmp_path / "planed")
+    broken.write_text(f'#!/bin/sh\necho "{LOADER}" >&2\nexit 127\n')
+    monkeypatch.setenv(PLANED_ENV, str(broken))
+    for ask in (require_planed, lambda: common.require(planed.ADAPTER)):
+        with pytest.raises(NotInstalledError, match=r"does not start: .* librte_fib\.so\.23: cannot open") as e:
+            ask()
+        assert "not installed" not in str(e.value) and BROKEN_REMEDY in str(e.value)
+
+
+def test_a_planed_that_is_not_there_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PLANED_ENV, "/nowhere/planed")
+    with pytest.raises(NotInstalledError, match="is not installed; get it with: build it with `make setup`"):
+        require_planed()
 
 
 def test_nobody_says_anything(config: Path) -> None:

@@ -113,6 +113,31 @@ def test_a_trial_is_resumed_sent_read_checked_and_paused() -> None:
     assert trial.started_at.endswith("Z")
 
 
+class HostedLive(FakeLive):
+    """A topology whose VNF is a process of its own: a sending with stamps clears the VNF's counters."""
+
+    def __init__(self) -> None:
+        super().__init__(dropped=0)
+        self.placement.hosted, self.placement.vnf_cpus = frozenset({0}), (1,)
+        self.rule_drops = 500
+
+    def vnf_drops(self) -> Counter[str]:
+        return Counter({"vnf0:rule": self.rule_drops})
+
+    def send(self, *args: Any, stamps: bool = False, **more: Any) -> Any:
+        self.rule_drops = (0 if stamps else self.rule_drops) + 100
+        return super().send(*args, **more)
+
+    def anatomy(self, *_: Any) -> tuple[Any, ...]:
+        return ()
+
+
+@pytest.mark.parametrize("anatomy", [False, True])
+def test_what_hosted_vnfs_drop_in_a_trial_is_found_with_stamps_and_without(anatomy: bool) -> None:
+    trial = run_trial(HostedLive(), request(anatomy=anatomy), near)  # type: ignore[arg-type]
+    assert trial.tester_drops == {"vnf0:rule": 100}
+
+
 def test_a_warm_up_of_the_same_load_goes_before_and_is_not_counted() -> None:
     live = FakeLive()
     wanted = request(load=Load("0.50", 5000.0), role="latency", warmup_s=0.05, probe_rate_pps=77)

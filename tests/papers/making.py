@@ -13,8 +13,7 @@ from planebench.model.records import Point, Trial
 from planebench.model.run import Finished, Run
 from planebench.papers import Claim, Judgement, all_claims, judge
 from planebench.papers.measured import Measured
-from planebench.stats.chains import derive_chains
-from planebench.stats.results import derive_results
+from planebench.stats.derived import Derived
 
 NEAR = (0.999, 1.0, 1.001)
 """Three trials that hardly differ, as multiples of their middle."""
@@ -48,8 +47,7 @@ def run(*figures: Iterable[Figure], **header: Any) -> Run:
 
 
 def measured(made: Run) -> Measured:
-    results = derive_results(made)
-    return Measured(made, results, derive_chains(made, results))
+    return Measured(Derived(made))
 
 
 def judged(wanted: str, *figures: Iterable[Figure], **header: Any) -> Judgement:

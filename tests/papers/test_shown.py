@@ -15,11 +15,11 @@ from planebench.cli.papers import papers
 from planebench.model.header import Skipped
 from planebench.model.run import Run
 from planebench.papers import all_claims
-from planebench.report.derived import derive
+from planebench.papers.measured import Measured
 from planebench.report.export import to_json
 from planebench.report.html import to_html
-from planebench.report.papers_data import measured, papers_page
-from planebench.report.papers_figures import dot_rows, shown_shapes
+from planebench.report.papers import dot_rows, papers_page, shown_shapes
+from planebench.stats.derived import Derived
 
 
 def small(**header: object) -> Run:
@@ -36,7 +36,7 @@ def small(**header: object) -> Run:
 
 
 def section(made: Run) -> str:
-    page = to_html(made).decode()
+    page = to_html(Derived(made)).decode()
     return page.partition('<section id="papers">')[2].partition("</section>")[0]
 
 
@@ -64,13 +64,13 @@ def test_the_page_of_another_run_has_what_it_decides() -> None:
 
 def test_a_run_that_says_nothing_has_no_section() -> None:
     made = run(rate("planed", "p2p", 9.0))
-    assert papers_page(derive(made)) is None
-    assert b'<section id="papers">' not in to_html(made)
+    assert papers_page(Derived(made)) is None
+    assert b'<section id="papers">' not in to_html(Derived(made))
 
 
 def test_charts_have_both_and_keep_the_marks() -> None:
-    derived = derive(small(papers=("conext19",)))
-    table = shown_shapes(derived.run, measured(derived))[0]
+    derived = Derived(small(papers=("conext19",)))
+    table = shown_shapes(derived.run, Measured(derived))[0]
     rows = {(row["line"], row["whose"]): (round(row["ratio"], 2), row["mark"]) for row in dot_rows(table)}
     assert rows["planed", "here"] == (2.25, "≥")
     assert rows["ovs-dpdk", "here"] == (0.75, "")
@@ -79,7 +79,7 @@ def test_charts_have_both_and_keep_the_marks() -> None:
 
 
 def test_json_has_claims_with_their_comparisons() -> None:
-    found = json.loads(to_json(small()))["papers"]
+    found = json.loads(to_json(Derived(small())))["papers"]
     assert [it["id"] for it in found] == ["virtual-io-costs", "near-saturation-p2p"]
     assert found[0]["outcome"] == "confirmed here"
     (compared,) = found[1]["compared"]
@@ -107,7 +107,7 @@ def test_the_command_without_a_run_lists_the_claims(capsys: pytest.CaptureFixtur
 
 
 def test_a_run_keeps_its_results_with_or_without_papers() -> None:
-    plain, paper = (json.loads(to_json(made)) for made in (small(), small(papers=("ic16",))))
+    plain, paper = (json.loads(to_json(Derived(made))) for made in (small(), small(papers=("ic16",))))
     assert plain["results"] == paper["results"]
     assert {it["paper"] for it in paper["papers"]} == {"ic16"}
     assert dataclasses.replace(small().header, papers=("ic16",)) == small(papers=("ic16",)).header

@@ -27,7 +27,7 @@ def mixed() -> Topology:
         (TWO, (1, 0, 1), {0: ("the switch", "vnf2"), 2: ("the switch", "vnf0")}),
         (Cpus((0, 1, 2)), (1, 0, 1), {0: ("vnf2",), 2: ("vnf0",)}),
         (Cpus((0, 1, 2, 3)), (1, 0, 2), {0: (), 2: ()}),
-        (EIGHT, (1, 3, 2), {0: (), 2: ()}),
+        (EIGHT, (2, 4, 3), {0: (), 2: ()}),
         (Cpus((5,)), (5, 5, 5), {0: ("the switch", "the tester", "vnf2"), 2: ("the switch", "the tester", "vnf0")}),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_hosted_vnf_has_two_ports_one_worker_and_sleeps_where_it_is_crowded() 
     assert last["tasks"] == [{"name": "vnf2", "kind": "l3fwd", "ports": ["v4", "v5"]}]
     assert last["workers"] == [{"name": "w-vnf2", "cpu": 1, "tasks": ["vnf2"], "idle": "sleep"}]
     alone = vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LINKS)[1]
-    assert alone is not None and alone["workers"] == [{"name": "w-vnf2", "cpu": 2, "tasks": ["vnf2"]}]
+    assert alone is not None and alone["workers"] == [{"name": "w-vnf2", "cpu": 3, "tasks": ["vnf2"]}]
     two = vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LinkSettings(Path("/run/x"), queues=2))[0]
     assert two is not None and [port["queues"] for port in two["ports"]] == [2, 2]
     assert [(task["name"], task.get("queue")) for task in two["tasks"]] == [("vnf0", None), ("vnf0-q1", 1)]

@@ -26,23 +26,23 @@ def smt(cores: int) -> Cpus:
     [
         (plain(2), 0, 1, (0,), (), {0}),
         (plain(2), 3, 1, (0,), (0, 0, 0), {0}),
-        (plain(3), 0, 2, (0,), (), {1}),
+        (plain(3), 0, 2, (1,), (), {0}),
         (plain(3), 1, 2, (0,), (1,), {0}),
         (plain(3), 2, 2, (0,), (1, 1), {0}),
-        (plain(4), 0, 3, (0, 1), (), {2}),
-        (plain(4), 1, 3, (0,), (1,), {2}),
+        (plain(4), 0, 3, (1, 2), (), {0}),
+        (plain(4), 1, 3, (1,), (2,), {0}),
         (plain(4), 2, 3, (0,), (1, 2), {0}),
         (plain(4), 5, 3, (0,), (1, 1, 1, 2, 2), {0}),
-        (plain(8), 0, 7, (0, 1), (), {2, 3, 4, 5, 6}),
-        (plain(8), 5, 7, (0,), (1, 2, 3, 4, 5), {6}),
-        (plain(16), 5, 15, (0, 6), (1, 2, 3, 4, 5), {7, 8, 9, 10, 11, 12, 13, 14}),
+        (plain(8), 0, 7, (1, 2), (), {0, 3, 4, 5, 6}),
+        (plain(8), 5, 7, (1,), (2, 3, 4, 5, 6), {0}),
+        (plain(16), 5, 15, (1, 7), (2, 3, 4, 5, 6), {0, 8, 9, 10, 11, 12, 13, 14}),
         (Cpus((3, 9)), 1, 9, (3,), (3,), {3}),
         (Cpus((9, 3, 5)), 0, 9, (3,), (), {5}),
         # two cores with two threads each: the switch's sibling (3) stays idle
         (smt(2), 0, 1, (0,), (), {2}),
         (smt(2), 1, 1, (0,), (2,), {0}),
         # four cores: whole cores first, then siblings, never the switch's (7)
-        (smt(4), 0, 3, (0, 1), (), {2, 6}),
+        (smt(4), 0, 3, (1, 2), (), {0, 4}),
         (smt(4), 2, 3, (0,), (1, 2), {4, 5, 6}),
         (smt(4), 5, 3, (0,), (1, 2, 4, 5, 6), {0}),
     ],
@@ -54,15 +54,48 @@ def test_table(
 
 
 @pytest.mark.parametrize(
+    ("count", "isolated", "vnfs", "switch", "tester", "vnf_cpus", "control"),
+    [
+        (2, (1,), 0, 1, (0,), (), {0}),
+        (2, (1,), 3, 1, (0,), (0, 0, 0), {0}),
+        (4, (2, 3), 1, 3, (2,), (1,), {0}),
+        (4, (1, 2, 3), 0, 3, (1, 2), (), {0}),
+        (8, (2, 3, 4, 5, 6, 7), 1, 7, (2, 4), (3,), {0, 1}),
+        # an isolated CPU that is not the last one is the switch's all the same
+        (4, (1,), 0, 1, (2, 3), (), {0}),
+    ],
+)
+def test_pollers_take_the_isolated_cpus_and_control_threads_the_others(
+    count: int,
+    isolated: tuple[int, ...],
+    vnfs: int,
+    switch: int,
+    tester: tuple[int, ...],
+    vnf_cpus: tuple[int, ...],
+    control: set[int],
+) -> None:
+    cpus = replace(plain(count), isolated=frozenset(isolated))
+    assert place(cpus, vnfs) == Placement(switch, tester, vnf_cpus, frozenset(control))
+
+
+@pytest.mark.parametrize("count", [4, 8, 16])
+@pytest.mark.parametrize("vnfs", [0, 1])
+def test_no_poller_runs_on_cpu_0_where_there_are_cores_enough(count: int, vnfs: int) -> None:
+    placement = place(plain(count), vnfs)
+    assert 0 not in {placement.switch_cpu, *placement.tester_cpus, *placement.vnf_cpus}
+    assert 0 in placement.control_cpus
+
+
+@pytest.mark.parametrize(
     ("cpus", "cores", "vnfs", "switch", "tester", "vnf_cpus", "control"),
     [
         (plain(3), 2, 0, (2, 1), (0,), (), {0}),
-        (plain(4), 2, 0, (3, 2), (0,), (), {1}),
+        (plain(4), 2, 0, (3, 2), (1,), (), {0}),
         (plain(4), 2, 1, (3, 2), (0,), (1,), {0}),
         (plain(4), 3, 0, (3, 2, 1), (0,), (), {0}),
-        (plain(8), 2, 0, (7, 6), (0, 1), (), {2, 3, 4, 5}),
+        (plain(8), 2, 0, (7, 6), (1, 2), (), {0, 3, 4, 5}),
         # whole cores only, and nobody else on their second threads
-        (smt(4), 2, 0, (3, 2), (0, 1), (), {4, 5}),
+        (smt(4), 2, 0, (3, 2), (1,), (), {0, 4}),
     ],
 )
 def test_a_switch_with_several_cores(

@@ -32,8 +32,8 @@ def test_vnfs_move_out_first_then_the_second_end() -> None:
         Worker("w2", 2, ("vnf1",)),
     )
     assert on(4, build("p2p")) == (
-        Worker("w0", 0, ("mon-n0", "gen-n0")),
-        Worker("w1", 1, ("mon-n1", "gen-n1")),
+        Worker("w1", 1, ("mon-n0", "gen-n0")),
+        Worker("w2", 2, ("mon-n1", "gen-n1")),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 from builders import make_header, make_latency_trial, make_point, make_trial
@@ -23,7 +24,7 @@ from planebench.model.results import (
     SearchResult,
 )
 from planebench.model.run import Finished, Run
-from planebench.report.derived import Derived, derive
+from planebench.stats.derived import Derived
 from planebench.stats.histogram import encode
 
 SWITCHES = ("planed", "ovs-dpdk", "testpmd")
@@ -77,8 +78,15 @@ def rich_run() -> Run:
 @functools.cache
 def rich() -> Derived:
     """The rich run with searches and ledgers made by hand, as the searches of a real run would find them."""
-    derived = derive(rich_run())
-    return dataclasses.replace(derived, results=tuple(_with_searches(r) for r in derived.results))
+    derived = Derived(rich_run())
+    return with_results(derived.run, map(_with_searches, derived.results))
+
+
+def with_results(run: Run, results: Iterable[Result]) -> Derived:
+    """A run whose results are not derived from its trials, but given."""
+    derived = Derived(run)
+    derived.results = tuple(results)
+    return derived
 
 
 def search(point: Point, method: str, lower: float | None, upper: float | None, **changes: Any) -> SearchResult:

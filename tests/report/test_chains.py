@@ -15,15 +15,15 @@ from builders import make_header, make_latency_trial, make_point, make_trial, st
 
 from planebench.model.records import Point, Trial
 from planebench.model.run import Run
-from planebench.report.chain_figures import chain_figures
-from planebench.report.chains_data import latency_claim, throughput_claim
+from planebench.report.chains import chain_figures, latency_claim, throughput_claim
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
 from planebench.report.image_files import write_figures
 from planebench.report.table import table_text
-from planebench.stats.chains import Chains, derive_chains
-from planebench.stats.compare import compare_runs, compare_switches
+from planebench.stats.chains import Chains
+from planebench.stats.compare import runs_compared
+from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.store.query import trials_relation
 
@@ -66,20 +66,23 @@ def test_two_points_that_differ_in_the_chain_never_merge(run: Run) -> None:
 
 
 def test_switches_are_compared_chain_by_chain(run: Run) -> None:
-    found = [c for c in compare_switches(run) if c.metric == "throughput"]
+    found = [c for c in Derived(run).comparisons if c.metric == "throughput"]
     assert len({c.point for c in found}) == len(found) == len(CHAINS)
     assert all(c.ratio == pytest.approx(0.8, abs=0.01) for c in found)
 
 
 def test_runs_are_compared_chain_by_chain(run: Run) -> None:
     only = Run(run.header, tuple(t for t in run.trials if t.point.chain != B))
-    assert {c.point for c in compare_runs(run, only)} == {c.point for c in compare_runs(only, only)}
+    whole, part = Derived(run), Derived(only)
+    assert {c.point for c in runs_compared(whole, part).comparisons} == {
+        c.point for c in runs_compared(part, part).comparisons
+    }
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 @pytest.mark.parametrize("unicode", [True, False])
 def test_the_table_names_chains_and_keeps_its_width(run: Run, width: int, unicode: bool) -> None:
-    text = table_text(run, width, unicode)
+    text = table_text(Derived(run), width, unicode)
     assert max(map(len, text.splitlines())) <= width
     assert "chains  a chain of network functions against its parts alone" in text
     for name in ("l2fwd", "l3fwd", "monitor,l3fwd", "firewall:rules=my.rules"):
@@ -89,7 +92,9 @@ def test_the_table_names_chains_and_keeps_its_width(run: Run, width: int, unicod
 
 def test_the_table_tells_the_claims() -> None:
     small = Run(make_header(("planed",)), tuple(trials(("planed",))))
-    words = [line.split() for line in table_text(small, 140).splitlines() if "firewall:rules=my.rules,l3fwd" in line]
+    words = [
+        line.split() for line in table_text(Derived(small), 140).splitlines() if "firewall:rules=my.rules,l3fwd" in line
+    ]
     (latency, *_) = [line for line in words if "kpps" in line]
     assert latency[-1] == "less" and "0.88" in latency
     (throughput, *_) = [line for line in words if "firewall:rules=my.rules" in line[2:]]
@@ -97,7 +102,7 @@ def test_the_table_tells_the_claims() -> None:
 
 
 def test_the_page_has_a_section(run: Run) -> None:
-    page = to_html(run).decode()
+    page = to_html(Derived(run)).decode()
     assert '<section id="chains">' in page
     assert "Latency of a chain against the sum of its parts alone" in page
     assert "no trial of monitor alone counts there" in page
@@ -108,27 +113,27 @@ def test_the_page_has_a_section(run: Run) -> None:
 
 def test_a_run_without_chains_has_none() -> None:
     plain = Run(make_header(), (make_trial(), make_trial(1, make_point("planed", "loopback"))))
-    assert 'id="chains"' not in to_html(plain).decode()
-    assert "against its parts" not in table_text(plain)
+    assert 'id="chains"' not in to_html(Derived(plain)).decode()
+    assert "against its parts" not in table_text(Derived(plain))
 
 
 def test_figures_have_safe_names_of_their_own(run: Run, tmp_path: Path) -> None:
-    keys = [figure.key for figure in make_figures(run)]
+    keys = [figure.key for figure in make_figures(Derived(run))]
     assert len(keys) == len(set(keys))
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+", key) for key in keys)
-    assert overview(run) is not None
+    assert overview(Derived(run)) is not None
     small = Run(run.header, tuple(t for t in run.trials if t.point.chain in (A, "l3fwd", "firewall:rules=/a/my.rules")))
-    written = write_figures(small, tmp_path, ("svg",))
+    written = write_figures(Derived(small), tmp_path, ("svg",))
     assert any(path.name == "parts-unidirectional-64-100kpps.svg" for path in written)
     assert all(path.parent == tmp_path and path.stat().st_size for path in written)
 
 
 def test_exports_have_the_chain(run: Run) -> None:
-    document = json.loads(to_json(run))
+    document = json.loads(to_json(Derived(run)))
     assert {r["chain"] for r in document["results"]} == {text or "l2fwd" for text in CHAINS}
     claims = document["chains"]
     assert {c["point"]["chain"] for c in claims["latency"]} == {A, B, "monitor,l3fwd"}
-    (row, *_) = (r for r in csv.DictReader(io.StringIO(to_csv(run).decode())) if r["chain"] == A)
+    (row, *_) = (r for r in csv.DictReader(io.StringIO(to_csv(Derived(run)).decode())) if r["chain"] == A)
     assert (row["chain_length"], row["latency_100kpps_p50_us"]) != ("", "")
 
 
@@ -142,11 +147,11 @@ def test_queries_have_the_chain(run: Run, tmp_path: Path) -> None:
 def test_policy_is_said_beside_the_result() -> None:
     point = chain("firewall,l3fwd")
     dropping = make_trial(0, point, 5.0, tester_drops={"vnf0:rule": 400_000, "v1:tx_full": 600_000})
-    text = table_text(Run(make_header(("planed",)), (dropping,)), 140)
+    text = table_text(Derived(Run(make_header(("planed",)), (dropping,))), 140)
     assert "network functions dropped 6.7 % of the frames, not the switch: 400\u202f000 rule (vnf0 firewall)" in text
     assert "ring full" not in text.partition("network functions dropped")[2].partition("\n")[0]
     quiet = make_trial(0, point, 5.0, tester_drops={"v1:tx_full": 600_000})
-    assert "network functions dropped" not in table_text(Run(make_header(("planed",)), (quiet,)), 140)
+    assert "network functions dropped" not in table_text(Derived(Run(make_header(("planed",)), (quiet,))), 140)
 
 
 def test_chains_with_and_without_a_profile_of_one_mean_size_are_told_apart() -> None:
@@ -164,23 +169,23 @@ def test_chains_with_and_without_a_profile_of_one_mean_size_are_told_apart() -> 
         for n, trial in enumerate(made)
     ]
     both = Run(make_header(), (*made, *latencies))
-    keys = [figure.key for figure in make_figures(both)]
+    keys = [figure.key for figure in make_figures(Derived(both))]
     assert len(keys) == len(set(keys))
-    parts = [figure.key for figure in chain_figures(derive_chains(both, derive_results(both)).latency)]
+    parts = [figure.key for figure in chain_figures(Derived(both).chains.latency)]
     assert parts == ["parts-unidirectional-64-100kpps", "parts-unidirectional-64-facebook-100kpps"]
-    assert "→ facebook 64 B" in to_html(both).decode()
+    assert "→ facebook 64 B" in to_html(Derived(both)).decode()
 
 
 def test_both_claims_are_sentences(run: Run) -> None:
-    chains = derive_chains(run, derive_results(run))
+    chains = Derived(run).chains
     assert latency_claim(chains) == (
         "Latency of a chain is less than the sum of its parts alone in 2 of 6 comparisons (ratio 0.87 to 0.88); "
         "it cannot be told in 4."
     )
     assert throughput_claim(chains).startswith("Throughput of a chain is less than that of its slowest part alone in ")
-    text = " ".join(table_text(run, width=200).split())
+    text = " ".join(table_text(Derived(run), width=200).split())
     assert latency_claim(chains) in text and throughput_claim(chains) in text
     assert latency_claim(Chains()) == "" == throughput_claim(Chains())
     single = Run(run.header, tuple(t for t in run.trials if t.repetition == 0))
-    said = latency_claim(derive_chains(single, derive_results(single)))
+    said = latency_claim(Derived(single).chains)
     assert said.startswith("Whether latency of a chain is less or more than the sum of its parts alone cannot be told")

@@ -18,6 +18,7 @@ from planebench.model.run import Run
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
 from planebench.report.table import print_conditions, table_text
+from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.switches.manifest import MANIFEST_KEYS
 
@@ -42,17 +43,17 @@ def fair_run(**own: str) -> Run:
 
 def side_by_side(run: Run, width: int = 100) -> str:
     out = io.StringIO()
-    print_conditions(run, Console(file=out, width=width, no_color=True, highlight=False))
+    print_conditions(Derived(run), Console(file=out, width=width, no_color=True, highlight=False))
     return out.getvalue()
 
 
 def test_the_table_has_a_line_on_what_differs_and_a_warning_on_what_contradicts() -> None:
-    text = " ".join(table_text(fair_run()).split())
+    text = " ".join(table_text(Derived(fair_run())).split())
     assert (
         "2 conditions differ between the switches: burst, mergeable buffers; `planebench report --conditions`" in text
     )
     assert "Warning: ovs-dpdk says mergeable buffers off, measured was on" in text
-    assert "conditions differ" not in table_text(make_run(("planed",)))
+    assert "conditions differ" not in table_text(Derived(make_run(("planed",))))
 
 
 @pytest.mark.parametrize("width", [60, 100, 140])
@@ -74,7 +75,7 @@ def test_many_switches_are_set_beside_each_other_in_parts() -> None:
 
 
 def test_the_page_marks_what_differs_in_words_and_style() -> None:
-    page = to_html(fair_run()).decode()
+    page = to_html(Derived(fair_run())).decode()
     section = page.partition('<section id="conditions">')[2].partition("</section>")[0]
     rows = {
         line.split('title="')[1].split(">")[1].split("<")[0]: line for line in section.splitlines() if "<tr " in line
@@ -88,12 +89,12 @@ def test_the_page_marks_what_differs_in_words_and_style() -> None:
 
 def test_what_a_switch_says_is_text() -> None:
     run = fair_run(buffers=HOSTILE)
-    assert b"<script" not in to_html(run)
+    assert b"<script" not in to_html(Derived(run))
     assert "\x1b" not in side_by_side(run)
 
 
 def test_json_has_the_rows_and_what_was_found() -> None:
-    document = json.loads(to_json(fair_run()))["conditions"]
+    document = json.loads(to_json(Derived(fair_run())))["conditions"]
     assert document["switches"] == ["planed", "ovs-dpdk"]
     rows = {row["key"]: row for row in document["rows"]}
     assert rows["burst"]["state"] == "differs"
@@ -106,7 +107,7 @@ def test_json_has_the_rows_and_what_was_found() -> None:
 def test_runs_of_every_version_render(version: int) -> None:
     run = make_run(("planed", "testpmd"), (64,), repetitions=1, loads=(), schema_version=version)
     assert "ring size: 256" in side_by_side(run)
-    assert b'<section id="conditions">' in to_html(run)
+    assert b'<section id="conditions">' in to_html(Derived(run))
     no_switch = dataclasses.replace(run, header=dataclasses.replace(run.header, switches=()))
     assert "says nothing about conditions" in side_by_side(no_switch)
 
@@ -120,9 +121,9 @@ def test_batch_size_and_counts_of_the_switch() -> None:
     run = counted(*(SwitchCycles(100, 10, 320, {}, 310, bursts) for bursts in (10, 20, 40)))
     (result,) = derive_results(run)
     assert (result.switch_batch_size, result.switch_received_packets, result.switch_forwarded_packets) == (16, 960, 930)
-    assert json.loads(to_json(run))["results"][0]["switch_batch_size"] == 16
-    assert to_csv(run).splitlines()[1].endswith(b",16.0,960,930")
-    page = to_html(run).decode()
+    assert json.loads(to_json(Derived(run)))["results"][0]["switch_batch_size"] == 16
+    assert to_csv(Derived(run)).splitlines()[1].endswith(b",16.0,960,930")
+    page = to_html(Derived(run)).decode()
     assert ">batch<" in page and ">16<" in page and ">930<" in page
 
 
@@ -134,7 +135,7 @@ def test_counts_that_one_trial_does_not_know_are_unknown() -> None:
 
 
 def test_a_switch_that_tells_nothing_says_so() -> None:
-    page = to_html(counted(SwitchCycles(), SwitchCycles(), SwitchCycles())).decode()
+    page = to_html(Derived(counted(SwitchCycles(), SwitchCycles(), SwitchCycles()))).decode()
     assert page.count('<td class="n">unknown</td>') >= 5, "cycles, batch, busy, received, forwarded"
 
 
@@ -143,7 +144,7 @@ def test_beside_a_tester_limited_switch_one_without_counters_is_unknown() -> Non
     told = SwitchCycles(100, 150, 320, {}, 310, 10)
     trials = [make_trial(n, make_point("planed"), 10.0, *limited, switch=told) for n in range(3)]
     trials += [make_trial(n, make_point("vpp"), 9.0, switch=SwitchCycles()) for n in range(3, 6)]
-    text = table_text(Run(make_header(("planed", "vpp")), tuple(trials)))
+    text = table_text(Derived(Run(make_header(("planed", "vpp")), tuple(trials))))
     line = next(line for line in text.splitlines() if " 32 b" in line)
     assert "planed" in line and "40 %" in line
     assert any("vpp" in line and "unknown" in line for line in text.splitlines())

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from planebench.model.records import CoreDistance, DirectionCounts, Evidence, ThreadEvidence, VerdictKind
 from planebench.model.run import Run
-from planebench.report.evidence import NOT_NEEDED, cause, causes, evidence_text, rejected_trials, shared_text
-from planebench.stats import derive_results
+from planebench.report.evidence import NOT_NEEDED, cause, causes, evidence_text, shared_text
+from planebench.stats.derived import Derived
 
 
 def test_the_evidence_of_a_trial_is_one_line_with_everything_in_it() -> None:
@@ -80,7 +80,7 @@ def test_rejected_trials_are_grouped_by_cause() -> None:
         make_trial(6, ovs),
     )
     run = Run(make_header(), trials)
-    rejected = rejected_trials(run, derive_results(run))
+    rejected = Derived(run).rejected
     assert [t.index for t in rejected] == [1, 2, 3, 4]
     found = [(c.kind, c.text, c.trials, c.switches) for c in causes(rejected)]
     assert found == [

@@ -16,6 +16,7 @@ from planebench.model.records import Verdict, VerdictKind
 from planebench.model.run import Run
 from planebench.report.export import CSV_MORE, LATENCY_KEYS, LATENCY_MORE, RESULT_KEYS, flat, record, to_csv, to_json
 from planebench.stats.choose import foreign_band
+from planebench.stats.derived import Derived
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -36,21 +37,21 @@ def _small_run() -> Run:
 
 @pytest.mark.parametrize(("name", "export"), [("export.json", to_json), ("export.csv", to_csv)])
 def test_export_matches_the_golden_file(name: str, export) -> None:  # type: ignore[no-untyped-def]
-    data = export(_small_run())
+    data = export(Derived(_small_run()))
     if os.environ.get("PLANEBENCH_GOLDEN"):
         (GOLDEN / name).write_bytes(data)
     assert data == (GOLDEN / name).read_bytes()
 
 
 def test_a_record_has_exactly_the_promised_keys() -> None:
-    for result in json.loads(to_json(make_run()))["results"]:
+    for result in json.loads(to_json(Derived(make_run())))["results"]:
         assert tuple(result) == RESULT_KEYS
         for summary in result["latency_us"].values():
             assert tuple(summary) == (*LATENCY_KEYS, *LATENCY_MORE)
 
 
 def test_json_has_no_nan_and_null_where_nothing_counts() -> None:
-    by_switch = {r["switch"]: r for r in json.loads(to_json(_small_run()))["results"]}
+    by_switch = {r["switch"]: r for r in json.loads(to_json(Derived(_small_run())))["results"]}
     dead, planed = by_switch["testpmd"], by_switch["planed"]
     assert (dead["throughput_pps"], dead["throughput_l1_gbps"], dead["verdict"]) == (None, None, "invalid")
     assert (dead["scenario"], dead["chain_length"], dead["direction"]) == ("loopback", 2, "bidirectional")
@@ -59,8 +60,8 @@ def test_json_has_no_nan_and_null_where_nothing_counts() -> None:
 
 
 def test_csv_is_the_same_flat() -> None:
-    records = json.loads(to_json(_small_run()))["results"]
-    rows = list(csv.DictReader(io.StringIO(to_csv(_small_run()).decode(), newline="")))
+    records = json.loads(to_json(Derived(_small_run())))["results"]
+    rows = list(csv.DictReader(io.StringIO(to_csv(Derived(_small_run())).decode(), newline="")))
     assert len(rows) == len(records)
     assert float(rows[0]["latency_0.50_p50_us"]) == records[0]["latency_us"]["0.50"]["p50"]
     assert rows[0]["latency_0.99_p99_us"] == ""
@@ -69,11 +70,11 @@ def test_csv_is_the_same_flat() -> None:
 
 @pytest.mark.parametrize("export", [to_json, to_csv])
 def test_an_empty_run_can_be_exported(export) -> None:  # type: ignore[no-untyped-def]
-    assert export(Run(make_header()))
+    assert export(Derived(Run(make_header())))
 
 
 def test_the_same_run_gives_the_same_bytes() -> None:
-    assert to_json(make_run(seed=5)) == to_json(make_run(seed=5))
+    assert to_json(Derived(make_run(seed=5))) == to_json(Derived(make_run(seed=5)))
 
 
 def test_rates_of_searches_are_lower_bounds_of_complete_ones() -> None:
@@ -100,7 +101,7 @@ def test_json_has_searches_and_ledger_whole() -> None:
 
 
 def test_comparisons_are_at_the_top() -> None:
-    document = json.loads(to_json(_small_run()))
+    document = json.loads(to_json(Derived(_small_run())))
     assert list(document) == [
         "results",
         "comparisons",
@@ -136,8 +137,8 @@ def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
 
 
 def test_json_has_the_calibration_and_its_floor_at_each_latency() -> None:
-    document = json.loads(to_json(rich_run()))
+    document = json.loads(to_json(Derived(rich_run())))
     assert document["calibration"]["floors"][0]["p50_ns"] == 1200.0
     latencies = [summary for result in document["results"] for summary in result["latency_us"].values()]
     assert latencies and all((s["floor_p50"], s["floor_p99"]) == (1.2, 3.1) for s in latencies)
-    assert json.loads(to_json(_small_run()))["calibration"] is None
+    assert json.loads(to_json(Derived(_small_run())))["calibration"] is None

@@ -12,10 +12,10 @@ import pytest
 from page_words import figure_words, page_words
 
 from planebench.model.run import Run
-from planebench.report.chain_figures import chain_figures
-from planebench.report.derived import Derived, derive
+from planebench.report.chains import chain_figures
 from planebench.report.figures import make_figures, overview
-from planebench.report.html import derived_html
+from planebench.report.html import to_html
+from planebench.stats.derived import Derived
 from planebench.store import read_run
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -30,7 +30,7 @@ def run() -> Run:
 
 @pytest.fixture(scope="module")
 def derived(run: Run) -> Derived:
-    return derive(run)
+    return Derived(run)
 
 
 def _same(name: str, text: str) -> None:
@@ -48,11 +48,13 @@ def test_the_run_is_real_small_and_has_what_a_page_can_show(run: Run) -> None:
 
 
 def test_the_page_says_what_it_said(derived: Derived) -> None:
-    _same("report.txt", page_words(derived_html(derived)))
+    _same("report.txt", page_words(to_html(derived)))
 
 
 def test_charts_draw_the_rows_that_they_drew(derived: Derived) -> None:
-    run, results = derived.run, derived.results
-    first = overview(run)
+    first = overview(derived)
     assert first is not None
-    _same("figures.txt", figure_words([first, *make_figures(run, results), *chain_figures(derived.chains.latency)]))
+    _same(
+        "figures.txt",
+        figure_words([first, *make_figures(derived), *chain_figures(derived.chains.latency)]),
+    )

@@ -17,15 +17,14 @@ import planebench
 from planebench.model.header import Skipped, SwitchInfo
 from planebench.model.records import SwitchCycles, VerdictKind
 from planebench.model.run import Finished, Run
-from planebench.report.evidence import rejected_trials
+from planebench.report.charts.figure import switch_colors
 from planebench.report.figures import make_figures, overview
 from planebench.report.html import to_html
-from planebench.report.page_panels import draw, scenario_groups
-from planebench.report.palette import switch_colours
-from planebench.report.remarks import headline
-from planebench.report.summary_data import summary
-from planebench.report.trials_data import verdict_counts
+from planebench.report.page.panels import draw, scenario_groups
+from planebench.report.recommend import headline, summary
+from planebench.report.trials import verdict_counts
 from planebench.stats import derive_results
+from planebench.stats.derived import Derived
 
 BIG_RUN = Path(__file__).with_name("big_run.py")
 HOSTILE = "<script>alert(1)</script> \"quoted\" & 'so' {{ 7*7 }} </style> \x00\x1b[2J\u202e http://evil.example/x"
@@ -138,7 +137,7 @@ def test_the_largest_run_stays_small_and_says_what_it_leaves_out(largest: Larges
 
 
 def test_charts_that_are_rarely_read_go_first() -> None:
-    figures = make_figures(make_run())
+    figures = make_figures(Derived(make_run()))
     first = draw(figures, 1)
     assert len(first.drawn) == 1 and figures[0].key in first.drawn
     everything = draw(figures, 10**9)
@@ -152,7 +151,7 @@ def test_charts_that_are_rarely_read_go_first() -> None:
 def test_every_kind_of_chart_is_what_altair_allows() -> None:
     """The page draws them unchecked, to be quick."""
     run = make_run(sizes=(64, 256, 1024), loads=(0.1, 0.3, 0.5, 0.99), problems=False)
-    kinds = {figure.kind: figure for figure in make_figures(run)}
+    kinds = {figure.kind: figure for figure in make_figures(Derived(run))}
     assert {"throughput", "latency", "load", "tradeoff", "deviation", "percentiles"} <= set(kinds)
     for figure in kinds.values():
         figure.make().to_dict(validate=True)
@@ -176,7 +175,7 @@ def test_hostile_text_is_escaped_everywhere() -> None:
         make_latency_trial(2, hostile_label, load=HOSTILE),
     )
     run = Run(header, trials, Finished("interrupted", "2026-11-21T12:40:00Z", HOSTILE), header.skipped, header.warnings)
-    data = to_html(run)
+    data = to_html(Derived(run))
     assert _Page(data).tags["script"] == 0
     for raw in (b"<script", b"\x00", b"\x1b", "\u202e".encode()):
         assert raw not in data, raw
@@ -188,7 +187,7 @@ def test_hostile_text_is_escaped_everywhere() -> None:
 def test_a_run_that_was_cut_short_has_a_page(count: int) -> None:
     run = make_run(sizes=(64,))
     cut = dataclasses.replace(run, trials=run.trials[-count:] if count else (), finished=None)
-    text = _Page(to_html(cut)).text
+    text = _Page(to_html(Derived(cut))).text
     assert "did not come to its end" in text
     assert ("No trial has been measured" in text) == (count == 0)
 
@@ -202,15 +201,15 @@ def test_runs_with_odd_trials_have_a_page() -> None:
         make_latency_trial(4, make_point("testpmd"), load="0.99", samples_ns=[(10_000_000_000, 5)]),
         make_trial(5, make_point("ovs-dpdk"), verdict="invalid", offered_duration_ns=0),
     )
-    assert _Page(to_html(Run(make_header(), trials))).tags["svg"] > 0
-    assert _Page(to_html(Run(make_header(()), trials))).tags["svg"] > 0
+    assert _Page(to_html(Derived(Run(make_header(), trials)))).tags["svg"] > 0
+    assert _Page(to_html(Derived(Run(make_header(()), trials)))).tags["svg"] > 0
 
 
 def test_verdicts_are_counted_under_their_own_name() -> None:
     trials = [make_trial(i, verdict=kind.value) for i, kind in enumerate(VerdictKind) for _ in range(i + 1)]
     row = verdict_counts(Run(make_header(("planed",)), tuple(trials)))[0]
     assert row["kinds"] == [1, 2, 3, 4, 5, 6]
-    text = _Page(to_html(Run(make_header(("planed",)), tuple(trials)))).text
+    text = _Page(to_html(Derived(Run(make_header(("planed",)), tuple(trials))))).text
     section = " ".join(text.split("What counted")[2].split())
     heads = " ".join(k.value for k in VerdictKind)
     assert section.startswith(f"switch {heads} trials core distance planed 1 2 3 4 5 6 21")
@@ -219,7 +218,7 @@ def test_verdicts_are_counted_under_their_own_name() -> None:
 def test_every_trial_is_either_counted_or_listed_as_rejected() -> None:
     run = make_run()
     results = derive_results(run)
-    rejected = rejected_trials(run, results)
+    rejected = Derived(run).rejected
     assert sum(len(r.trials) for r in results) + len(rejected) == len(run.trials)
     assert sum(r.rejected for r in results) == len(rejected)
 
@@ -236,7 +235,7 @@ def test_the_summary_claims_no_more_than_the_figures_allow() -> None:
         make_trial(6, make_point("testpmd", "p2v"), 9.0),
     )
     run = Run(make_header(), trials)
-    cards = summary(derive_results(run), switch_colours(run.switch_labels))
+    cards = summary(derive_results(run), switch_colors(run.switch_labels))
     notes = [line["note"] for card in cards for line in card["lines"]]
     assert notes == [
         "at least +100 % over testpmd; not compared: ovs-dpdk",
@@ -251,7 +250,7 @@ def test_the_summary_claims_no_more_than_the_figures_allow() -> None:
 def test_where_the_tester_limits_the_summary_ranks_by_cycles() -> None:
     trials = (make_trial(0, make_point("planed"), 20.0, "tester-limited"), make_trial(1, make_point("testpmd"), 10.0))
     run = Run(make_header(), trials)
-    (card,) = summary(derive_results(run), switch_colours(run.switch_labels))
+    (card,) = summary(derive_results(run), switch_colors(run.switch_labels))
     assert card["lines"][0]["figure"] == "≥20.00"
     assert card["lines"][0]["note"] == "lowest cycles a packet: 130; testpmd +100 %; 96 % busy, est. 21"
     assert headline(derive_results(run)) == (
@@ -260,7 +259,7 @@ def test_where_the_tester_limits_the_summary_ranks_by_cycles() -> None:
 
 
 def test_figures_cover_the_papers() -> None:
-    kinds = Counter(f.kind for f in make_figures(make_run(chains=(1, 2, 3))))
+    kinds = Counter(f.kind for f in make_figures(Derived(make_run(chains=(1, 2, 3)))))
     assert kinds == {"throughput": 7, "chain": 4, "latency": 5, "percentiles": 13, "tradeoff": 4, "deviation": 4}
-    assert make_figures(Run(make_header())) == ()
-    assert overview(Run(make_header())) is None
+    assert make_figures(Derived(Run(make_header()))) == ()
+    assert overview(Derived(Run(make_header()))) is None

@@ -9,8 +9,9 @@ from builders import make_header, make_point, make_trial
 from planebench.cli import complete
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
-from planebench.report.figure import KINDS
+from planebench.report.charts.figure import KINDS
 from planebench.report.image_files import FORMATS, write_figures
+from planebench.stats.derived import Derived
 
 
 def _run() -> Run:
@@ -25,7 +26,7 @@ def _page_mm(pdf: bytes) -> tuple[float, float]:
 
 
 def test_every_figure_is_written_in_every_format(tmp_path: Path) -> None:
-    written = write_figures(_run(), tmp_path / "figures")
+    written = write_figures(Derived(_run()), tmp_path / "figures")
     keys = ["overview", "throughput-p2p-unidirectional", "throughput-v2v-unidirectional"]
     assert [path.name for path in written] == [f"{key}.{name}" for key in keys for name in FORMATS]
     assert set(written) == set((tmp_path / "figures").iterdir())
@@ -40,7 +41,7 @@ def test_every_figure_is_written_in_every_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width_mm", [84, 178])
 def test_a_width_is_kept_and_text_keeps_its_size(tmp_path: Path, width_mm: float) -> None:
     for only in ("overview", "throughput"):
-        for path in write_figures(_run(), tmp_path, only=(only,), width_mm=width_mm):
+        for path in write_figures(Derived(_run()), tmp_path, only=(only,), width_mm=width_mm):
             data = path.read_bytes()
             if path.suffix == ".pdf":
                 assert _page_mm(data)[0] == pytest.approx(width_mm, abs=0.2)
@@ -52,10 +53,10 @@ def test_a_width_is_kept_and_text_keeps_its_size(tmp_path: Path, width_mm: float
 
 
 def test_kinds_and_formats_are_chosen(tmp_path: Path) -> None:
-    written = write_figures(_run(), tmp_path, ("svg",), ("overview",))
+    written = write_figures(Derived(_run()), tmp_path, ("svg",), ("overview",))
     assert [path.name for path in written] == ["overview.svg"]
     assert complete.FIGURES == KINDS
-    assert write_figures(_run(), tmp_path, ("svg",), ("loss",)) == ()
+    assert write_figures(Derived(_run()), tmp_path, ("svg",), ("loss",)) == ()
     for wrong, words in (
         ({"formats": ("gif",)}, "svg, pdf, png"),
         ({"only": ("bars",)}, "throughput"),
@@ -63,7 +64,7 @@ def test_kinds_and_formats_are_chosen(tmp_path: Path) -> None:
         ({"width_mm": float("nan")}, "40 to 1000"),
     ):
         with pytest.raises(UsageError, match=words):
-            write_figures(_run(), tmp_path, **wrong)  # type: ignore[arg-type]
+            write_figures(Derived(_run()), tmp_path, **wrong)  # type: ignore[arg-type]
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot write figures"):
-        write_figures(_run(), tmp_path / "file")
+        write_figures(Derived(_run()), tmp_path / "file")

@@ -10,12 +10,12 @@ from rich_run import rich_run
 
 from planebench.model.records import SwitchCycles, Trial
 from planebench.model.run import Run
-from planebench.report.cores_data import cores_table
-from planebench.report.derived import derive
-from planebench.report.paper_tables import paper_tables
+from planebench.report.comparison import versus
+from planebench.report.conditions import cores_sentence, switch_cores
+from planebench.report.cores import cores_table
+from planebench.report.papers import paper_tables
 from planebench.report.recommend import Recommendation, recommendations
-from planebench.report.switch_cores import cores_sentence, switch_cores
-from planebench.report.versus import versus
+from planebench.stats.derived import Derived
 
 UNKNOWN = SwitchCycles()
 
@@ -31,7 +31,7 @@ def _run(*trials: Trial) -> Run:
 
 
 def _only(run: Run) -> Recommendation:
-    (found,) = recommendations(derive(run))
+    (found,) = recommendations(Derived(run))
     return found
 
 
@@ -44,7 +44,7 @@ def test_a_clear_lead_has_its_ratio_and_interval() -> None:
 
 def test_the_other_order_in_the_header_turns_the_ratio() -> None:
     slow, fast = _trials("planed", (10.0, 10.1, 10.2)), _trials("testpmd", (18.0, 18.1, 18.2))
-    derived = derive(_run(*slow, *fast))
+    derived = Derived(_run(*slow, *fast))
     cell = dataclasses.replace(slow[0].point, switch="")
     one, other = (versus(derived.comparisons, cell, "throughput", *pair) for pair in _both("testpmd", "planed"))
     assert one and other and one.low and one.high and other.low and other.high
@@ -103,7 +103,7 @@ def test_unstable_alone_and_not_compared_are_said() -> None:
 def test_another_band_is_not_compared_and_marked() -> None:
     run = _run(*_trials("planed", (18.0, 18.1, 18.2)), *_trials("testpmd", (10.0, 10.1), band="far"))
     assert _only(run).more[-1] == "Not compared: testpmd (measured in the far band of core distance)."
-    derived = derive(run)
+    derived = Derived(run)
     (table,) = paper_tables(derived.results)
     assert [(row.switch, row.groups) for row in table.rows] == [("planed", (("18.10",),)), ("testpmd", (("(10.05)",),))]
     assert [row.cells[2] for row in cores_table(run, derived.results).rows] == ["18.10", "(10.05)"]
@@ -159,10 +159,10 @@ def test_cores_for_a_port_are_rounded_up_and_bounded() -> None:
         *_trials("testpmd", (4.0,)),
         *_trials("ovs-dpdk", (1.0,), "invalid"),
     )
-    rows = cores_table(run, derive(run).results).rows
+    rows = cores_table(run, Derived(run).results).rows
     assert [(row.cells[1], row.cells[-1]) for row in rows] == [("planed", "≤2"), ("ovs-dpdk", "–"), ("testpmd", "4")]
     two = dataclasses.replace(run.header, settings={**run.header.settings, "switch_cores": 2})
-    rows = cores_table(dataclasses.replace(run, header=two), derive(run).results).rows
+    rows = cores_table(dataclasses.replace(run, header=two), Derived(run).results).rows
     assert [row.cells[4:6] for row in rows] == [(2, "≥4.50"), (2, "–"), (2, "2.00")]
 
 

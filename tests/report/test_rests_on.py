@@ -11,15 +11,18 @@ from test_html import _Page
 from planebench.model.records import Evidence
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
 from planebench.model.run import Run
-from planebench.report.calibration_data import calibration_page
-from planebench.report.comparison_words import comparison_rows, told_words
-from planebench.report.derived import Derived, cell_id, derive
-from planebench.report.html import derived_html, to_html
+from planebench.report.calibration import calibration_page
+from planebench.report.comparison import comparison_rows, told_words
+from planebench.report.html import to_html
+from planebench.report.latency import load_sentences
+from planebench.report.ledger import unexplained_sentences
 from planebench.report.page_data import band_table, jitter_table, latency_table, ledger_table, throughput_table
-from planebench.report.remarks import headline, load_sentences, unexplained_sentences
-from planebench.report.table import derived_text
-from planebench.report.trials_data import MAX_TRIALS, trial_table
+from planebench.report.recommend import headline
+from planebench.report.table import table_text
+from planebench.report.trials import MAX_TRIALS, trial_table
 from planebench.stats import derive_results
+from planebench.stats.derived import Derived
+from planebench.stats.ranking import cell_id
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +32,11 @@ def everything() -> Derived:
 
 @pytest.fixture(scope="module")
 def page(everything: Derived) -> str:
-    return " ".join(_Page(derived_html(everything)).text.split())
+    return " ".join(_Page(to_html(everything)).text.split())
 
 
 def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everything: Derived, page: str) -> None:
-    text = derived_text(everything)
+    text = table_text(everything)
     assert "45 %  84 c est. 32" in text
     assert "est.: an estimate, throughput / busy share" in " ".join(text.split())
     table = throughput_table(everything.results)
@@ -71,7 +74,7 @@ def test_the_page_has_every_section(page: str) -> None:
 
 
 def test_a_section_without_data_is_not_there() -> None:
-    text = " ".join(_Page(to_html(Run(make_header(), (make_trial(),)))).text.split())
+    text = " ".join(_Page(to_html(Derived(Run(make_header(), (make_trial(),))))).text.split())
     for words in (
         "Rates by search",
         "What the tester can do",
@@ -86,7 +89,7 @@ def test_a_section_without_data_is_not_there() -> None:
 def test_figures_of_the_other_band_stand_beside_the_result(everything: Derived) -> None:
     rows = {row[0]: row for row in _cells(band_table(everything.results))}
     assert rows["testpmd"][3:] == ("12.84 near", "5.00", "far", 1, "0.39")
-    assert "far 5.00 (1)" in derived_text(everything)
+    assert "far 5.00 (1)" in table_text(everything)
 
 
 def test_the_ledger_says_where_frames_were_lost_and_what_nobody_counts(everything: Derived) -> None:
@@ -123,7 +126,7 @@ def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> No
         "1.20",
     ]
     assert "floor" not in _names(latency_table(everything.results, None))
-    assert "Latency floor of the tester, p50 / p99 in µs: 64 B 1.20 / 3.10" in derived_text(everything)
+    assert "Latency floor of the tester, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
 
 
 def test_jitter_is_mean_p99_and_max_of_each_definition(everything: Derived) -> None:
@@ -201,7 +204,7 @@ def test_footnotes_of_one_cause_share_a_number() -> None:
         make_trial(i, make_point(name), verdict="disturbed", reasons=(late.format(i + 1),))
         for i, name in enumerate(("planed", "testpmd"))
     ]
-    text = derived_text(derive(Run(make_header(), tuple(trials))))
+    text = table_text(Derived(Run(make_header(), tuple(trials))))
     assert "1) disturbed: the generator was late for N% of its frames" in text
     assert "2) " not in text
 
@@ -209,8 +212,8 @@ def test_footnotes_of_one_cause_share_a_number() -> None:
 def test_a_run_of_schema_1_has_table_and_page() -> None:
     trials = (make_trial(0, evidence=Evidence()), make_trial(1, verdict="invalid"), make_latency_trial(2))
     run = Run(make_header(schema_version=1), trials)
-    assert "Why trials did not count" in _Page(to_html(run)).text
-    assert "core distance: unknown" in derived_text(derive(run))
+    assert "Why trials did not count" in _Page(to_html(Derived(run))).text
+    assert "core distance: unknown" in table_text(Derived(run))
 
 
 def _comparison(*, distinguishable: bool) -> Comparison:

@@ -3,18 +3,18 @@ import dataclasses
 
 import pytest
 from builders import make_header, make_point, make_run, make_trial
-from rich_run import DEVIATION, LINE_RATE, rich, search
+from rich_run import DEVIATION, LINE_RATE, rich, search, with_results
 
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.report.figures import make_figures
-from planebench.report.remarks import deviations
 from planebench.report.search_words import search_figure
-from planebench.report.searches_data import burst_table, search_table
-from planebench.report.table import derived_text, table_text
+from planebench.report.searches import burst_table, deviations, search_table
+from planebench.report.table import table_text
 from planebench.stats import derive_results
 from planebench.stats.choose import foreign_band
+from planebench.stats.derived import Derived
 
 POINT = make_point()
 LIMITED = Verdict(VerdictKind.TESTER_LIMITED, ("the most the tester keeps up",))
@@ -69,7 +69,7 @@ def test_a_deviation_is_told_once_with_its_methods() -> None:
 
 
 def test_the_terminal_table_shows_searches_and_why_one_is_incomplete() -> None:
-    text = derived_text(rich())
+    text = table_text(rich())
     assert "(7.91)¹" in text
     assert "1) disturbed: interrupted; bounds so far" in text
     assert "frames a burst" in text
@@ -79,15 +79,15 @@ def test_the_terminal_table_shows_searches_and_why_one_is_incomplete() -> None:
 def test_without_searches_there_is_no_table_of_them() -> None:
     results = derive_results(make_run())
     assert search_table(results).rows == burst_table(results).rows == ()
-    assert "rates by search" not in table_text(make_run())
+    assert "rates by search" not in table_text(Derived(make_run()))
 
 
 def test_curves_and_loads_are_drawn_where_there_are_enough() -> None:
     derived = rich()
-    kinds = [f.kind for f in make_figures(derived.run, derived.results)]
+    kinds = [f.kind for f in make_figures(derived)]
     assert kinds.count("loss") == kinds.count("load") == 1
     three_loads = tuple(dataclasses.replace(r, latency=r.latency[:3], searches=()) for r in derived.results)
-    assert {"loss", "load"}.isdisjoint(f.kind for f in make_figures(derived.run, three_loads))
+    assert {"loss", "load"}.isdisjoint(f.kind for f in make_figures(with_results(derived.run, three_loads)))
 
 
 def test_the_same_point_twice_keeps_the_searches_apart() -> None:
@@ -107,6 +107,6 @@ def test_a_search_of_the_other_band_is_in_brackets_and_each_names_its_band() -> 
     assert cells[4][0] == "6.10–6.12"
     assert cells[5] == "NDR far, PDR near"
     assert search_table((first,)).rows[0].cells[-1] == "near"
-    text = derived_text(dataclasses.replace(rich(), results=(result,)))
+    text = table_text(with_results(rich().run, (result,)))
     assert "(5.10–5.12)¹" in text
     assert "1) valid: measured in the far band, the rest of the run in the near band" in text

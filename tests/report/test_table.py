@@ -12,23 +12,23 @@ from rich_run import rich
 from planebench.model.header import Skipped
 from planebench.model.run import Finished, Run
 from planebench.model.words import NOTHING, mpps
-from planebench.report.derived import Derived, derive
 from planebench.report.glyphs import Glyphs
 from planebench.report.html import to_html
-from planebench.report.table import derived_text, print_table, table_text
+from planebench.report.table import print_table, table_text
+from planebench.stats.derived import Derived
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
 
 
 @pytest.fixture(scope="module")
 def large() -> Derived:
-    return derive(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3)))
+    return Derived(make_run(SEVEN, sizes=(64, 256, 1024), chains=(1, 2, 3)))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 @pytest.mark.parametrize("unicode", [True, False])
 def test_no_line_is_wider_than_the_terminal(large: Derived, width: int, unicode: bool) -> None:
-    text = derived_text(large, width, unicode)
+    text = table_text(large, width, unicode)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text.split("Mpps, bar")[0].replace("switch → … → VNF N", "")
 
@@ -36,14 +36,14 @@ def test_no_line_is_wider_than_the_terminal(large: Derived, width: int, unicode:
 @pytest.mark.parametrize("width", [60, 80, 100])
 @pytest.mark.parametrize("unicode", [True, False])
 def test_a_run_with_everything_fits_too(width: int, unicode: bool) -> None:
-    text = derived_text(rich(), width, unicode)
+    text = table_text(rich(), width, unicode)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text.split("Mpps, bar")[0]
     assert text.isascii() != unicode
 
 
 def test_every_scenario_switch_and_figure_is_there() -> None:
-    text = table_text(make_run(problems=False))
+    text = table_text(Derived(make_run(problems=False)))
     for expected in ("p2p", "p2v", "v2v", "loopback", "planed", "ovs-dpdk", "testpmd", "at 99 % of R+", "⇄ 1024 B"):
         assert expected in text
 
@@ -56,7 +56,7 @@ def test_marks_and_footnotes() -> None:
         make_trial(3, make_point("testpmd"), 9.0, "disturbed", ("steal 31 ms",)),
         make_latency_trial(4, make_point("testpmd"), verdict="disturbed", reasons=("steal 31 ms",)),
     )
-    text = table_text(Run(make_header(), trials))
+    text = table_text(Derived(Run(make_header(), trials)))
     for expected in (
         "≥14.00",
         "~10.50¹",
@@ -66,7 +66,7 @@ def test_marks_and_footnotes() -> None:
         ")²",
     ):
         assert expected in text, expected
-    ascii_text = table_text(Run(make_header(), trials), unicode=False)
+    ascii_text = table_text(Derived(Run(make_header(), trials)), unicode=False)
     assert ascii_text.isascii()
     assert ">=14.00" in ascii_text
 
@@ -75,15 +75,15 @@ def test_the_best_of_a_column_is_green_and_bold() -> None:
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=True, color_system="standard", _environ={})
     trials = (make_trial(0, make_point("planed"), 20.0), make_trial(1, make_point("testpmd"), 10.0))
-    print_table(Run(make_header(), trials), console)
+    print_table(Derived(Run(make_header(), trials)), console)
     assert "\x1b[1;32m  20.00" in out.getvalue()
     assert "\x1b[1;32m  10.00" not in out.getvalue()
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_without_colour_there_are_no_colours(environment: dict[str, str]) -> None:
+def test_without_color_there_are_no_colors(environment: dict[str, str]) -> None:
     out = io.StringIO()
-    print_table(make_run(), Console(file=out, width=100, force_terminal=True, _environ=environment))
+    print_table(Derived(make_run()), Console(file=out, width=100, force_terminal=True, _environ=environment))
     assert "\x1b[32m" not in out.getvalue()
     assert "\x1b[1;32m" not in out.getvalue()
 
@@ -91,7 +91,7 @@ def test_without_colour_there_are_no_colours(environment: dict[str, str]) -> Non
 def test_a_terminal_without_unicode_gets_ascii() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
-    print_table(make_run(), Console(file=out, width=100))
+    print_table(Derived(make_run()), Console(file=out, width=100))
     out.flush()
     assert raw.getvalue().isascii()
 
@@ -103,23 +103,23 @@ def test_how_the_run_ended_and_what_was_skipped() -> None:
         skipped=(Skipped("vpp", "not installed:\napt-get install vpp"),),
         warnings=("core 1 is shared",),
     )
-    text = table_text(run)
+    text = table_text(Derived(run))
     assert "interrupted: Ctrl-C" in text
     assert "Skipped vpp: not installed: apt-get install vpp" in text
     assert "Warning: core 1 is shared" in text
-    assert "not finished" in table_text(dataclasses.replace(run, finished=None))
+    assert "not finished" in table_text(Derived(dataclasses.replace(run, finished=None)))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
 def test_a_run_that_was_cut_short_has_a_table(count: int) -> None:
     run = make_run()
-    text = table_text(dataclasses.replace(run, trials=run.trials[:count], finished=None))
+    text = table_text(Derived(dataclasses.replace(run, trials=run.trials[:count], finished=None)))
     assert ("No trial has been measured" in text) == (count == 0)
 
 
 def test_hostile_text_is_shown_and_not_interpreted() -> None:
     reason = "[bold red]x[/] \x1b[2J\x07 <script>"
-    text = table_text(Run(make_header(), (make_trial(verdict="invalid", reasons=(reason,)),)))
+    text = table_text(Derived(Run(make_header(), (make_trial(verdict="invalid", reasons=(reason,)),))))
     assert "[bold red]x[/] ?[2J? <script>" in text
 
 
@@ -137,15 +137,15 @@ def test_v2v_says_once_that_its_latency_is_not_along_loads(loads: str | None, ti
     )
     run = Run(make_header(settings={**make_header().settings, "latency_loads": loads}), trials)
     said = "v2v latency is taken at the fixed rate of 1 Mpps (METHODOLOGY), not along loads"
-    assert table_text(run).count(said) == times
-    assert to_html(run).decode().count(said) == times
+    assert table_text(Derived(run)).count(said) == times
+    assert to_html(Derived(run)).decode().count(said) == times
 
 
 def test_a_valid_latency_with_a_remark_has_a_footnote() -> None:
     trial = make_latency_trial(1)
     assert trial.latency is not None
     lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=1100))
-    text = table_text(Run(make_header(), (make_trial(0), lossy)))
+    text = table_text(Derived(Run(make_header(), (make_trial(0), lossy))))
     assert "4.53 / 9.01¹" in text
     assert "1) valid: 100 of 1100 probes did not come back" in text
 

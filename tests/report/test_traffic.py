@@ -15,14 +15,15 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.records import DirectionCounts, TrafficSent, Trial
 from planebench.model.run import Finished, Run
-from planebench.report.anatomy_data import anatomy_rows, anatomy_table
+from planebench.report.anatomy import anatomy_rows, anatomy_table
+from planebench.report.charts.figure import PART_COLORS
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.images import inline_svg
-from planebench.report.palette import PART_COLOURS
 from planebench.report.table import table_text
-from planebench.report.traffic_data import traffic_table
+from planebench.report.traffic import traffic_table
+from planebench.stats.derived import Derived
 from planebench.stats.histogram import encode
 from planebench.stats.results import derive_results
 
@@ -78,7 +79,7 @@ def test_the_table_of_parts_has_shares_and_every_part() -> None:
     assert "hosting" not in cells
 
 
-def test_hops_to_hosted_vnfs_have_a_column_and_a_colour_of_their_own() -> None:
+def test_hops_to_hosted_vnfs_have_a_column_and_a_color_of_their_own() -> None:
     plain = anatomy()
     hosted = [replace(part, kind="hosting" if part.kind == "switch" else part.kind) for part in plain.parts]
     results = derive_results(run(anatomies=(plain, replace(plain, name="n1->n0", parts=tuple(hosted)))))
@@ -90,7 +91,7 @@ def test_hops_to_hosted_vnfs_have_a_column_and_a_colour_of_their_own() -> None:
     ]
     kinds = [row["kind"] for row in anatomy_rows(results)]
     assert kinds[5:] == ["tester", "hops with hosting", "VNFs", "hops with hosting", "tester"]
-    assert set(kinds) == set(PART_COLOURS)
+    assert set(kinds) == set(PART_COLORS)
 
 
 def test_an_anatomy_that_does_not_add_up_is_said_not_drawn() -> None:
@@ -99,7 +100,7 @@ def test_an_anatomy_that_does_not_add_up_is_said_not_drawn() -> None:
     (row,) = anatomy_table(results).rows
     assert row.out and "the parts add up to 5 us, the monitor reports 4 us" in row.cells
     assert anatomy_rows(results) == []
-    assert "no anatomy: the parts add up to 5 us" in " ".join(table_text(broken, 200).split())
+    assert "no anatomy: the parts add up to 5 us" in " ".join(table_text(Derived(broken), 200).split())
 
 
 def test_bars_are_stacked_in_path_order_a_bar_a_direction() -> None:
@@ -111,33 +112,33 @@ def test_bars_are_stacked_in_path_order_a_bar_a_direction() -> None:
 
 
 def test_page_table_and_figures_have_both() -> None:
-    page = to_html(run()).decode()
+    page = to_html(Derived(run())).decode()
     assert "Where the time goes" in page and "What was sent" in page
     assert "up to 80 %; that is the paper&#39;s figure" in page
-    text = " ".join(table_text(run(), 200).split())
+    text = " ".join(table_text(Derived(run()), 200).split())
     assert (
         "planed loopback-1 → imix 362 B, 50 % of R+, n0->n1: 4.00 µs: switch hops 85 %, VNFs 5.0 %, tester 10 %" in text
     )
     assert "imix 362 B, n0->n1: 1 200 frames, mean 361.83 B; 7 flows; 2 destination MACs" in text
-    figures = {figure.key: figure for figure in make_figures(run())}
+    figures = {figure.key: figure for figure in make_figures(Derived(run()))}
     assert "anatomy-loopback-1-unidirectional-362-imix" in figures
     assert inline_svg(figures["anatomy-loopback-1-unidirectional-362-imix"].chart, "x", "x").startswith("<svg")
-    assert len(figures) == len(make_figures(run()))
+    assert len(figures) == len(make_figures(Derived(run())))
 
 
 def test_a_run_without_profiles_and_stamps_says_nothing_of_them() -> None:
     plain = Run(make_header(("planed",)), (make_trial(0), make_latency_trial(1)))
-    page, text = to_html(plain).decode(), table_text(plain)
+    page, text = to_html(Derived(plain)).decode(), table_text(Derived(plain))
     for words in ("Where the time goes", "What was sent", "ic16 (Fig. 8)"):
         assert words not in page and words not in text
 
 
 def test_export_has_traffic_bytes_and_parts() -> None:
-    plain, imix = json.loads(to_json(run()))["results"]
+    plain, imix = json.loads(to_json(Derived(run())))["results"]
     assert (plain["traffic"], plain["mean_frame_bytes"], plain["sent"]) == ("", None, [])
     assert (imix["traffic"], imix["frame_size_bytes"], imix["mean_frame_bytes"]) == ("imix", 362, 361.83)
     assert imix["sent"][0]["sizes"] == [[64, 700], [594, 400], [1518, 100]]
     (parts,) = imix["latency_us"]["0.50"]["anatomy"]
     assert parts["mean"] == 4.0 and [part["name"] for part in parts["parts"]] == list(MEANS_NS)
-    lines = list(csv.DictReader(io.StringIO(to_csv(run()).decode())))
+    lines = list(csv.DictReader(io.StringIO(to_csv(Derived(run())).decode())))
     assert [line["traffic"] for line in lines] == ["", "imix"]

@@ -11,6 +11,7 @@ from planebench.report.figures import make_figures, overview
 from planebench.report.grid import chain_words
 from planebench.report.page_table import point_cells
 from planebench.report.recommend import use_words
+from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
@@ -33,7 +34,7 @@ def at(switch: str, count: int, chain: str) -> Point:
 
 def test_throughput_and_latency_are_curves_over_the_number_of_vnfs() -> None:
     for chain in ("", ROUTER):
-        figures = {figure.key: figure for figure in make_figures(run_of(chain)) if figure.kind == "vnfs"}
+        figures = {figure.key: figure for figure in make_figures(Derived(run_of(chain))) if figure.kind == "vnfs"}
         (throughput,) = [figure for key, figure in figures.items() if key.endswith("-throughput")]
         drawn = throughput.chart.to_dict()
         rows = [row for data in drawn["datasets"].values() for row in data if "y" in row]
@@ -41,8 +42,8 @@ def test_throughput_and_latency_are_curves_over_the_number_of_vnfs() -> None:
         assert {row["x"] for row in rows} == {1, 8, 63}
         assert {row["switch"] for row in rows} == {"planed", "offload"}
         assert any("mean-latency" in key for key in figures)
-        assert not [figure for figure in make_figures(run_of(chain)) if figure.kind == "chain"]
-    assert overview(run_of("")) is not None
+        assert not [figure for figure in make_figures(Derived(run_of(chain))) if figure.kind == "chain"]
+    assert overview(Derived(run_of(""))) is not None
 
 
 def test_rows_say_how_many_and_of_which_kind() -> None:

@@ -14,14 +14,18 @@ from planebench.stats.compare import (
     MUST_MATCH,
     NotCompared,
     Outcome,
-    compare_runs,
-    compare_switches,
     differing_facts,
     runs_compared,
-    switches_compared,
 )
+from planebench.stats.derived import Derived
 
 MUTE = SwitchCycles()
+
+
+def compared(run: Run) -> Outcome:
+    return Derived(run).compared
+
+
 CELL = "p2p/unidirectional/64/virtio/process"
 
 
@@ -37,7 +41,7 @@ def _run(*trials: Sequence[Trial], run_id: str = "run-a", **header: Any) -> Run:
 
 
 def _one(*trials: Sequence[Trial]) -> Comparison:
-    (comparison,) = compare_switches(_run(*trials))
+    (comparison,) = Derived(_run(*trials)).comparisons
     return comparison
 
 
@@ -57,7 +61,7 @@ def test_the_first_of_the_header_is_what_the_other_is_measured_by() -> None:
 
 def test_every_pair_is_compared_at_each_cell() -> None:
     other = [make_trial(0, make_point(s, "v2v"), 5.0, switch=MUTE) for s in ("a", "b")]
-    pairs = compare_switches(_run(_flat("a", 10.0), _flat("b", 11.0), _flat("c", 12.0), other))
+    pairs = Derived(_run(_flat("a", 10.0), _flat("b", 11.0), _flat("c", 12.0), other)).comparisons
     assert [(c.a, c.b, c.point.split("/")[0]) for c in pairs] == [
         ("a", "b", "p2p"),
         ("a", "c", "p2p"),
@@ -107,7 +111,7 @@ def test_only_the_band_that_both_have_is_compared() -> None:
 
 
 def test_without_a_common_band_the_reason_is_kept() -> None:
-    outcome = switches_compared(_run(_flat("a", 10.0), _flat("b", 5.0, band="far"), _flat("c", 9, verdict="invalid")))
+    outcome = compared(_run(_flat("a", 10.0), _flat("b", 5.0, band="far"), _flat("c", 9, verdict="invalid")))
     assert outcome.comparisons == ()
     apart = "no common band: a was measured in the near band, b in the far band"
     flat_out = ("throughput", "cycles_per_packet")
@@ -134,7 +138,7 @@ def test_cycles_are_compared_where_both_know_them() -> None:
         return [make_trial(0, make_point(switch), 10.0, verdict, switch=busy) for _ in range(3)]
 
     run = _run(trials("a", 200, "valid"), trials("b", 50, "tester-limited"), _flat("c", 9.0))
-    found = _only(switches_compared(run), "cycles_per_packet")
+    found = _only(compared(run), "cycles_per_packet")
     assert (found.a, found.b, found.ratio, found.distinguishable) == ("a", "b", 0.25, True)
     assert found.note == "b not saturated"
 
@@ -145,7 +149,7 @@ def test_latency_is_compared_load_by_load() -> None:
 
     a = [at("a", "0.10", 1000, 1e6), at("a", "0.50", 1000), at("a", "0.99", 1000), at("a", "0.50", 1000)]
     b = [at("b", "0.10", 2000, 2e6), at("b", "0.50", 3000), at("b", "0.99", 1000, verdict="disturbed")]
-    outcome = switches_compared(_run(a, b))
+    outcome = compared(_run(a, b))
     found = [(c.metric, c.load, c.ratio, c.note) for c in outcome.comparisons]
     few = "2 and 1 trials, 3 each are needed"
     assert found == [
@@ -166,20 +170,20 @@ def test_latency_of_three_trials_has_an_interval() -> None:
         [make_latency_trial(0, make_point(s), samples_ns=[(ns + i, 100)]) for i in range(3)]
         for s, ns in (("a", 1000), ("b", 1500))
     )
-    found = _only(switches_compared(_run(a, b)), "latency_p50")
+    found = _only(compared(_run(a, b)), "latency_p50")
     assert (found.distinguishable, found.trials_a, found.trials_b, found.note) == (True, 3, 3, "")
     assert (found.low, found.high) == (pytest.approx(1500 / 1002), pytest.approx(1502 / 1000))
 
 
 def test_latency_of_another_band_is_not_compared() -> None:
     far = make_latency_trial(0, make_point("b"), band="far")
-    outcome = switches_compared(_run([make_latency_trial(0, make_point("a"))], [far]))
+    outcome = compared(_run([make_latency_trial(0, make_point("a"))], [far]))
     assert outcome.comparisons == ()
     assert outcome.skipped[-1].reason.startswith("no common band")
 
 
 def test_searches_are_told_apart_where_their_bounds_do_not_meet() -> None:
-    found = _only(switches_compared(searched_run({"a": 10.0, "b": 8.0})), "ndr")
+    found = _only(compared(searched_run({"a": 10.0, "b": 8.0})), "ndr")
     assert found.ratio == pytest.approx(0.8, rel=0.01)
     assert found.distinguishable
     assert found.low is not None and found.high is not None
@@ -187,7 +191,7 @@ def test_searches_are_told_apart_where_their_bounds_do_not_meet() -> None:
     assert (
         found.note == "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
     )
-    same = _only(switches_compared(searched_run({"a": 10.0, "b": 10.01})), "ndr")
+    same = _only(compared(searched_run({"a": 10.0, "b": 10.01})), "ndr")
     assert not same.distinguishable
     assert same.low is not None and same.high is not None
     assert same.low < 1 < same.high
@@ -202,8 +206,8 @@ def _with_rates(run: Run, switch: str, *mpps: float) -> Run:
 
 def test_one_search_each_is_told_apart_only_beyond_the_spread_of_the_saturating_trials() -> None:
     run = searched_run({"a": 10.0, "b": 9.6})
-    quiet = _only(switches_compared(run), "ndr")
-    noisy = _only(switches_compared(_with_rates(run, "a", 9.9, 10.4)), "ndr")
+    quiet = _only(compared(run), "ndr")
+    noisy = _only(compared(_with_rates(run, "a", 9.9, 10.4)), "ndr")
     assert (quiet.distinguishable, noisy.distinguishable) == (True, False)
     assert quiet.ratio == noisy.ratio
     assert quiet.low is not None and quiet.high is not None and noisy.low is not None and noisy.high is not None
@@ -217,38 +221,38 @@ def test_one_search_each_is_told_apart_only_beyond_the_spread_of_the_saturating_
 def test_a_search_without_saturating_trials_to_know_its_noise_tells_nothing() -> None:
     run = searched_run({"a": 10.0, "b": 8.0})
     saturating = [t.index for t in run.trials if t.role == "r_plus" and t.point.switch == "b"]
-    found = _only(switches_compared(Run(run.header, tuple(t for t in run.trials if t.index != saturating[-1]))), "ndr")
+    found = _only(compared(Run(run.header, tuple(t for t in run.trials if t.index != saturating[-1]))), "ndr")
     assert (found.low, found.high, found.distinguishable) == (None, None, False)
     assert "under 3 saturating trials a side" in found.note
 
 
 def test_a_search_that_only_the_first_has_is_named() -> None:
     a, b = searched_run({"planed": 10.0}, run_id="a"), _run(_flat("planed", 10.0, 10.0, 10.0), run_id="b")
-    (left_out,) = runs_compared(a, b).skipped
+    (left_out,) = runs_compared(Derived(a), Derived(b)).skipped
     assert (left_out.metrics, left_out.has, left_out.reason) == (
         ("ndr",),
         ("ndr",),
         "planed@b was not searched for it",
     )
-    assert runs_compared(b, a).skipped == ()
+    assert runs_compared(Derived(b), Derived(a)).skipped == ()
 
 
 def test_a_baseline_that_forwarded_nothing_has_no_ratio() -> None:
-    outcome = switches_compared(_run(_flat("a", 0.0, 0.0, 0.0), _flat("b", 1.0, 1.0, 1.0)))
+    outcome = compared(_run(_flat("a", 0.0, 0.0, 0.0), _flat("b", 1.0, 1.0, 1.0)))
     assert outcome.comparisons == ()
     assert outcome.skipped[0].reason == "a forwarded nothing: there is no ratio"
 
 
 def test_a_switch_without_a_trial_at_a_point_is_named() -> None:
     run = _run(_flat("a", 10.0), _flat("b", 10.0), [make_trial(0, make_point("a", "v2v"), 5.0, switch=MUTE)])
-    (left_out,) = switches_compared(run).skipped
+    (left_out,) = compared(run).skipped
     assert (left_out.a, left_out.b, left_out.has) == ("a", "b", ("throughput",))
     assert (left_out.point, left_out.reason) == ("v2v/unidirectional/64/virtio/process", "b was not measured there")
 
 
 def test_a_search_that_is_not_complete_is_not_compared() -> None:
     run = searched_run({"a": 10.0, "b": 8.0})
-    outcome = switches_compared(Run(run.header, run.trials[:-2]))
+    outcome = compared(Run(run.header, run.trials[:-2]))
     assert "ndr" not in [c.metric for c in outcome.comparisons]
     assert [s.reason for s in outcome.skipped] == ["the search of b came to no figure: interrupted; bounds so far"]
 
@@ -256,11 +260,10 @@ def test_a_search_that_is_not_complete_is_not_compared() -> None:
 def test_runs_are_compared_switch_by_switch_and_point_by_point() -> None:
     a = _run(_flat("planed", 10.0, 10.1, 10.2), _flat("testpmd", 5.0))
     b = _run(_flat("planed", 9.0, 9.09, 9.1), _flat("bess", 5.0), run_id="run-b")
-    outcome = runs_compared(a, b)
+    outcome = runs_compared(Derived(a), Derived(b))
     (found,) = outcome.comparisons
     assert (found.a, found.b, found.point) == ("planed@run-a", "planed@run-b", CELL)
     assert (found.ratio, found.distinguishable) == (pytest.approx(0.9), True)
-    assert compare_runs(a, b) == outcome.comparisons
     assert [(s.a, s.b, s.point, s.reason) for s in outcome.skipped] == [
         ("testpmd@run-a", "", CELL, "the other run does not have it"),
         ("bess@run-b", "", CELL, "the other run does not have it"),
@@ -269,7 +272,7 @@ def test_runs_are_compared_switch_by_switch_and_point_by_point() -> None:
 
 def test_a_run_against_itself_is_level_everywhere() -> None:
     run = make_run(sizes=(64,))
-    found = compare_runs(run, run)
+    found = runs_compared(Derived(run), Derived(run)).comparisons
     assert {c.ratio for c in found} == {1.0}
     assert not any(c.distinguishable for c in found)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from builders import make_header, make_trial
 
+from planebench.model.claims import FeatureClaim
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.header import SwitchInfo
 from planebench.model.run import Run
@@ -100,12 +101,38 @@ def test_a_claim_that_cannot_be_read_contradicts_nothing(claim: str) -> None:
     assert contradictions(run, fairness(run)) == ()
 
 
-def test_a_claim_holds_if_it_does_on_one_side() -> None:
+@pytest.mark.parametrize(
+    ("claim", "wrong"),
+    [
+        ("wires on, VNFs off", False),
+        ("wire on, VNF off", False),
+        ("VNFs off", False),
+        ("offered", False),
+        ("wires offered, VNFs default: as the driver likes", False),
+        ("no virtio port", False),
+        ("-", False),
+        ("on", True),
+        ("off", True),
+        ("Off: the tester offers none", True),
+        ("none", True),
+        ("none: frames have their checksums", True),
+        ("wires off, VNFs off", True),
+        ("wires on, VNFs on (default)", True),
+        ("VNFs on", True),
+    ],
+)
+def test_a_claim_is_held_against_the_ports_of_its_side(claim: str, wrong: bool) -> None:
     both = found("a", port("n0", ON), port("v0", OFF))
-    for claim in ("on", "off", "Off: the tester offers none"):
-        run = run_of({"a": {**ALL, "mergeable_buffers": claim}}, both)
-        assert contradictions(run, fairness(run)) == ()
-        assert texts(rows(run)["mergeable_buffers"]) == ["wire on, VNF off"]
+    run = run_of({"a": {**ALL, "mergeable_buffers": claim}}, both)
+    assert texts(rows(run)["mergeable_buffers"]) == ["wire on, VNF off"]
+    words = f"a says mergeable buffers {claim}, measured was wire on, VNF off"
+    assert contradictions(run, fairness(run)) == ((words,) if wrong else ())
+
+
+def test_the_claim_of_testpmd_is_held_against_a_vnf_port() -> None:
+    claim = FeatureClaim(wire="on", vnf="off")  # as testpmd and Open vSwitch state it
+    run = run_of({"a": {**ALL, "mergeable_buffers": str(claim)}}, found("a", port("n0", ON), port("v0", ON)))
+    assert contradictions(run, fairness(run)) == ("a says mergeable buffers wires on, VNFs off, measured was on",)
 
 
 @pytest.mark.parametrize(

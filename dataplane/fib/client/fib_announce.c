@@ -40,23 +40,43 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+// A decimal number of at most max: digits alone, and at least one.
+static bool number_read(const char *text, unsigned long max, unsigned long *out)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 4 || text[digits] != '\0')
+		return false;
+	*out = strtoul(text, NULL, 10);
+	return *out <= max;
+}
+
 // "198.51.100.0/24", "2001:db8::/32"; without a length it is a host.
 static bool route_read(const char *text, struct fib_client_route *route)
 {
 	char address[INET6_ADDRSTRLEN];
 	size_t length = strcspn(text, "/");
-	char *end = "";
+	unsigned long bits = strchr(text, ':') ? 128 : 32;
 
 	*route = (struct fib_client_route){.family = strchr(text, ':') ? 6 : 4, .hop = 1};
 	if (length >= sizeof(address))
 		return false;
 	memcpy(address, text, length);
 	address[length] = '\0';
-	route->length = route->family == 4 ? 32 : 128;
-	if (text[length] == '/')
-		route->length = (uint8_t)strtoul(text + length + 1, &end, 10);
-	return inet_pton(route->family == 4 ? AF_INET : AF_INET6, address, route->address) == 1 &&
-	       *end == '\0';
+	if (text[length] == '/' && !number_read(text + length + 1, bits, &bits))
+		return false;
+	route->length = (uint8_t)bits;
+	return inet_pton(route->family == 4 ? AF_INET : AF_INET6, address, route->address) == 1;
+}
+
+static bool is_prefix(const char *text)
+{
+	struct fib_client_route route;
+	bool is = route_read(text, &route);
+
+	if (!is)
+		fprintf(stderr, "fib_announce: %s: expected ADDRESS or ADDRESS/LENGTH\n", text);
+	return is;
 }
 
 static void prefix_print(const struct fib_client_route *route)
@@ -83,10 +103,10 @@ static void announce(void *context)
 	struct fib_client_route route;
 	int rc = fib_client_set_hop(announcer->client, &announcer->hop);
 
-	for (int i = 0; i < announcer->prefix_count && rc == 0; i++)
-		rc = route_read(announcer->prefixes[i], &route)
-		             ? fib_client_set_route(announcer->client, FIB_REPLACE, &route)
-		             : -EINVAL;
+	for (int i = 0; i < announcer->prefix_count && rc == 0; i++) {
+		route_read(announcer->prefixes[i], &route); // checked by main()
+		rc = fib_client_set_route(announcer->client, FIB_REPLACE, &route);
+	}
 	if (rc == 0)
 		rc = fib_client_end_of_rib(announcer->client);
 	if (rc)
@@ -134,17 +154,21 @@ int main(int argc, char **argv)
 {
 	struct announcer announcer = {.hop = {.number = 1, .kind = FIB_HOP_FORWARD}};
 	struct ether_addr gateway;
+	unsigned long wire;
 	int code;
 
-	if (argc < 5 || ether_aton_r(argv[3], &gateway) == NULL) {
+	if (argc < 5 || !number_read(argv[2], UINT8_MAX, &wire) || ether_aton_r(argv[3], &gateway) == NULL) {
 		fprintf(stderr, "usage: fib_announce INTERFACE WIRE GATEWAY_MAC PREFIX...\n");
 		return 2;
 	}
+	for (int i = 4; i < argc; i++)
+		if (!is_prefix(argv[i]))
+			return 2;
 	signal(SIGINT, interrupt);
 	signal(SIGTERM, interrupt);
 	announcer.prefixes = argv + 4;
 	announcer.prefix_count = argc - 4;
-	announcer.hop.wire = (uint8_t)strtoul(argv[2], NULL, 10);
+	announcer.hop.wire = (uint8_t)wire;
 	memcpy(announcer.hop.destination, &gateway, sizeof(announcer.hop.destination));
 	if (start(&announcer, argv[1]))
 		return EXIT_FAILURE;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "tasks/firewall/rule_file.h"
+#include "tasks/firewall/rule.h"
 #include "test/unit.h"
 
 // JSON is written with ' in place of its own quotes.
@@ -176,7 +176,7 @@ static void files_that_are_none_are_refused(void **state)
 	assert_int_not_equal(rule_list_load(&list, "/dev/zero", error), 0);
 	assert_string_equal(
 	        error,
-	        "/dev/zero: no regular file; name a file of rules, 8 MB at most, that planed may read");
+	        "/dev/zero: is not a regular file; name a file of rules, 8 MB at most, that planed may read");
 	assert_int_not_equal(rule_list_load(&list, "/", error), 0);
 }
 

@@ -230,7 +230,7 @@ static void files_are_told_by_their_first_byte(void **state)
 	assert_int_equal(list.count, 0);
 	assert_int_equal(truncate(path, ROUTE_FILE_BYTES_MAX + 1), 0); // a hole, which takes no room
 	assert_int_equal(read_file(path, NULL, &list, error), -EINVAL);
-	assert_non_null(strstr(error, ": too long; name a file of routes, 256 MB at most"));
+	assert_non_null(strstr(error, ": is too long; name a file of routes, 256 MB at most"));
 	unlink(path);
 }
 
@@ -270,10 +270,10 @@ static void what_is_no_file_is_refused_at_once(void **state)
 	        ": No such file or directory; name a file of routes, 256 MB at most, that planed may read"));
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(read_file(path, NULL, &list, error), -EINVAL); // and does not wait for a writer
-	assert_non_null(strstr(error, ": no regular file; name a file"));
+	assert_non_null(strstr(error, ": is not a regular file; name a file"));
 	unlink(path);
 	assert_int_equal(read_file("/tmp", NULL, &list, error), -EINVAL);
-	assert_non_null(strstr(error, "/tmp: no regular file"));
+	assert_non_null(strstr(error, "/tmp: is not a regular file"));
 	memset(longer, 'a', sizeof(longer));
 	strcpy(longer + sizeof(longer) - 5, "/end");
 	assert_int_equal(read_file(longer, NULL, &list, error), -EINVAL);

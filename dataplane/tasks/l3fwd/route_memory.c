@@ -5,78 +5,86 @@
 #include <rte_common.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
-#include <rte_memory.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-static const size_t page_bytes = RTE_PGSIZE_2M;
+#define HEAP "routes"
 
-// Aligned to a huge page; what is before and behind it is given back.
-static void *map(size_t bytes)
+enum { HEAD_MAX = 4 * RTE_CACHE_LINE_SIZE }; // of an element of the heap, with what aligning costs
+
+static unsigned areas; // in the heap, which exists while there are any
+
+// The heap wants addresses for devices, which never see this memory.
+static int area_add(const struct hugepages *pages)
 {
-	uint8_t *room =
-	        mmap(NULL, bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint8_t *base;
+	unsigned count = (unsigned)(pages->mapped / RTE_PGSIZE_2M);
+	rte_iova_t *iovas = calloc(count, sizeof(*iovas));
+	int rc = iovas ? 0 : -ENOMEM;
 
-	if (room == MAP_FAILED)
-		return NULL;
-	base = RTE_PTR_ALIGN_CEIL(room, page_bytes);
-	if (base > room)
-		munmap(room, (size_t)(base - room));
-	munmap(base + bytes, (size_t)(room + page_bytes - base));
-	madvise(base, bytes, MADV_HUGEPAGE);
-	return base;
+	for (unsigned i = 0; iovas && i < count; i++)
+		iovas[i] = (uintptr_t)pages->base + i * (uintptr_t)RTE_PGSIZE_2M;
+	if (rc == 0 &&
+	    rte_malloc_heap_memory_add(HEAP, pages->base, pages->mapped, iovas, count, RTE_PGSIZE_2M))
+		rc = -rte_errno;
+	free(iovas);
+	return rc;
 }
 
-// A pool wants addresses for devices, which never see it.
-static int add(struct route_memory *memory)
+static int heap_add(const struct hugepages *pages)
 {
-	size_t pages = memory->bytes / page_bytes;
-	rte_iova_t *iovas = calloc(pages, sizeof(*iovas));
-	int status = -1;
+	int rc = areas == 0 && rte_malloc_heap_create(HEAP) ? -rte_errno : 0;
 
-	for (size_t i = 0; iovas && i < pages; i++)
-		iovas[i] = (uintptr_t)memory->base + i * page_bytes;
-	if (iovas)
-		status = rte_malloc_heap_memory_add(memory->name, memory->base, memory->bytes, iovas,
-		                                    (unsigned)pages, page_bytes);
-	free(iovas);
-	return status;
+	if (rc)
+		return rc;
+	rc = area_add(pages);
+	if (rc == 0)
+		areas++;
+	else if (areas == 0)
+		rte_malloc_heap_destroy(HEAP);
+	return rc;
 }
 
 int route_memory_open(struct route_memory *memory, size_t bytes)
 {
-	static unsigned heaps; // control thread
-	int status;
+	int rc = hugepages_reserve(&memory->pages, bytes);
 
-	memory->bytes = RTE_ALIGN_CEIL(bytes, page_bytes);
-	snprintf(memory->name, sizeof(memory->name), "routes%u", heaps++);
-	memory->base = map(memory->bytes);
-	if (!memory->base)
-		return -ENOMEM;
-	if (rte_malloc_heap_create(memory->name) == 0) {
-		if (add(memory) == 0) {
-			memory->socket = rte_malloc_heap_get_socket(memory->name);
-			return 0;
-		}
-		status = -rte_errno;
-		rte_malloc_heap_destroy(memory->name);
-	} else {
-		status = -rte_errno;
+	if (rc)
+		return rc;
+	rc = heap_add(&memory->pages);
+	if (rc)
+		hugepages_unmap(&memory->pages);
+	else
+		memory->socket = rte_malloc_heap_get_socket(HEAP);
+	return rc;
+}
+
+void route_memory_seal(struct route_memory *memory)
+{
+	struct rte_malloc_socket_stats stats;
+	void **rest;
+
+	if (!memory->pages.base)
+		return;
+	while (rte_malloc_get_socket_stats(memory->socket, &stats) == 0 &&
+	       stats.greatest_free_size > HEAD_MAX &&
+	       (rest = rte_malloc_socket(NULL, stats.greatest_free_size - HEAD_MAX, 0, memory->socket))) {
+		*rest = memory->rest;
+		memory->rest = rest;
 	}
-	munmap(memory->base, memory->bytes);
-	memory->base = NULL;
-	return status;
 }
 
 void route_memory_close(struct route_memory *memory)
 {
-	if (!memory->base)
+	if (!memory->pages.base)
 		return;
-	rte_malloc_heap_memory_remove(memory->name, memory->base, memory->bytes);
-	rte_malloc_heap_destroy(memory->name);
-	munmap(memory->base, memory->bytes);
-	memory->base = NULL;
+	while (memory->rest) {
+		void *next = *(void **)memory->rest;
+
+		rte_free(memory->rest);
+		memory->rest = next;
+	}
+	rte_malloc_heap_memory_remove(HEAP, memory->pages.base, memory->pages.mapped);
+	if (--areas == 0)
+		rte_malloc_heap_destroy(HEAP);
+	hugepages_unmap(&memory->pages);
 }

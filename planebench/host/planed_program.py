@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Our data plane as a program: where it is, which version, and why it does not start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from planebench.host.programs import NotFound, program_output
+from planebench.model.errors import NotInstalledError
+
+PLANED_ENV = "PLANEBENCH_PLANED"
+REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of the planed program"
+BROKEN_REMEDY = "install the libraries that it was built with, or build it again with `make setup`"
+STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
+STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
+
+
+def find_planed() -> Path | None:
+    """The planed program: $PLANEBENCH_PLANED, else beside our Python, else on PATH. None if it is nowhere.
+
+    A $PLANEBENCH_PLANED that is not a program finds nothing: a wrong setting never means another binary.
+    """
+    return _find("planed", PLANED_ENV, ())
+
+
+def find_static_planed(planed: Path | None = None) -> Path | None:
+    """The same program without shared libraries, for what has none: containers and virtual machines.
+
+    $PLANEBENCH_PLANED_STATIC, else beside ``planed`` (the one that is found), else where planed would be.
+    """
+    beside = planed or find_planed()
+    return _find(STATIC_NAME, STATIC_ENV, (beside.with_name(STATIC_NAME),) if beside else ())
+
+
+def _find(name: str, variable: str, first: Sequence[Path]) -> Path | None:
+    wanted = os.environ.get(variable)
+    if wanted:
+        found = shutil.which(wanted)
+        return Path(found).resolve() if found else None
+    for candidate in (*first, Path(sys.executable).parent / name, Path(sys.prefix) / "bin" / name):
+        if os.access(candidate, os.X_OK) and candidate.is_file():
+            return candidate
+    found = shutil.which(name)
+    return Path(found) if found else None
+
+
+def planed_version(binary: Path | None = None) -> str | None:
+    """Return what ``planed --version`` prints, in one line; None if planed is absent or does not start.
+
+    ``binary``: another program than the one that is found.
+    """
+    binary = binary or find_planed()
+    said = program_output((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
+    return said.lines[0] if said and said.ok and said.lines else None
+
+
+def missing_planed() -> NotFound:
+    """Return why planed cannot be used: it is not installed, or does not start."""
+    binary = find_planed()
+    if binary is None:
+        return NotFound(REMEDY)
+    said = program_output((str(binary), "--version"), binary.stat().st_mtime_ns)
+    complaint = said.lines[-1] if said.lines else f"{binary} --version printed nothing"
+    return NotFound(BROKEN_REMEDY, f"does not start: {complaint}")
+
+
+def require_planed() -> Path:
+    """Return the planed program. Raise NotInstalledError, with what to do, if it is absent or does not start."""
+    binary = find_planed()
+    if binary is None or planed_version(binary) is None:
+        raise NotInstalledError(f"the program planed, which is the traffic generator too, {missing_planed().words}")
+    return binary

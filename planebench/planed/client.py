@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The JSON-RPC socket of a planed process (docs/design/planed-protocol.md)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from planebench.host.patience import patient
+from planebench.model.errors import PlanebenchError, StartError
+
+PROTOCOL_VERSION = 1
+ANSWER_MAX_BYTES = 1 << 26
+"""Ten times the largest that planed has: a page of 65536 stations or stamps."""
+WORDS_MAX = 1000
+
+
+class RpcError(PlanebenchError):
+    """planed answered with an error; ``code`` and ``message`` are its own words, ``method`` is what was asked."""
+
+    exit_code = 4
+
+    def __init__(self, method: str, code: int, message: str) -> None:
+        super().__init__(f"planed refused {method}: {message} ({code})")
+        self.method = method
+        self.code = code
+        self.message = message
+
+
+class RpcClosedError(PlanebenchError):
+    """The connection to planed broke or an answer did not come in time. The process may have died: look at its log."""
+
+    exit_code = 4
+
+
+class PlanedClient:
+    """One connection to the socket of a planed process. Not thread-safe; a context manager.
+
+    At the other end may be a guest, which can say anything: what is no answer, is too long or never ends is
+    RpcClosedError.
+
+    Connecting retries until ``deadline_s``, because the socket appears only when planed is ready; ``give_up`` is called
+    between tries and may raise (the process died). Raises StartError when the deadline passes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        deadline_s: float = 20.0,
+        timeout_s: float = 10.0,
+        give_up: Callable[[], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.timeout_s = timeout_s
+        self._ids = itertools.count(1)
+        self._received = bytearray()
+        self._socket = _connect(path, time.monotonic() + patient(deadline_s), give_up)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; planed runs on."""
+        self._socket.close()
+
+    def call(
+        self, method: str, params: dict[str, Any] | None = None, *, timeout_s: float | None = None
+    ) -> dict[str, Any]:
+        """One request and its result. Raises RpcError if planed refuses, RpcClosedError if it is gone or silent."""
+        number = next(self._ids)
+        request: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
+        if params is not None:
+            request["params"] = params
+        deadline = time.monotonic() + patient(self.timeout_s if timeout_s is None else timeout_s)
+        try:
+            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            answer = self._answer_to(number, deadline)
+        except OSError as error:
+            raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise RpcClosedError(f"no answer but something else to {method} on {self.path}: {error}") from error
+        if "error" in answer:
+            raise _refusal(method, answer["error"])
+        result = answer.get("result")
+        return result if isinstance(result, dict) else {}
+
+    def _answer_to(self, number: int, deadline: float) -> dict[str, Any]:
+        """The answer with this id; late answers to calls that timed out are skipped."""
+        while True:
+            answer = json.loads(self._line(deadline))  # ValueError, RecursionError: it is no answer
+            if isinstance(answer, dict) and answer.get("id") in (number, None):
+                return answer
+            self._wait_until(deadline)
+
+    def _line(self, deadline: float) -> bytes:
+        searched = 0
+        while (end := self._received.find(b"\n", searched)) < 0:
+            searched = len(self._received)
+            if searched > ANSWER_MAX_BYTES:
+                raise ValueError(f"more than {ANSWER_MAX_BYTES} bytes without an end")
+            self._receive(deadline)
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
+        return line
+
+    def _receive(self, deadline: float) -> None:
+        self._wait_until(deadline)
+        chunk = self._socket.recv(1 << 16)
+        if not chunk:
+            raise ConnectionResetError("it closed the connection")
+        self._received += chunk
+
+    def _wait_until(self, deadline: float) -> None:
+        """For the next piece: one who always has something to say, and never the answer, is late, too."""
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        self._socket.settimeout(left_s)
+
+
+def _refusal(method: str, error: object) -> RpcError:
+    said = error if isinstance(error, dict) else {"message": error}
+    code = said.get("code")
+    return RpcError(method, code if isinstance(code, int) else 0, str(said.get("message", ""))[:WORDS_MAX])
+
+
+def _connect(path: Path, deadline: float, give_up: Callable[[], None] | None) -> socket.socket:
+    pause_s = 0.001
+    while True:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            client.settimeout(max(deadline - time.monotonic(), 0.001))
+            client.connect(str(path))
+            return client
+        except OSError as error:
+            client.close()
+            if give_up is not None:
+                give_up()
+            if time.monotonic() >= deadline:
+                raise StartError(f"cannot connect to planed on {path}: {error}; is it running?") from error
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.02)

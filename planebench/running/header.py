@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The header of a run: everything about plan, machine, switches and tester that a reader needs years later."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planebench import __version__
+from planebench.doctor import doctor
+from planebench.host.facts import HostFacts
+from planebench.measure.live import LiveSettings
+from planebench.measure.runner import SelfMeasured
+from planebench.model.errors import UsageError
+from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.records import Point
+from planebench.model.words import listed
+from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
+from planebench.plans import LatencyPlan, Plan, SwitchLabel
+from planebench.running.machine import cpus_of
+from planebench.running.survey import Survey
+from planebench.scenarios import Topology, build
+from planebench.store import new_run_id
+from planebench.store.calibration import version_of
+from planebench.switches.base import queues_of
+from planebench.traffic.listing import traffic_infos
+from planebench.vnfs import parse_chain
+
+
+def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
+    """The header of a run that starts now."""
+    plan, now = survey.plan, datetime.now(UTC)
+    findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
+    placement = _placement(survey.measured, cpus_of(facts, plan.switch_cores))
+    warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
+    warnings += [] if survey.simulated else _not_calibrated(plan)
+    warnings += _not_simulated(survey)
+    hosted, shared = _hosted_settings(survey.measured, cpus_of(facts, plan.switch_cores))
+    warnings += [] if survey.simulated else shared
+    return RunHeader(
+        run_id=new_run_id(plan.name, now),
+        name=plan.name,
+        started_at=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        command=("planebench", *sys.argv[1:]),
+        seed=plan.seed,
+        planebench_version=__version__,
+        host=facts.as_dict(),
+        settings=_settings(plan, settings, placement)
+        | _chain_settings(plan)
+        | _traffic_settings(plan)
+        | _parallel_settings(survey.measured, cpus_of(facts, plan.switch_cores))
+        | hosted,
+        switches=tuple(_switch_info(label, survey, facts, settings) for label in survey.labels),
+        skipped=survey.skipped,
+        warnings=tuple(dict.fromkeys(warnings if survey.simulated else (*warnings, *placement.warnings))),
+        calibration=settings.calibration,
+        traffic=traffic_infos(plan.traffic),
+        papers=plan.papers,
+        left_out=plan.left_out,
+        environment=_environment(),
+    )
+
+
+def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
+    """Of the topology with most VNFs, hosted ones before tasks of the tester. VNFs side by side are placed by
+    themselves: :func:`_parallel_settings`."""
+    chained = [point for point in points if point.scenario != "parallel"]
+    longest = max(chained, key=lambda point: (point.chain_length, len(_hosted(point))), default=None)
+    beside = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    if longest is None or (beside and not longest.chain_length):
+        return place(cpus, beside, hosted=range(beside))
+    return place(cpus, longest.chain_length, hosted=_hosted(longest))
+
+
+def _hosted(point: Point) -> tuple[int, ...]:
+    """The VNFs of a chain that are no tasks of the tester."""
+    return tuple(number for number, hosting in enumerate(point.hostings) if hosting != "process")
+
+
+def _hosted_settings(
+    points: Sequence[Point], cpus: Cpus
+) -> tuple[dict[str, str | int | float | bool | None], list[str]]:
+    """Where hosted VNFs of chains run, and a warning where they share their CPUs."""
+    hosted = [point for point in points if point.scenario != "parallel" and _hosted(point)]
+    most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
+    if most is None:
+        return {}, []
+    placement = place(cpus, most.chain_length, hosted=_hosted(most))
+    used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in _hosted(most)})))
+    names = [name for number in _hosted(most) for name in placement.beside(number)]
+    others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
+    shared = (
+        f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
+        f"rates tell nothing; give {most.chain_length + 2} CPUs or more"
+    )
+    return {"hosted_vnfs": f"at most {len(_hosted(most))} on CPU {used}"}, [shared] if others else []
+
+
+def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
+    """Where VNFs side by side run, which is what over-provisioning is."""
+    most = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    if not most:
+        return {}
+    used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
+    return {"parallel_vnfs": f"a process each, at most {most} on CPU {','.join(map(str, used))}"}
+
+
+def _environment() -> dict[str, str]:
+    """Variables that change what planebench does, and what runs it; never anything else of the user's environment."""
+    ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("PLANEBENCH_")}
+    return {"python": platform.python_version(), "folder": str(Path.cwd()), **ours}
+
+
+def _not_calibrated(plan: Plan) -> list[str]:
+    """What is not known of the tester, said before a reader wonders."""
+    names = ", ".join(profile.name for profile in plan.traffic if not profile.plain)
+    text = (
+        f"the tester's ceiling and latency floor are not known for traffic {names}: it is calibrated with plain frames"
+    )
+    return [text] if names else []
+
+
+def _not_simulated(survey: Survey) -> list[str]:
+    """What the figures of a simulated switch do not have in them."""
+    names = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
+    points = [point for point in survey.measured if point.switch in names]
+    missing = {
+        "network functions": any(point.chain_length for point in points),
+        "what they run in": any(map(_hosted, points)),
+        "traffic profiles": any(point.traffic for point in points),
+    }
+    said = " or ".join(what for what, there in missing.items() if there)
+    return [f"{', '.join(names)}: the simulator counts packets, without {said}: they change nothing"] if said else []
+
+
+def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[str, str | int | float | bool | None]:
+    throughput, latency, search = plan.throughput, plan.latency, plan.search
+    return {
+        "trial_duration_s": throughput.duration_s,
+        "warmup_s": throughput.warmup_s,
+        "repetitions": throughput.repetitions,
+        "retries": throughput.retries,
+        "restarts": throughput.restarts,
+        "max_rate_pps": throughput.max_rate_pps,
+        "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
+        "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
+        "latency_duration_s": _of_parts(plan, lambda how: how.duration_s),
+        "latency_repetitions": _of_parts(plan, lambda how: how.repetitions),
+        "probe_rate_pps": _of_parts(plan, lambda how: how.probe_rate_pps),
+        "v2v_latency_pps": _of_parts(plan, lambda how: how.v2v_pps),
+        "search": ",".join(("r_plus", *search.methods)),
+        "search_trial_duration_s": search.duration_s,
+        "search_duration_sum_s": search.duration_sum_s,
+        "search_relative_width": search.relative_width,
+        "search_pdr_loss_ratio": search.pdr_loss_ratio,
+        "search_max_r": search.max_r,
+        "search_burst_repetitions": search.burst_repetitions,
+        "band": plan.band,
+        "anatomy": latency.anatomy,
+        "wire": plan.wire,
+        "hosting": ",".join(plan.hostings),
+        "ring_size": plan.ring_size,
+        "hugepages": settings.hugepages,
+        "tester_version": version_of(settings.planed),
+        "switch_cpu": placement.switch_cpu,
+        "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
+        "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
+    }
+
+
+def _of_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float | int | str:
+    """What the parts of a plan that take latency have; several values with commas between."""
+    parts = [part.latency for part in plan.sections if part.latency.wanted] or [plan.latency]
+    first, *others = dict.fromkeys(value(how) for how in parts)
+    return ",".join(f"{number:g}" for number in (first, *others)) if others else first
+
+
+def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
+    """The chains by name, and what is in the files that they name: rules may change while their path does not."""
+    if not plan.chains:
+        return {}
+    files = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]
+    return {"chains": "; ".join(plan.chains), "chain_files": _digests(files)}
+
+
+def _traffic_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
+    """The same of lists of addresses, tables of routes and captures of traffic profiles."""
+    paths = [it.dst_ips.path for it in plan.traffic if it.dst_ips] + [it.pcap.path for it in plan.traffic if it.pcap]
+    files = [Path(path) for path in paths if path]
+    return {"traffic_files": _digests(files)} if files else {}
+
+
+def _digests(files: Iterable[Path]) -> str:
+    """Path and digest of each file, once. UsageError for one that cannot be read."""
+    try:
+        parts = [f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in dict.fromkeys(files)]
+    except OSError as error:
+        raise UsageError(f'file "{error.filename}" cannot be read: {error.strerror}; give a readable file') from None
+    return ", ".join(parts)
+
+
+def _telling(points: Sequence[Point]) -> Topology:
+    """The topology that shows most of a switch: one with both kinds of ports if the points have both, and the longest.
+
+    Points that have both kinds, but none of them both, are shown as p2v.
+    """
+    shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
+    built = {shape: build(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
+    there = {port.side for topology in built.values() for port in topology.ports}
+    whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
+    return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
+
+
+def _switch_info(label: SwitchLabel, survey: Survey, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
+    adapter = survey.adapters[label.label]
+    topology = _telling([point for point in survey.points if point.switch == label.label])
+    links = LinkSettings(
+        workdir=Path("/"),
+        wire=settings.wire,
+        vnf_interface=adapter.vnf_interface,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        max_frame_bytes=settings.max_frame_bytes,
+        queues=queues_of(adapter),
+        veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
+    )
+    cpus = cpus_of(facts, survey.plan.switch_cores)
+    placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+    request = switch_request(topology, placement, links)
+    return SwitchInfo(label.label, label.adapter, survey.versions[label.label], adapter.settings(request))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run with everything that is derived from it. Page, terminal, exports, papers and library pass this object on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.results import Comparison, LatencySummary, Result
+from planebench.model.run import Run
+from planebench.stats.chains import Chains, derive_chains
+from planebench.stats.compare import Outcome, switches_compared
+from planebench.stats.fairness import Condition, contradictions, fairness
+from planebench.stats.latency import latency_groups, latency_records
+from planebench.stats.ranking import Ranking, rank
+from planebench.stats.results import derive_results, run_band
+
+
+class Derived:
+    """A run and what follows from its trials. Each part is derived once, when it is first asked for.
+
+    Deriving everything takes seconds for a run of a thousand trials, because comparisons are resampled.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """One result per point, in the order of the tables."""
+        return derive_results(self.run)
+
+    @cached_property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """The switches of each cell of the matrix, best first."""
+        return rank(self.results)
+
+    @cached_property
+    def compared(self) -> Outcome:
+        """Every pair of switches at each cell, and the pairs that could not be compared."""
+        return switches_compared(self)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every pair of switches at each cell of the matrix; ``a`` is the one that the header names first."""
+        return self.compared.comparisons
+
+    @cached_property
+    def rejected(self) -> tuple[Trial, ...]:
+        """The trials that no result rests on, in the order of the run.
+
+        Warm-up trials and functional trials are not among them: neither was meant to give a figure.
+        """
+        accepted = {index for result in self.results for index in result.trials}
+        return tuple(
+            trial
+            for trial in self.run.trials
+            if trial.index not in accepted
+            and trial.role != "warmup"
+            and trial.verdict.kind is not VerdictKind.FUNCTIONAL
+        )
+
+    @cached_property
+    def chains(self) -> Chains:
+        """Chains of network functions compared with their parts."""
+        return derive_chains(self.run, self.results)
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The fairness manifest: the conditions that each switch ran under."""
+        return fairness(self.run)
+
+    @cached_property
+    def contradictions(self) -> tuple[str, ...]:
+        """One sentence for each condition in which an adapter's statement differs from the measured value."""
+        return contradictions(self.run, self.conditions)
+
+    @cached_property
+    def trials(self) -> dict[Point, list[Trial]]:
+        """The trials of each point, in the order in which they ran."""
+        return self.run.by_point()
+
+    @cached_property
+    def band(self) -> str | None:
+        """The core-distance band that results of this run are taken from."""
+        return run_band(self.run.trials, self.run.header.settings.get("band"))
+
+    def histograms(self, result: Result, summary: LatencySummary) -> tuple[str, ...]:
+        """Return the stored histograms (HDR V2, base64, ns) that ``summary``, a latency of ``result``, is made of."""
+        groups = latency_groups(self.trials[result.point], result.band or self.band)
+        return tuple(record.histogram for record in latency_records(groups[summary.load]))

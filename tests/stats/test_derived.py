@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run is derived once, whoever shows it: page, terminal, exports, papers and library share one Derived."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from builders import make_run, store_run
+
+import planebench
+from planebench.cli import output
+from planebench.report.export import to_csv, to_json
+from planebench.report.html import to_html
+from planebench.report.image_files import write_figures
+from planebench.report.table import table_text
+from planebench.stats import chains, compare, fairness, results
+from planebench.stats.derived import Derived
+
+ONCE = (results.derive_results, compare.switches_compared, chains.derive_chains, fairness.fairness)
+
+
+@contextmanager
+def counted_calls() -> Iterator[Counter[str]]:
+    """Count the calls of the functions of ONCE, whatever name they are called by."""
+    names = {function.__code__: function.__name__ for function in ONCE}
+    calls: Counter[str] = Counter()
+
+    def seen(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code in names:
+            calls[names[frame.f_code]] += 1
+
+    sys.setprofile(seen)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+def stored(folder: Path) -> Path:
+    """Store a run in a folder of its own, and return that folder."""
+    run = make_run(repetitions=1)
+    store_run(folder, run)
+    return folder / run.header.run_id
+
+
+@pytest.mark.parametrize("made", [to_json, to_csv, to_html, table_text], ids=lambda made: made.__name__)
+def test_each_output_derives_a_run_once(made: Callable[[Derived], bytes | str]) -> None:
+    run = make_run(repetitions=1)
+    with counted_calls() as calls:
+        made(Derived(run))
+    assert calls["derive_results"] == 1
+    assert max(calls.values()) == 1
+
+
+def test_figures_derive_a_run_once(tmp_path: Path) -> None:
+    with counted_calls() as calls:
+        write_figures(Derived(make_run(repetitions=1)), tmp_path, ("svg",), ("overview",))
+    assert calls["derive_results"] == max(calls.values()) == 1
+
+
+def test_report_as_json_derives_a_run_once_for_page_and_export(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = stored(tmp_path)
+    with counted_calls() as calls:
+        output.report(folder.name, None, tmp_path, json=True)
+    assert dict(calls) == dict.fromkeys((function.__name__ for function in ONCE), 1)
+
+
+def test_the_library_derives_a_run_once_for_tables_page_and_figures(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    with counted_calls() as calls:
+        loaded = planebench.load(folder)
+        for table in planebench.library.TABLES:
+            loaded.rows(table)
+        loaded.report(tmp_path / "page.html")
+        loaded.figures(tmp_path / "figures", ("svg",))
+    assert dict(calls) == dict.fromkeys((function.__name__ for function in ONCE), 1)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hold the layers of the harness: a package imports packages of lower layers only, also inside functions."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import planebench
+
+ROOT = Path(planebench.__file__).parent
+
+LAYERS = (
+    ("model",),
+    ("fib", "host", "scenarios", "search"),
+    ("planed",),
+    ("hosting", "stats"),
+    ("vnfs",),
+    ("traffic",),
+    ("papers", "plans", "wiring"),
+    ("placement", "store"),
+    ("measure",),
+    ("sim",),
+    ("switches",),
+    ("report",),
+    ("library", "schemas"),
+    ("conformance", "doctor"),
+    ("running",),
+    ("", "cli"),
+    ("__main__",),
+)
+"""Packages and modules of planebench, lowest first; "" is planebench itself. Those of one layer do not import each
+other."""
+
+ONLY = {
+    "model": frozenset[str](),
+    "search": frozenset({"model"}),
+    "scenarios": frozenset({"model"}),
+    "stats": frozenset({"model", "scenarios", "search"}),
+    "report": frozenset({"model", "papers", "scenarios", "stats"}),
+}
+"""The packages that these may import at most: they are pure, or are drawn from stored files alone."""
+
+STILL_THERE = {
+    ("placement", "switches"),
+    ("report", "switches"),
+    ("scenarios", "vnfs"),
+    ("stats", "switches"),
+    ("stats", "vnfs"),
+    ("measure", "switches"),
+    ("vnfs", "placement"),
+    ("vnfs", "traffic"),
+}
+"""Imports that break the rule today. This set only shrinks."""
+
+NOT_FOR_A_PAGE = ("switches", "hosting", "host", "measure", "placement", "sim", "vnfs")
+"""Packages that nothing which draws a page from stored files may load."""
+
+
+def _modules() -> dict[str, Path]:
+    """Return every module by its dotted name below planebench; the package itself is ""."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = _modules()
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Yield every module of planebench that a file imports, by its dotted name below planebench."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.startswith("planebench.") and name != "planebench.__version__":
+                yield _module_of(name.split(".")[1:])
+
+
+def _module_of(parts: list[str]) -> str:
+    """Return the module that holds a dotted name: the longest start of the name that is a module."""
+    while parts and ".".join(parts) not in MODULES:
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+def _edges() -> dict[tuple[str, str], list[str]]:
+    """Return the imports between packages, each with the modules that do it."""
+    edges: dict[tuple[str, str], list[str]] = {}
+    for module, path in MODULES.items():
+        for target in _imported(path):
+            edge = (module.partition(".")[0], target.partition(".")[0])
+            if edge[0] != edge[1]:
+                edges.setdefault(edge, []).append(f"{module} imports {target}")
+    return edges
+
+
+EDGES = _edges()
+LAYER_OF = {package: number for number, layer in enumerate(LAYERS) for package in layer}
+
+
+def test_every_package_has_a_layer() -> None:
+    assert {module.partition(".")[0] for module in MODULES} <= set(LAYER_OF)
+
+
+def _breaks_the_rule(edge: tuple[str, str]) -> bool:
+    """Tell whether an import goes up, to the side, or to a package that the importing one may not use."""
+    source, target = edge
+    return LAYER_OF[target] >= LAYER_OF[source] or target not in ONLY.get(source, LAYER_OF)
+
+
+def test_a_package_imports_lower_layers_only() -> None:
+    broken = {edge: who for edge, who in EDGES.items() if _breaks_the_rule(edge) and edge not in STILL_THERE}
+    assert not broken, "\n".join(line for who in broken.values() for line in who)
+
+
+def test_the_set_of_exceptions_has_no_entry_too_many() -> None:
+    """An exception that is mended leaves the set, and cannot come back."""
+    assert {edge for edge in STILL_THERE if edge not in EDGES or not _breaks_the_rule(edge)} == set()
+
+
+@pytest.mark.parametrize("module", ["planebench.report", "planebench.report.html"])
+def test_a_page_is_drawn_without_adapters(module: str) -> None:
+    """A page is drawn from stored files: no switch, no hosting, no code of another package's entry point is loaded."""
+    code = f"import sys, {module}; print(*sorted(name for name in sys.modules if name.startswith('planebench.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = [name for name in done.stdout.split() if name.split(".")[1] in NOT_FOR_A_PAGE]
+    if loaded and {("report", "switches"), ("stats", "switches"), ("scenarios", "vnfs")} & STILL_THERE:
+        pytest.xfail(f"a page loads {len(loaded)} modules that it should not")
+    assert not loaded
