@@ -20,7 +20,7 @@ from planebench.model.traffic import PLAIN, TrafficProfile
 MissingSwitches = Literal["skip", "error"]
 Band = Literal["near", "far"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
-SwitchCores = Literal[1, 2, 3, 4, 5, 6, 7, 8]
+SwitchCores = Literal[1, 2, 3, 4]
 Seconds = Annotated[float, Gt(0), Le(3600)]
 Count = Annotated[int, Ge(1), Le(1000)]
 Share = Annotated[float, Gt(0), Le(1)]

@@ -17,6 +17,7 @@ from planebench.model import anatomy, conditions, header, hosting, plan, records
 from planebench.model import run as run_records
 from planebench.model import traffic as profile
 from planebench.model.header import READABLE_VERSIONS
+from planebench.model.scenario import SCENARIOS
 from planebench.schemas import SCHEMAS
 from planebench.schemas.export import ExportDocument
 from planebench.search import ask
@@ -47,7 +48,7 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
     },
     "Point": {
-        "if": {"properties": {"scenario": {"enum": ["loopback", "parallel"]}}},
+        "if": {"properties": {"scenario": {"enum": [name for name, known in SCENARIOS.items() if known.has_vnfs]}}},
         "then": {"properties": {"chain_length": {"minimum": 1}}},
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },
