@@ -31,9 +31,9 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.scenarios import Flow, build, flows
 from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
-from planebench.traffic.profile import PLAIN, TrafficProfile
 from planebench.vnfs import VNFS
 
 Distance = Callable[[], CoreDistance | None]
