@@ -107,9 +107,8 @@ class LiveTopology:
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
-        workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
         links = LinkSettings(
-            workdir=workdir,
+            workdir=supervisor.topology_folder(label),
             wire=settings.wire,
             vnf_interface=adapter.vnf_interface,
             ring_size=settings.ring_size,
