@@ -198,7 +198,7 @@ def _follow(path: str) -> Callable[[Any], Any]:
 def _sql_type(kind: Any) -> str:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return str(arguments[1])
+        return arguments[1] if isinstance(arguments[1], str) else _sql_type(arguments[0])
     if origin in (Union, UnionType):
         return _sql_type(next(it for it in arguments if it is not type(None)))
     if origin in (tuple, list):
