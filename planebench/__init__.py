@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """planebench: NFV software data planes, measured side by side.
 
-As a library: ``planebench.load("latest")`` (docs/library.md). Nothing is imported before it is called.
+As a library: ``planebench.load("latest")`` (docs/library.md). Only the scenarios, which register themselves, are
+imported before something is called.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import planebench.scenarios  # noqa: F401  # registers every scenario
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -49,7 +49,6 @@ ONLY = {
 STILL_THERE = {
     ("placement", "switches"),
     ("report", "switches"),
-    ("scenarios", "vnfs"),
     ("stats", "switches"),
     ("stats", "vnfs"),
     ("measure", "switches"),
@@ -136,6 +135,6 @@ def test_a_page_is_drawn_without_adapters(module: str) -> None:
     code = f"import sys, {module}; print(*sorted(name for name in sys.modules if name.startswith('planebench.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = [name for name in done.stdout.split() if name.split(".")[1] in NOT_FOR_A_PAGE]
-    if loaded and {("report", "switches"), ("stats", "switches"), ("scenarios", "vnfs")} & STILL_THERE:
+    if loaded and {("report", "switches"), ("stats", "switches")} & STILL_THERE:
         pytest.xfail(f"a page loads {len(loaded)} modules that it should not")
     assert not loaded

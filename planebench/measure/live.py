@@ -294,7 +294,7 @@ class LiveTopology:
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
         """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
-        return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.parallel else document
+        return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
@@ -370,5 +370,5 @@ class LiveTopology:
 
 def _control_port(topology: Topology, adapter: SwitchAdapter, profiles: Sequence[TrafficProfile]) -> str:
     """The port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
-    wanted = topology.parallel and offloads(adapter) and any(profile.updates for profile in profiles)
+    wanted = topology.side_by_side and offloads(adapter) and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""

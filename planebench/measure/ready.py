@@ -104,7 +104,7 @@ def _try(
 
 def _came(topology: Topology, stats: Statistics, flow: Flow) -> bool:
     """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
-    return arrived(stats, flow) and not (topology.parallel and lost(stats, flow))
+    return arrived(stats, flow) and not (topology.side_by_side and lost(stats, flow))
 
 
 def _words(topology: Topology, dropped: Mapping[str, Mapping[str, int]]) -> str:

@@ -96,7 +96,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
 
 def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
     """What a send needs for a traffic profile: nothing for plain frames between two ports. May write files."""
-    if request.profile.plain and request.point.scenario != "parallel":
+    if request.profile.plain and not request.point.side_by_side:
         return {}
     flat_out = request.load.pps_per_direction is None
     frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
@@ -250,7 +250,7 @@ def with_verdict(
         ceiling_pps=ceiling_pps,
         policy_packets=policy_packets(trial),
         functional=functional,
-        side_by_side=trial.point.scenario == "parallel",
+        side_by_side=trial.point.side_by_side,
     )
     if dropped := policy_words(trial):
         said = f"dropped by network functions, not by the switch: {dropped}"

@@ -21,6 +21,8 @@ HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
 """What may stand before a function: ``vm:l3fwd``."""
 OWN: tuple[Hosting, ...] = ("image", "exec")
 """Behind these stands no function but a file, or a command, of the user's."""
+CHAIN_LENGTH_MAX = 5
+"""Functions of a chain."""
 LABEL_MAX = 48
 """Characters of a command of the user's in a label."""
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.place import Placement
 from planebench.planed.document import Task, Worker
 from planebench.scenarios import Topology, Vnf
 from planebench.scenarios.queues import queue_name, queue_stream
-from planebench.scenarios.topology import MONITOR_MAC
 
 SOURCE = "fib_source"
 """Kind of the task that is the control of a VNF whose forwarding the switch has."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.memory import memory
 from planebench.placement.place import Placement
 from planebench.placement.tasks import each_queue
 from planebench.placement.tester_config import LinkSettings
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.scenarios import Topology, Vnf
-from planebench.scenarios.topology import MONITOR_MAC
 
 CACHED_MBUFS = 256
 """What a function holds beside its rings: frames lie in the rings' own buffers."""
@@ -35,12 +35,12 @@ def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
 def crowded(topology: Topology, placement: Placement, number: int) -> bool:
     """Whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do. Those side
     by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
-    return bool(placement.beside(number)) and not topology.parallel
+    return bool(placement.beside(number)) and not topology.side_by_side
 
 
 def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
     ports = tuple(dict.fromkeys(vnf.ports))
-    peers = (MONITOR_MAC, MONITOR_MAC) if topology.parallel else ()  # side by side all send to the monitor
+    peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # side by side all send to the monitor
     tasks = each_queue(Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers), links.queues)
     suffix = f"-v{number}"
     usual = "sleep" if crowded(topology, placement, number) else "poll"
@@ -50,7 +50,7 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
         ports=len(ports),
         ring_size=links.ring_size,
         max_frame_bytes=links.max_frame_bytes,
-        hugepages=links.hugepages and not topology.parallel,
+        hugepages=links.hugepages and not topology.side_by_side,
         pools=1,
         queues=links.queues,
         vnf_bytes=vnf.memory_bytes,

@@ -79,7 +79,7 @@ def _start_s(switch: SwitchSpec, group: Group) -> float:
     """Tester, switch, and VNFs that are processes of their own, with their FIBs."""
     start_s = START_OF_S.get(switch.adapter, START_S)
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
-    if group.scenario != "parallel":
+    if not group.points[0].side_by_side:
         return start_s + hosted_s
     routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
     each_s = hosted_s or VNF_START_S
@@ -88,7 +88,7 @@ def _start_s(switch: SwitchSpec, group: Group) -> float:
 
 def _processes(switch: SwitchSpec, point: Point) -> int:
     """VNFs in processes of their own, and more than that."""
-    if point.scenario == "parallel":
+    if point.side_by_side:
         return 0 if "offload" in switch.options else point.chain_length
     return sum(hosting != "process" for hosting in point.hostings)
 

@@ -17,6 +17,7 @@ from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
 from planebench.model.records import Direction, ScenarioName, WireName
+from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.plans.parts import with_parts
 from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import (
@@ -297,7 +298,7 @@ def _of_parts(document: dict[str, Any], source: str, folder: Path) -> Plan:
 def _flat(document: dict[str, Any], source: str, folder: Path) -> Plan:
     """A plan of one matrix."""
     if document.get("chains") and "scenarios" not in document:
-        document = {**document, "scenarios": ["loopback"]}
+        document = {**document, "scenarios": [*scenarios_with("chain")[:1]]}
     model = _validated(PlanModel, document, source)
     try:
         return with_chains(model.record(), folder)
@@ -322,10 +323,11 @@ def _only(document: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
 
 def with_chains(plan: Plan, folder: Path) -> Plan:
     """The plan with absolute paths in its chains. UsageError for a chain that is not valid, or has no place."""
-    if plan.chains and not {"loopback", "parallel"} & set(plan.scenarios):
-        raise UsageError(f'chain "{plan.chains[0]}": only loopback has a chain; add loopback to the scenarios')
+    if plan.chains and not any(scenario_named(scenario).has_vnfs for scenario in plan.scenarios):
+        names = " and ".join(scenarios_with("chain"))
+        raise UsageError(f'chain "{plan.chains[0]}": only {names} has a chain; add {names} to the scenarios')
     several = [chain for chain in plan.chains if len(vnf_texts(chain, 0)) > 1]
-    if several and "loopback" not in plan.scenarios:
+    if several and not scenarios_with("chain", plan.scenarios):
         raise UsageError(f'chain "{several[0]}": VNFs side by side are of one function each; name one of it')
     return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))
 

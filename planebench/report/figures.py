@@ -26,7 +26,7 @@ def make_figures(derived: Derived) -> tuple[Figure, ...]:
     for scenario in dict.fromkeys(r.point.scenario for r in results):
         members = [r for r in results if r.point.scenario == scenario]
         figures += _throughput(members, colors)
-        figures += over_vnfs(members, colors, spreads) if scenario == "parallel" else _chains(members, colors)
+        figures += over_vnfs(members, colors, spreads) if members[0].point.side_by_side else _chains(members, colors)
         figures += _loss(members, colors)
         figures += _latency(members, colors, run.header.calibration)
         figures += _load(members, colors, run.header.calibration, spreads)

@@ -13,12 +13,11 @@ from markupsafe import Markup
 from planebench.model.records import ScenarioName, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROW_WORDS,
     ARROWS,
-    MEANINGS,
     NOTHING,
-    PATHS,
     VERDICT_WORDS,
     printable,
 )
@@ -161,8 +160,8 @@ def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], panels: P
     members = [r for r in results if r.point.scenario == name]
     return {
         "name": name,
-        "path": PATHS[name],
-        "meaning": MEANINGS[name],
+        "path": scenario_named(name).drawn_path,
+        "meaning": scenario_named(name).meaning,
         "groups": scenario_groups(panels, name),
         "sentences": _sentences(run, members),
         "searches": some([search_table(members), burst_table(members)]),

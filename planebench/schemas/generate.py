@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from planebench.model import anatomy, conditions, header, hosting, records, results, updates
 from planebench.model import run as run_records
 from planebench.model.header import READABLE_VERSIONS
+from planebench.model.scenario import SCENARIOS
 from planebench.plans import plan
 from planebench.schemas import SCHEMAS
 from planebench.schemas.export import ExportDocument
@@ -48,7 +49,7 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
     },
     "Point": {
-        "if": {"properties": {"scenario": {"enum": ["loopback", "parallel"]}}},
+        "if": {"properties": {"scenario": {"enum": [name for name, known in SCENARIOS.items() if known.has_vnfs]}}},
         "then": {"properties": {"chain_length": {"minimum": 1}}},
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },
