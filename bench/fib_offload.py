@@ -38,12 +38,12 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.running.machine import cpus_of, measuring
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.switches.registry import get_adapter
 from planebench.traffic import SATURATING, rate_label
-from planebench.traffic.profile import TrafficProfile
 from planebench.traffic.registry import parse_traffic
 from planebench.vnfs import build_chain
 

@@ -22,7 +22,7 @@ LAYERS = (
     ("hosting", "stats"),
     ("vnfs",),
     ("traffic",),
-    ("papers", "plans", "wiring"),
+    ("metrics", "papers", "plans", "wiring"),
     ("placement", "store"),
     ("measure",),
     ("sim",),
@@ -42,7 +42,7 @@ ONLY = {
     "search": frozenset({"model"}),
     "scenarios": frozenset({"model"}),
     "stats": frozenset({"model", "scenarios", "search"}),
-    "report": frozenset({"model", "papers", "scenarios", "stats"}),
+    "report": frozenset({"metrics", "model", "papers", "scenarios", "search", "stats"}),
 }
 """The packages that these may import at most: they are pure, or are drawn from stored files alone."""
 
@@ -53,7 +53,6 @@ STILL_THERE = {
     ("stats", "vnfs"),
     ("measure", "switches"),
     ("vnfs", "placement"),
-    ("vnfs", "traffic"),
 }
 """Imports that break the rule today. This set only shrinks."""
 

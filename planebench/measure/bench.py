@@ -13,10 +13,10 @@ from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.plans import Group
 from planebench.switches.base import SwitchAdapter
-from planebench.traffic.profile import TrafficProfile
 from planebench.vnfs import build_chain
 
 DEATHS_MAX = 2

@@ -24,7 +24,7 @@ from planebench.placement import Cpus
 from planebench.plans import Group, LatencyStep, Plan, Rounds, estimate, group_points, latency_steps
 from planebench.plans.estimate import expected_trials
 from planebench.scenarios import build, flows
-from planebench.search import Ask, step
+from planebench.search import Ask, search_settings, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
 from planebench.switches.base import SwitchAdapter
@@ -148,7 +148,7 @@ class Campaign:
 
     def _next(self, method: str, point: Point, band: str | None) -> Ask | SearchResult:
         mine = [t for t in self.trials if t.point == point]
-        return step(method, self.plan.search_settings(_senders(point)), point, mine, band)
+        return step(method, search_settings(self.plan, _senders(point)), point, mine, band)
 
     def _answer(self, ask: Ask, method: str, bench: Bench, point: Point, band: str | None) -> bool:
         """Measure what a search asks for; False when there is no switch left to measure."""

@@ -32,6 +32,7 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, WireName
+from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import RpcError
 from planebench.planed.document import Document
@@ -41,7 +42,6 @@ from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, offloads, queues_of
 from planebench.traffic.document import profile_document, to_vnfs
-from planebench.traffic.profile import PLAIN, TrafficProfile, Updates
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -108,9 +108,8 @@ class LiveTopology:
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
-        workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
         links = LinkSettings(
-            workdir=workdir,
+            workdir=supervisor.topology_folder(label),
             wire=settings.wire,
             vnf_interface=adapter.vnf_interface,
             ring_size=settings.ring_size,

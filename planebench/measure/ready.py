@@ -10,11 +10,11 @@ from typing import Protocol
 from planebench.host.patience import patient
 from planebench.measure.counts import arrived, lost
 from planebench.model.errors import StartError, UsageError
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed import RpcError
 from planebench.planed.requests import Profile
 from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, Topology, all_flows
-from planebench.traffic.profile import PLAIN, TrafficProfile
 
 DROPPING_S = 2.0
 """How long a network function may drop the first frames: until others have opened the way, or addresses are known."""

@@ -94,6 +94,11 @@ def vnf_name(chain: str, number: int) -> str:
     return rest[0] if rest and first in HOSTINGS and first not in OWN else first
 
 
+def vnf_names(chain: str) -> tuple[str, ...]:
+    """Return what each function of a chain with a name is called, without options."""
+    return tuple(vnf_name(chain, number) for number in range(len(vnf_texts(chain, 0))))
+
+
 def chain_slug(chain: str, length: int) -> str:
     """Fit for a file name and an anchor; two chains whose labels are alike still differ."""
     label = re.sub(r"[^A-Za-z0-9._-]+", "-", chain_label(chain, length))

@@ -24,16 +24,6 @@ ARROW_WORDS: dict[Direction, str] = {
     "reversed": "reversed (VNF to NIC)",
 }
 
-METHODS: dict[str, str] = {
-    "ndr": "NDR",
-    "pdr": "PDR",
-    "rfc2544": "RFC 2544",
-    "bswlv": "BSwLV",
-    "curve": "first loss",
-    "b2b": "back-to-back",
-}
-"""Short names of the searches, in the order of their columns; the titles of planebench.search are too long for one."""
-
 METRICS: dict[Metric, str] = {
     "throughput": "throughput",
     "ndr": "NDR",

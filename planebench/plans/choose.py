@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import Plan
 from planebench.model.scenario import scenarios_with
+from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.items import each, items
 from planebench.plans.parts import each_part
-from planebench.plans.plan import Plan
 from planebench.scenarios import (
     parse_chain_length,
     parse_direction,
@@ -23,7 +24,6 @@ from planebench.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
-from planebench.traffic.profile import PLAIN_NAME
 from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
 

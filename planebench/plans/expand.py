@@ -11,14 +11,14 @@ from planebench.model.chain_name import join, vnf_texts
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
+from planebench.model.plan import Plan
 from planebench.model.records import Direction, Point, ScenarioName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.spec import parse_switch
-from planebench.plans.plan import Plan
+from planebench.model.traffic import TrafficProfile
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
-from planebench.traffic.profile import TrafficProfile
 from planebench.vnfs.chain import cannot_pass, hosted_chain
 
 STAMPS_MAX = 65536

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planebench.model.header import Skipped
+from planebench.model.plan import Plan
 from planebench.model.scenario import scenarios_with
 from planebench.model.spec import parse_switch
 from planebench.plans.parts import with_parts
-from planebench.plans.plan import Plan
 from planebench.traffic.routes import synthetic_routes_of
 
 ROUTE_BYTES = 10

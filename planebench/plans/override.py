@@ -12,11 +12,11 @@ from typing import Any, get_args
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.plan import Band, Plan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.plans.choose import CHOICES, choose
 from planebench.plans.items import each, items
 from planebench.plans.parts import of_hostings, with_parts
-from planebench.plans.plan import Band, Plan
 from planebench.plans.schema import (
     NAME_PATTERN,
     check_restarts,

@@ -24,7 +24,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.spec import parse_options
-from planebench.traffic.profile import TrafficProfile
+from planebench.model.traffic import TrafficProfile
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}

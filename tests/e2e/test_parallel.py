@@ -17,11 +17,11 @@ from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
-from planebench.traffic.profile import PLAIN, TrafficProfile
 from planebench.traffic.registry import parse_traffic
 from planebench.vnfs import build_chain
 

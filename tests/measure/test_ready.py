@@ -13,8 +13,8 @@ from planebench.measure import live as live_module
 from planebench.measure import ready as ready_module
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
+from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
 from planebench.placement import Cpus, LinkSettings, place
-from planebench.traffic.profile import PLAIN, Destinations, TrafficProfile
 from planebench.traffic.registry import parse_traffic
 from planebench.vnfs import build_chain
 
