@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/config.h"
@@ -82,3 +83,10 @@ const char *task_kinds(void);
 
 // The ops of a kind, or NULL.
 const struct task_ops *task_ops_find(const char *kind);
+
+// What every kind's create() begins with. Control thread.
+
+// Allocate a zeroed struct of size bytes that begins with struct task, cache-line aligned, with ops, name and
+// ports set. NULL without memory, after logging one line. Free with free().
+void *task_alloc(size_t size, const struct task_ops *ops, const struct config_task *config,
+                 struct port *const *ports);

@@ -11,8 +11,8 @@ from typing import Any
 from planebench.conformance.bed import Bed
 from planebench.host.patience import patient
 from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.scenarios import Flow
-from planebench.traffic.profile import PLAIN, TrafficProfile
 
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""

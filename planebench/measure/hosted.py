@@ -75,7 +75,7 @@ def functional_reasons(topology: Topology, placement: Placement, facts: Iterable
     side sharing is what is measured.
     """
     emulated = [f"{fact.vnf} is emulated, on no CPU of this machine" for fact in facts if fact.emulated]
-    if topology.parallel:
+    if topology.side_by_side:
         return tuple(emulated)
     beside = {number: placement.beside(number) for number in sorted(placement.hosted)}
     shared = [

@@ -32,12 +32,12 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, WireName
+from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.planed import PlanedClient, RpcClosedError, RpcError
 from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, offloads, queues_of
 from planebench.traffic.document import profile_document, to_vnfs
-from planebench.traffic.profile import PLAIN, TrafficProfile, Updates
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -107,9 +107,8 @@ class LiveTopology:
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
-        workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
         links = LinkSettings(
-            workdir=workdir,
+            workdir=supervisor.topology_folder(label),
             wire=settings.wire,
             vnf_interface=adapter.vnf_interface,
             ring_size=settings.ring_size,
@@ -289,7 +288,7 @@ class LiveTopology:
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> dict[str, Any] | None:
         """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
-        return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.parallel else document
+        return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
     def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
@@ -375,5 +374,5 @@ class LiveTopology:
 
 def _control_port(topology: Topology, adapter: SwitchAdapter, profiles: Sequence[TrafficProfile]) -> str:
     """The port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
-    wanted = topology.parallel and offloads(adapter) and any(profile.updates for profile in profiles)
+    wanted = topology.side_by_side and offloads(adapter) and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""

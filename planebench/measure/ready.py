@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from planebench.host.patience import patient
 from planebench.measure.counts import arrived, lost
 from planebench.model.errors import StartError, UsageError
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed import RpcError
 from planebench.scenarios import Flow, Topology, all_flows
-from planebench.traffic.profile import PLAIN, TrafficProfile
 
 DROPPING_S = 2.0
 """How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
@@ -102,7 +102,7 @@ def _try(
 
 def _came(topology: Topology, stats: dict[str, Any], flow: Flow) -> bool:
     """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
-    return arrived(stats, flow) and not (topology.parallel and lost(stats, flow))
+    return arrived(stats, flow) and not (topology.side_by_side and lost(stats, flow))
 
 
 def _words(topology: Topology, dropped: Mapping[str, Mapping[str, int]]) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 from planebench.host.patience import patient
 from planebench.model.errors import StartError
+from planebench.model.traffic import Updates
 from planebench.model.updates import FibUpdates
 from planebench.placement.tasks import SOURCE, control_name
-from planebench.traffic.profile import Updates
 
 SESSION_DEADLINE_S = 5.0
 TOLERANCE = 0.02

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.place import Placement
 from planebench.scenarios import Topology, Vnf
 from planebench.scenarios.queues import queue_name, queue_stream
-from planebench.scenarios.topology import MONITOR_MAC
 
 SOURCE = "fib_source"
 """Kind of the task that is the control of a VNF whose forwarding the switch has."""

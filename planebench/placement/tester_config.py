@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from planebench.model.records import WireName
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.devargs import af_packet_devargs, memif_devargs
 from planebench.placement.memory import memory
 from planebench.placement.place import Placement
 from planebench.placement.tasks import Task, Worker, tester_tasks
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios import Topology, TopologyPort
-from planebench.scenarios.topology import MONITOR_MAC
 from planebench.switches.base import Station, SwitchPort, SwitchRequest, VnfInterface
 
 Document = dict[str, Any]
@@ -107,8 +107,8 @@ def switch_request(
         queues=links.queues,
         more_cpus=placement.more_switch_cpus,
         tsc_hz=tsc_hz,
-        stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.parallel,
-        monitor_mac=MONITOR_MAC if topology.parallel else "",
+        stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.side_by_side,
+        monitor_mac=MONITOR_MAC if topology.side_by_side else "",
         updates=links.updates,
     )
 
@@ -176,7 +176,7 @@ def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
 
 def _mac(port: TopologyPort, topology: Topology) -> Document:
     """A VNF side by side with others has the MAC by which the switch knows it."""
-    macs = [vnf.mac for vnf in topology.vnfs if topology.parallel and port.name == vnf.ports[0]]
+    macs = [vnf.mac for vnf in topology.vnfs if topology.side_by_side and port.name == vnf.ports[0]]
     return {"mac": macs[0]} if macs else {}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.memory import memory
 from planebench.placement.place import Placement
 from planebench.placement.tasks import Task, each_queue
 from planebench.placement.tester_config import LinkSettings, task_document
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios import Topology, Vnf
-from planebench.scenarios.topology import MONITOR_MAC
 
 Document = dict[str, Any]
 
@@ -38,7 +38,7 @@ def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
 def crowded(topology: Topology, placement: Placement, number: int) -> bool:
     """Whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do. Those side
     by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
-    return bool(placement.beside(number)) and not topology.parallel
+    return bool(placement.beside(number)) and not topology.side_by_side
 
 
 def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
@@ -55,7 +55,7 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
             ports=len(ports),
             ring_size=links.ring_size,
             max_frame_bytes=links.max_frame_bytes,
-            hugepages=links.hugepages and not topology.parallel,
+            hugepages=links.hugepages and not topology.side_by_side,
             pools=1,
             queues=links.queues,
             vnf_bytes=vnf.memory_bytes,
@@ -72,7 +72,7 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
 
 def _task(task: Task, topology: Topology) -> Document:
     """Side by side all send to the monitor."""
-    peers = {"peer_macs": [MONITOR_MAC, MONITOR_MAC]} if topology.parallel else {}
+    peers = {"peer_macs": [MONITOR_MAC, MONITOR_MAC]} if topology.side_by_side else {}
     return task_document(task) | peers
 
 

@@ -12,11 +12,11 @@ from typing import Any, get_args
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.records import ScenarioName
+from planebench.model.plan import Band, Plan
+from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.plans.choose import CHOICES, choose
 from planebench.plans.items import each, items
 from planebench.plans.parts import of_hostings, with_parts
-from planebench.plans.plan import Band, Plan
 from planebench.plans.schema import (
     NAME_PATTERN,
     check_restarts,
@@ -94,21 +94,23 @@ def _put_into_parts(plan: Plan, options: Mapping[str, Any]) -> Plan:
 
 
 def _with_length(plan: Plan, text: str) -> Plan:
-    if "loopback" not in plan.scenarios:
-        raise UsageError(f'chain length "{text}": only loopback has a chain; add loopback to the scenarios')
+    if not scenarios_with("chain", plan.scenarios):
+        names = " and ".join(scenarios_with("chain"))
+        raise UsageError(f'chain length "{text}": only {names} has a chain; add {names} to the scenarios')
     return replace(plan, chain_lengths=each("chain length", text, parse_chain_length), chains=())
 
 
 def _with_scenarios(plan: Plan, text: str) -> Plan:
-    """Chains by name that a plan has go with its loopback."""
+    """Chains by name that a plan has go with its scenarios that have VNFs."""
     scenarios = each("scenario", text, parse_scenario)
-    named = {"loopback", "parallel"} & set(scenarios)
-    return replace(plan, scenarios=scenarios, chains=plan.chains if named else ())
+    with_vnfs = any(scenario_named(scenario).has_vnfs for scenario in scenarios)
+    return replace(plan, scenarios=scenarios, chains=plan.chains if with_vnfs else ())
 
 
 def _with_vnfs(plan: Plan, text: str) -> Plan:
-    if "parallel" not in plan.scenarios:
-        raise UsageError(f'number of VNFs "{text}": only parallel has VNFs side by side; add --scenario parallel')
+    if not scenarios_with("side-by-side", plan.scenarios):
+        names = " and ".join(scenarios_with("side-by-side"))
+        raise UsageError(f'number of VNFs "{text}": only {names} has VNFs side by side; add --scenario {names}')
     return replace(plan, vnf_counts=each("number of VNFs", text, parse_vnf_count))
 
 
@@ -118,13 +120,10 @@ def _with_chains(plan: Plan, options: Mapping[str, Any]) -> Plan:
     if not texts:
         return plan
     lengths = plan.chain_lengths if options.get("chain_length") is not None else ()
-    usual: tuple[ScenarioName, ...] = ("parallel",) if _only_parallel(plan) else ("loopback",)
+    chained, beside = (scenarios_with(layout, plan.scenarios) for layout in ("chain", "side-by-side"))
+    usual = chained or beside or scenarios_with("chain")[:1]
     scenarios = plan.scenarios if options.get("scenario") is not None else usual
     return with_chains(replace(plan, chains=texts, chain_lengths=lengths, scenarios=scenarios), Path.cwd())
-
-
-def _only_parallel(plan: Plan) -> bool:
-    return "parallel" in plan.scenarios and "loopback" not in plan.scenarios
 
 
 def _rates(text: str) -> tuple[float, ...]:

@@ -16,9 +16,20 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
+from planebench.model.plan import (
+    Band,
+    LatencyPlan,
+    MissingSwitches,
+    Plan,
+    RingSize,
+    SearchPlan,
+    SwitchCores,
+    ThroughputPlan,
+)
 from planebench.model.records import Direction, ScenarioName, WireName
+from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.parts import with_parts
-from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
 from planebench.scenarios import (
     parse_chain_length,
     parse_direction,
@@ -26,9 +37,7 @@ from planebench.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
-from planebench.scenarios.queues import QUEUES_MAX
-from planebench.search.ask import METHOD_NAMES
-from planebench.traffic.profile import PLAIN_NAME
+from planebench.search import METHODS
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
@@ -43,25 +52,27 @@ Rate = Annotated[int, Field(ge=1, le=1_000_000_000)]
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
-SWITCH_CORES = tuple(range(1, QUEUES_MAX + 1))
+SWITCH_CORES: tuple[SwitchCores, ...] = get_args(SwitchCores)
 OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
 """Keys of a plan that its parts do not take over."""
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
-RING_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+RING_SIZES: tuple[RingSize, ...] = get_args(RingSize)
 
 
-def check_switch_cores(value: Any) -> int:
+def check_switch_cores(value: Any) -> SwitchCores:
     """How many cores the switch gets; anything else is a UsageError."""
-    if value in SWITCH_CORES and not isinstance(value, bool):
-        return int(value)
+    for valid in SWITCH_CORES:
+        if value == valid and not isinstance(value, bool):
+            return valid
     raise UsageError(f'switch_cores "{value}" is not valid. Valid: {", ".join(map(str, SWITCH_CORES))}')
 
 
-def check_ring_size(value: Any) -> int:
+def check_ring_size(value: Any) -> RingSize:
     """Descriptors of a ring: a power of two that every wire can have; anything else is a UsageError."""
-    if value in RING_SIZES and not isinstance(value, bool):
-        return int(value)
+    for valid in RING_SIZES:
+        if value == valid and not isinstance(value, bool):
+            return valid
     raise UsageError(f'ring_size "{value}" is not valid. Valid: {", ".join(map(str, RING_SIZES))}')
 
 
@@ -90,9 +101,9 @@ def parse_wire(text: str) -> WireName:
 
 def parse_search(text: str) -> str:
     """The name of a search method; UsageError for another."""
-    if text in METHOD_NAMES:
+    if text in METHODS:
         return text
-    raise unknown("search", text, METHOD_NAMES)
+    raise unknown("search", text, METHODS)
 
 
 class _Closed(BaseModel):
@@ -211,8 +222,8 @@ class PlanModel(_Closed):
     chains: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     wire: WireName = "virtio"
     hosting: OneOrMore[Annotated[Hosting, BeforeValidator(lambda value: parse_hosting(str(value)))]] = ("process",)
-    ring_size: Annotated[int, BeforeValidator(check_ring_size)] = 256
-    switch_cores: Annotated[int, BeforeValidator(check_switch_cores)] = 1
+    ring_size: Annotated[RingSize, BeforeValidator(check_ring_size)] = 256
+    switch_cores: Annotated[SwitchCores, BeforeValidator(check_switch_cores)] = 1
     missing_switches: MissingSwitches = "error"
     throughput: ThroughputModel
     latency: LatencyModel
@@ -297,7 +308,7 @@ def _of_parts(document: dict[str, Any], source: str, folder: Path) -> Plan:
 def _flat(document: dict[str, Any], source: str, folder: Path) -> Plan:
     """A plan of one matrix."""
     if document.get("chains") and "scenarios" not in document:
-        document = {**document, "scenarios": ["loopback"]}
+        document = {**document, "scenarios": [*scenarios_with("chain")[:1]]}
     model = _validated(PlanModel, document, source)
     try:
         return with_chains(model.record(), folder)
@@ -322,10 +333,11 @@ def _only(document: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
 
 def with_chains(plan: Plan, folder: Path) -> Plan:
     """The plan with absolute paths in its chains. UsageError for a chain that is not valid, or has no place."""
-    if plan.chains and not {"loopback", "parallel"} & set(plan.scenarios):
-        raise UsageError(f'chain "{plan.chains[0]}": only loopback has a chain; add loopback to the scenarios')
+    if plan.chains and not any(scenario_named(scenario).has_vnfs for scenario in plan.scenarios):
+        names = " and ".join(scenarios_with("chain"))
+        raise UsageError(f'chain "{plan.chains[0]}": only {names} has a chain; add {names} to the scenarios')
     several = [chain for chain in plan.chains if len(vnf_texts(chain, 0)) > 1]
-    if several and "loopback" not in plan.scenarios:
+    if several and not scenarios_with("chain", plan.scenarios):
         raise UsageError(f'chain "{several[0]}": VNFs side by side are of one function each; name one of it')
     return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))
 

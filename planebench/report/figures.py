@@ -52,7 +52,7 @@ class Source:
     @property
     def side_by_side(self) -> bool:
         """Whether the VNFs of the scenario stand side by side instead of one behind the other."""
-        return self.results[0].point.scenario == "parallel"
+        return self.results[0].point.side_by_side
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from planebench.model.words import NOTHING, printable
 from planebench.report.charts.figure import GRID, INK, MUTED, switch_colors
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.page.panels import draw
-from planebench.report.page.sections import SECTIONS, Built, Page, Section, build
+from planebench.report.page.sections import SECTIONS, Built, Entry, Page, build
 from planebench.stats.derived import Derived
 
 TEMPLATE = "report.html.j2"
@@ -21,7 +21,7 @@ MAX_PAGE_BYTES = 4_700_000
 """A page has to stay under 5 MB; what stands around each chart comes on top."""
 
 
-def to_html(derived: Derived, sections: Sequence[Section] = SECTIONS) -> bytes:
+def to_html(derived: Derived, sections: Sequence[Entry] = SECTIONS) -> bytes:
     """Return the report of a run, complete or not, as a self-contained UTF-8 HTML page.
 
     Charts get the room that everything else leaves: a page without them says how much that is.

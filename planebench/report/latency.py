@@ -12,6 +12,7 @@ from planebench.model.header import Calibration
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
     frame_size,
@@ -427,10 +428,12 @@ def load_sentences(results: Iterable[Result]) -> list[str]:
 def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     """That v2v has one latency although several loads were asked for; empty where that is not so."""
     asked = [load for load in str(settings.get("latency_loads") or "").split(",") if load.strip()]
-    loads = {s.load for r in results if r.point.scenario == "v2v" for s in r.latency}
+    echoed = [r for r in results if scenario_named(r.point.scenario).latency_by_echo]
+    loads = {s.load for r in echoed for s in r.latency}
     if len(asked) < 2 or len(loads) != 1:
         return ""
-    return f"v2v latency is taken at the fixed rate of {load_words(*loads)} (METHODOLOGY), not along loads"
+    scenario = echoed[0].point.scenario
+    return f"{scenario} latency is taken at the fixed rate of {load_words(*loads)} (METHODOLOGY), not along loads"
 
 
 def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:

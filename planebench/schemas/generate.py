@@ -13,16 +13,16 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from planebench.model import anatomy, conditions, header, hosting, records, results, updates
+from planebench.model import anatomy, conditions, header, hosting, plan, records, results, updates
 from planebench.model import run as run_records
+from planebench.model import traffic as profile
 from planebench.model.header import READABLE_VERSIONS
-from planebench.plans import plan
+from planebench.model.scenario import SCENARIOS
 from planebench.schemas import SCHEMAS
 from planebench.schemas.export import ExportDocument
 from planebench.search import ask
 from planebench.stats import chains, effect, fairness
 from planebench.store.codec import CLOSED, close
-from planebench.traffic import profile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -48,7 +48,7 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
     },
     "Point": {
-        "if": {"properties": {"scenario": {"enum": ["loopback", "parallel"]}}},
+        "if": {"properties": {"scenario": {"enum": [name for name, known in SCENARIOS.items() if known.has_vnfs]}}},
         "then": {"properties": {"chain_length": {"minimum": 1}}},
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },

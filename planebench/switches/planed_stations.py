@@ -25,7 +25,7 @@ PAUSED_S = 86_400
 
 def refusal(situation: Situation, options: PlanedOptions) -> str:
     """Why it cannot be measured so; empty if it can."""
-    if situation.scenario != "parallel":
+    if not situation.side_by_side:
         return f"offload={options.offload} is of VNFs side by side: scenario parallel" if options.offload else ""
     if options.workers > 1:
         return "between VNFs side by side planed has one worker; leave out workers"

@@ -24,9 +24,9 @@ from planebench.model.run import Run
 from planebench.placement import Cpus, LinkSettings, place
 from planebench.report.hosting import functional_sentences
 from planebench.report.table import table_text
-from planebench.scenarios import build
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
+from planebench.vnfs import build_chain
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Running:
 
 def begin(monkeypatch: pytest.MonkeyPatch, hosting: Fake) -> HostedVnfs:
     monkeypatch.setattr(module, "hosting_of", lambda _: hosting)
-    topology = build("loopback", 3, hosting="separate")
+    topology = build_chain("loopback", 3, hosting="separate")
     placement: Any = place(Cpus((0, 1)), 3, hosted=range(3))
     nobody: Any = None
     return HostedVnfs.start(topology, placement, LinkSettings(Path("/run/x")), Path("planed"), nobody)

@@ -11,6 +11,7 @@ from planebench.measure.hosted import functional_reasons, hosted_requests
 from planebench.model.hosting import HostingFacts
 from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place, switch_request, vnf_documents
 from planebench.scenarios import Topology, build
+from planebench.vnfs import build_chain
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
 LINKS = LinkSettings(Path("/run/x"), name="pb-abcdefgh-t1-planed", nice=-20)
@@ -18,7 +19,7 @@ MIXED = "separate:firewall,l2fwd,container:l3fwd:pids=9"
 
 
 def mixed() -> Topology:
-    return build("loopback", 3, chain=MIXED)
+    return build_chain("loopback", 3, chain=MIXED)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_a_hosted_vnf_has_two_ports_one_worker_and_sleeps_where_it_is_crowded() 
 
 @pytest.mark.parametrize(("cpus", "said", "sleeps"), [(TWO, "poll", False), (EIGHT, "sleep", True)])
 def test_what_it_does_when_idle_may_be_said(cpus: Cpus, said: str, sleeps: bool) -> None:
-    topology = build("loopback", 1, chain=f"separate:l2fwd:idle={said}")
+    topology = build_chain("loopback", 1, chain=f"separate:l2fwd:idle={said}")
     (document,) = vnf_documents(topology, place(cpus, 1, hosted=(0,)), LINKS)
     assert document is not None
     assert ("idle" in document["workers"][0]) == sleeps
@@ -80,7 +81,7 @@ def test_what_it_does_when_idle_may_be_said(cpus: Cpus, said: str, sleeps: bool)
 def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     rules = tmp_path / "my.rules"
     rules.write_text("permit ip from any to any\n")
-    topology = build("loopback", 2, chain=f"container:firewall:rules={rules}:pids=9,exec:true")
+    topology = build_chain("loopback", 2, chain=f"container:firewall:rules={rules}:pids=9,exec:true")
     first, own = hosted_requests(topology, place(TWO, 2, hosted=(0, 1)), LINKS, Path("/bin/planed"))
     assert (first.name, first.values, first.files, first.cpus) == ("vnf0", {"pids": 9}, (rules,), (1,))
     assert (first.crowded, first.control_cpus, first.planed) == (True, {0}, Path("/bin/planed"))

@@ -23,6 +23,7 @@ from planebench.placement import (
 from planebench.placement.memory import memory
 from planebench.planed import find_planed
 from planebench.scenarios import Topology, build
+from planebench.vnfs import build_chain
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))
 VETH = LinkSettings(
@@ -162,7 +163,8 @@ def test_a_chain_by_name_has_its_kinds_and_settings(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.write_text("permit ip from any to any\n" * 10_000)
     plain, named = (
-        full(build("loopback", 3, chain=chain)) for chain in ("", f"firewall:rules={rules},monitor:flows_max=9,l2fwd")
+        full(build_chain("loopback", 3, chain=chain))
+        for chain in ("", f"firewall:rules={rules},monitor:flows_max=9,l2fwd")
     )
     vnfs = [task for task in named["tasks"] if task["name"].startswith("vnf")]
     assert vnfs == [

@@ -7,6 +7,7 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.plans import Plan, load_plan, override
+from planebench.search import search_settings
 
 QUICK = load_plan("quick")
 
@@ -100,15 +101,15 @@ def test_searches() -> None:
     plan = override(QUICK, search="ndr,r_plus,bswlv,ndr", search_duration=0.2, max_r=4)
     assert plan.search.methods == ("ndr", "bswlv"), "R+ is always taken"
     assert (plan.search.duration_s, plan.search.max_r) == (0.2, 4)
-    settings = plan.search_settings(senders=2)
-    assert (settings.trial_duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
+    settings = search_settings(plan, senders=2)
+    assert (settings.duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
     assert (settings.repetitions, settings.r_plus_duration_s) == (3, 0.5)
 
 
 def test_a_line_rate_is_per_direction() -> None:
     plan = override(QUICK, max_rate="14.88M")
     assert plan.throughput.max_rate_pps == 14.88e6
-    assert plan.search_settings(senders=2).max_load_pps == pytest.approx(2 * 14.88e6)
+    assert search_settings(plan, senders=2).max_load_pps == pytest.approx(2 * 14.88e6)
 
 
 def test_restarts_band_and_curve() -> None:

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from planebench.placement import Cpus, LinkSettings, place, switch_request
-from planebench.scenarios import build
 from planebench.switches import planed_stations
 from planebench.switches.base import Situation, SwitchRequest, offloads, refusal_of
 from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
 from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.vnfs import build_chain
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = PlanedOptions(offload="fib")
 
 
 def request_of(count: int) -> SwitchRequest:
-    topology = build("parallel", count, chain=ROUTER)
+    topology = build_chain("parallel", count, chain=ROUTER)
     return switch_request(topology, place(Cpus((0, 1)), count, hosted=range(count)), LinkSettings(Path("/run/x")))
 
 

@@ -15,7 +15,6 @@
 
 #include "port/port.h"
 #include "tasks/task.h"
-#include "tasks/task_alloc.h"
 
 enum { BURST_DEFAULT = 32 };
 

@@ -7,14 +7,15 @@ Contents and page follow from it. How to add one is in docs/design/adding-a-repo
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from planebench.model.records import ScenarioName, VerdictKind
+from planebench.model.records import VerdictKind
 from planebench.model.results import Result
-from planebench.model.words import ARROW_WORDS, ARROWS, MEANINGS, NOTHING, PATHS, VERDICT_WORDS
+from planebench.model.scenario import scenario_named
+from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, VERDICT_WORDS
 from planebench.report import page_data
 from planebench.report.anatomy import anatomy_table
 from planebench.report.calibration import calibration_page
@@ -78,8 +79,13 @@ class Built:
     content: Any
 
 
-def build(page: Page, sections: Sequence[Section]) -> list[Built]:
+Entry = Section | Callable[[Page], Iterable[Section]]
+"""A section, or a function that gives the sections of a page, in their order."""
+
+
+def build(page: Page, entries: Sequence[Entry]) -> list[Built]:
     """Build the sections of a page and return those that are there."""
+    sections = [s for entry in entries for s in ([entry] if isinstance(entry, Section) else entry(page))]
     built = [Built(section, section.build(page)) for section in sections]
     return [each for each in built if each.section.is_there(each.content)]
 
@@ -116,13 +122,18 @@ def _papers(page: Page) -> dict[str, Any]:
     return {**content, "groups": groups(page.figures, "papers")} if content else {}
 
 
-def _scenario(name: ScenarioName, page: Page) -> dict[str, Any]:
+def _scenarios(page: Page) -> Iterator[Section]:
+    """Yield a section for each scenario that was measured."""
+    for name in dict.fromkeys(result.point.scenario for result in page.derived.results):
+        path = scenario_named(name).drawn_path
+        yield Section(name, name, partial(_scenario, name), "scenario.html.j2", path)
+
+
+def _scenario(name: str, page: Page) -> dict[str, Any]:
     run = page.derived.run
     members = [r for r in page.derived.results if r.point.scenario == name]
-    if not members:
-        return {}
     return {
-        "meaning": MEANINGS[name],
+        "meaning": scenario_named(name).meaning,
         "groups": groups(page.figures, name),
         "sentences": [
             *policy_sentences(members),
@@ -179,12 +190,12 @@ def _setup(page: Page) -> dict[str, Any]:
     return {"command": shlex.join(header.command), "again": commands(header), "remedies": remedies(header)}
 
 
-SECTIONS: tuple[Section, ...] = (
+SECTIONS: tuple[Entry, ...] = (
     Section("summary", "Summary and recommendation", _summary, "summary.html.j2"),
     Section("cores", "What a core gives", _cores, subtitle="and how many cores a case would take"),
     Section("papers", "Against the papers", _papers, "papers.html.j2", "what they say, and whether it is so here"),
     Section("tables", "Tables as in the papers", lambda page: paper_tables(page.derived.results), "matrices.html.j2"),
-    *(Section(name, name, partial(_scenario, name), "scenario.html.j2", PATHS[name]) for name in PATHS),
+    _scenarios,
     Section("chains", "Chains", _chains, subtitle="a chain of network functions against its parts alone"),
     Section("against", "Switch against switch", _against, "against.html.j2"),
     Section(
