@@ -12,8 +12,8 @@ from planebench.stats.outages import outage_reports
 TITLE = "Outages"
 NOTE = (
     "Outage: the longest time without a received frame. Calm: the same traffic just before, without a restart. "
-    "Dropped: counted by the switch or a VNF. Gone: sent, neither received nor counted. In brackets: functional, frames were "
-    "counted, times are no figures of performance."
+    "Dropped: counted by the switch or a VNF. Gone: sent, neither received nor counted. In brackets: functional, "
+    "frames were counted, times are no figures of performance."
 )
 
 
