@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <rte_cycles.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "tasks/fib_offload/fib_offload_speaker.h"
@@ -190,9 +189,9 @@ static void *poll_on(void *argument)
 {
 	struct poller *poller = argument;
 
-	for (uint64_t now_tsc = 0; !poller->end; now_tsc += rte_get_tsc_hz() / 20000) {
+	for (uint64_t now_tsc = 0; !poller->end; now_tsc += rte_get_tsc_hz() / 1000) {
 		poller->task->ops->poll(poller->task, now_tsc);
-		sched_yield();
+		usleep(1000);
 	}
 	return NULL;
 }
