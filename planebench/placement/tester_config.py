@@ -22,7 +22,7 @@ from planebench.placement.place import Placement
 from planebench.placement.tasks import Task, Worker, tester_tasks
 from planebench.planed import PROTOCOL_VERSION
 from planebench.scenarios import Topology, TopologyPort
-from planebench.switches.base import Station, SwitchPort, SwitchRequest, VnfInterface
+from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
 
 Document = dict[str, Any]
 

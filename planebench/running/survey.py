@@ -35,9 +35,9 @@ from planebench.plans import (
     switch_labels,
 )
 from planebench.running.machine import enough_hugepages
-from planebench.switches.base import SwitchAdapter
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.check import check_chains
+from planebench.wiring.adapter import Adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Survey:
     plan: Plan
     labels: tuple[SwitchLabel, ...]
     """The switches of the run: all of the plan, less those that are not installed and may be left out."""
-    adapters: Mapping[str, SwitchAdapter]
+    adapters: Mapping[str, Adapter]
     """By label."""
     versions: Mapping[str, str]
     """Of the installed switches, by label."""

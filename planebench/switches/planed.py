@@ -10,7 +10,9 @@ from typing import Any
 
 from planebench.host.planed_program import missing_planed
 from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.planed import (
     REMEDY,
@@ -20,8 +22,9 @@ from planebench.planed import (
     planed_version,
 )
 from planebench.switches import common, planed_stations
-from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, Traits
 from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchRequest
 
 PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from planebench.switches.base import Situation, SwitchRequest
 from planebench.traffic.routes import synthetic_routes_of
+from planebench.wiring.adapter import Situation
+from planebench.wiring.request import SwitchRequest
 
 if TYPE_CHECKING:
     from planebench.switches.planed_document import PlanedOptions

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from planebench.host.process import Supervisor
-from planebench.switches.base import Situation, SwitchRequest, Traits
 from planebench.switches.kernel import KernelAdapter, Pairs, has_core, set_up
+from planebench.wiring.adapter import Situation, Traits
+from planebench.wiring.request import SwitchRequest
 
 
 class XdpAdapter(KernelAdapter):
