@@ -22,7 +22,7 @@ LAYERS = (
     ("hosting", "stats"),
     ("vnfs",),
     ("traffic",),
-    ("papers", "plans", "wiring"),
+    ("metrics", "papers", "plans", "wiring"),
     ("placement", "store"),
     ("measure",),
     ("sim",),
@@ -42,7 +42,7 @@ ONLY = {
     "search": frozenset({"model"}),
     "scenarios": frozenset({"model"}),
     "stats": frozenset({"model", "scenarios", "search"}),
-    "report": frozenset({"model", "papers", "scenarios", "search", "stats"}),
+    "report": frozenset({"metrics", "model", "papers", "scenarios", "search", "stats"}),
 }
 """The packages that these may import at most: they are pure, or are drawn from stored files alone."""
 

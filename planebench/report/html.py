@@ -169,10 +169,10 @@ def _scenario(name: ScenarioName, run: Run, results: Sequence[Result], panels: P
         "bands": some([page_data.band_table(members)]),
         "tables": some(
             [
-                page_data.throughput_table(members),
-                page_data.latency_table(members, run.header.calibration),
-                page_data.jitter_table(members),
-                page_data.ledger_table(members),
+                page_data.throughput_table(run, members),
+                page_data.latency_table(run, members),
+                page_data.jitter_table(run, members),
+                page_data.ledger_table(run, members),
                 anatomy_table(members),
                 traffic_table(members),
             ]

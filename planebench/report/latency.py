@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from planebench.metrics.results import JITTERS
 from planebench.model.header import Calibration
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
@@ -36,7 +37,6 @@ from planebench.report.charts.figure import (
     full_cell_title,
     safe,
 )
-from planebench.report.page_data import JITTERS
 from planebench.report.throughput import throughput_row
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign
@@ -277,7 +277,7 @@ def _row(result: Result, summary: LatencySummary, x: float, look: Look) -> Chart
 
 _MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
 
-_DRAWN = [(name, field) for name, field in JITTERS if field != "pdv"]
+_DRAWN = [(name, field) for field, name in JITTERS.items() if field != "pdv"]
 """The definitions of jitter that are drawn; PDV is the latency moved down, and in the table."""
 
 _JITTER = "mean jitter, µs (log scale)"

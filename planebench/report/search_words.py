@@ -9,14 +9,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps
 from planebench.search import METHODS, short_name
-from planebench.stats.choose import is_foreign
-
-_COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
-
-
-def search_counts(search: SearchResult) -> bool:
-    """Whether what a search found may stand without brackets: it ended, counts, and is of the band of the run."""
-    return search.complete and search.verdict.kind in _COUNTING and not is_foreign(search.verdict)
+from planebench.stats.choose import search_counts
 
 
 def search_bounds(search: SearchResult) -> str:

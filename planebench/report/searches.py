@@ -15,8 +15,9 @@ from planebench.report.cells import Notes
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_key, full_cell_title
 from planebench.report.grid import bare_table, chunks, column_of, column_title
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
-from planebench.report.search_words import methods_of, search_bands, search_counts, search_figure
+from planebench.report.search_words import methods_of, search_bands, search_figure
 from planebench.search import short_name
+from planebench.stats.choose import search_counts
 from planebench.stats.ranking import same_cell
 
 

@@ -85,7 +85,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     glyphs = notes.glyphs
     yield _title(results[0].point, glyphs)
     yield from throughput_tables(results, notes, width)
-    yield from limit_tables(results, derived.comparisons, glyphs, width)
+    yield from limit_tables(derived, results, glyphs, width)
     yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)

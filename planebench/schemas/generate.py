@@ -8,11 +8,12 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from planebench.metrics.column import ADDED, LEFT_OUT
 from planebench.model import anatomy, conditions, header, hosting, plan, records, results, updates
 from planebench.model import run as run_records
 from planebench.model import traffic as profile
@@ -54,14 +55,6 @@ _RULES: Mapping[str, Document] = {
     },
 }
 """What the records check when they are made (``__post_init__``), as far as JSON Schema can say it."""
-
-_NUMBER_OR_NULL = {"anyOf": [{"type": "number"}, {"type": "null"}]}
-_EXPORTED: Mapping[str, Document] = {
-    "Ledger": {"unexplained_packets": {"type": "integer", "description": "Lost, and no counter says where."}},
-    "TrafficSent": {"mean_frame_bytes": {**_NUMBER_OR_NULL, "description": "With FCS; null if nothing was sent."}},
-    "AnatomySummary": {"mean": {"type": "number", "description": "Of the joined probes, in us: the sum of the parts."}},
-}
-"""What the export adds to a record."""
 
 
 class _Generator(GenerateJsonSchema):
@@ -124,14 +117,21 @@ def _finish(name: str, made: Document) -> Document:
 
 def _as_exported(made: Document, parts: Mapping[str, Document]) -> None:
     """Every key is there; more may come."""
-    for part, added in _EXPORTED.items():
-        parts[part]["properties"].update(added)
-    del parts["SearchResult"]["properties"]["point"]
+    for record, names in ADDED.items():
+        parts[record.__name__]["properties"].update((name, _of_property(getattr(record, name))) for name in names)
+    for record, names in LEFT_OUT.items():
+        for name in names:
+            del parts[record.__name__]["properties"][name]
     for found in _objects(made):
         found["required"] = list(found["properties"])
         found.pop("additionalProperties", None)
         for value in found["properties"].values():
             value.pop("default", None)
+
+
+def _of_property(found: property) -> Document:
+    assert found.fget is not None
+    return {**TypeAdapter(get_type_hints(found.fget)["return"]).json_schema(), "description": found.__doc__}
 
 
 def _objects(made: Document) -> Iterator[Document]:

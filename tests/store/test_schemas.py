@@ -20,7 +20,7 @@ from planebench.cli.run import RunOptions, run_plan
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
 from planebench.model.records import Trial
-from planebench.report.export import LATENCY_KEYS, LATENCY_MORE, RESULT_KEYS, to_json
+from planebench.report.export import to_json
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.schemas.generate import closed, generate
 from planebench.stats.derived import Derived
@@ -146,9 +146,6 @@ def test_what_the_reader_refuses_the_schema_refuses(
 
 
 def test_the_export_has_every_key_and_may_get_more() -> None:
-    schema = json.loads(schema_text("export"))
-    assert tuple(schema["$defs"]["ResultExport"]["properties"]) == RESULT_KEYS
-    assert tuple(schema["$defs"]["LatencyExport"]["properties"]) == (*LATENCY_KEYS, *LATENCY_MORE)
     document = json.loads(to_json(Derived(make_run(repetitions=1))))
     document["results"][0]["later"] = 1
     document["later"] = {}
