@@ -34,9 +34,9 @@ from planebench.plans import (
     skipped,
     switch_labels,
 )
+from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.check import check_chains
 from planebench.wiring.adapter import Adapter
 
 
