@@ -254,7 +254,7 @@ class Campaign:
 
     @cached_property
     def _estimate_s(self) -> float:
-        return estimate(self.plan, self.points)
+        return estimate(self.plan, self.points, {label: adapter.cost for label, adapter in self.adapters.items()})
 
     @cached_property
     def _planned(self) -> int:

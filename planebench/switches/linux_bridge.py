@@ -14,6 +14,7 @@ class LinuxBridgeAdapter(KernelAdapter):
 
     name = "linux-bridge"
     title = "Linux bridge"
+    start_s = 23.0  # the kernel takes 20 s to let go of interfaces that poll
     remedy = "it is part of Linux: load it with `modprobe bridge`"
     traits = Traits("self-contained", "structured", ("interrupt",), "veth", "low", ("C",), "the kernel's own bridge")
     function = "learning: one bridge of two ports for each cross-connect"

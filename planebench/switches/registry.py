@@ -80,7 +80,8 @@ def _load(point: EntryPoint, found: Mapping[str, Adapter]) -> Adapter:
         raise UsageError(f"there is a switch {point.name} already; give it another name")
     adapter = point.load()
     if not isinstance(adapter, Adapter):
-        raise UsageError(f"it is a {type(adapter).__name__}; derive it from planebench.switches.base.Adapter")
+        what = "class" if isinstance(adapter, type) else type(adapter).__name__
+        raise UsageError(f"it is a {what}; derive it from planebench.switches.base.Adapter")
     if adapter.name != point.name:
         raise UsageError(f"its name is {adapter.name}; make them alike")
     return adapter

@@ -14,6 +14,7 @@ class XdpAdapter(KernelAdapter):
 
     name = "xdp"
     title = "XDP redirect"
+    start_s = 23.0  # the kernel takes 20 s to let go of interfaces that poll
     remedy = "it is part of Linux; it needs a kernel with BPF, and root"
     traits = Traits(
         "modular", "structured", ("interrupt",), "veth", "high", ("C", "BPF"), "programs in the kernel's drivers"

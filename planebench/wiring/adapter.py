@@ -17,6 +17,7 @@ from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound,
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
 from planebench.model.scenario import scenario_named
+from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.wiring.request import SwitchRequest, VnfInterface
 
 
@@ -110,6 +111,10 @@ class Adapter(ABC):
     """What ``with_options`` takes."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
+    start_s: float = USUAL_COST.start_s
+    """Seconds that bringing it up with the tester and down again takes; for what a run is told to take."""
+    trial_overhead_s: float = USUAL_COST.trial_overhead_s
+    """Seconds that a trial takes beside its sending."""
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
 
@@ -129,6 +134,11 @@ class Adapter(ABC):
     def offloads(self) -> bool:
         """Whether it forwards in the place of VNFs side by side, which then hold only their control."""
         return False
+
+    @property
+    def cost(self) -> SwitchCost:
+        """What it adds to the time of a run."""
+        return SwitchCost(self.start_s, self.trial_overhead_s, self.offloads)
 
     def value(self, key: str, default: Any) -> Any:
         """The value of an option, or ``default`` where it was not given."""
