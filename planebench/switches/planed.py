@@ -12,6 +12,7 @@ from planebench.host.planed_program import missing_planed
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
+from planebench.model.switch_figures import further_counters
 from planebench.planed import (
     REMEDY,
     PlanedClient,
@@ -127,7 +128,8 @@ class RunningPlaned(common.ProcessGroup):
             packets=_total(stats, "rx_packets"),
             drops=parse_drops(stats),
             forwarded_packets=_total(stats, "tx_packets"),
-            bursts=_total(stats, "rx_bursts") if all("rx_bursts" in task for task in stats["tasks"]) else None,
+            bursts=_total(stats, "rx_bursts") if _counts(stats, "rx_bursts") else None,
+            counters={name: _total(stats, name) for name in further_counters() if _counts(stats, name)},
         )
 
     def stop(self) -> None:
@@ -156,6 +158,11 @@ def parse_drops(stats: Mapping[str, Any]) -> dict[str, int]:
     for port in stats["ports"]:
         drops.update({f"{port['name']}:{reason}": int(port[reason]) for reason in PORT_DROPS})
     return dict(drops)
+
+
+def _counts(stats: dict[str, Any], key: str) -> bool:
+    """Return whether every task has a counter: a sum of some would be a wrong number."""
+    return all(key in task for task in stats["tasks"])
 
 
 def _total(stats: dict[str, Any], key: str) -> int:
