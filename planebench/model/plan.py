@@ -34,8 +34,8 @@ class ThroughputPlan:
     """Saturating trials, whose mean is R+. ``retries``: how often a trial that was disturbed is run again."""
 
     duration_s: Seconds
+    repetitions: Count
     warmup_s: Annotated[float, Ge(0), Le(60)] = 0.0
-    repetitions: Count = 3
     retries: Annotated[int, Ge(0), Le(100)] = 2
     restarts: Annotated[int, Ge(0), Le(999)] = 0
     """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages."""

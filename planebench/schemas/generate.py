@@ -17,13 +17,13 @@ from planebench.metrics.column import ADDED, LEFT_OUT
 from planebench.model import anatomy, conditions, header, hosting, plan, records, results, updates
 from planebench.model import run as run_records
 from planebench.model import traffic as profile
+from planebench.model.closed import CLOSED, close
 from planebench.model.header import READABLE_VERSIONS
 from planebench.model.scenario import SCENARIOS
 from planebench.schemas import SCHEMAS
 from planebench.schemas.export import ExportDocument
 from planebench.search import ask
 from planebench.stats import chains, effect, fairness
-from planebench.store.codec import CLOSED, close
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

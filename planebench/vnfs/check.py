@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
@@ -35,7 +34,7 @@ def _check(chain: str, planed: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
         links = LinkSettings(workdir=Path(folder), name="check")
         path = Path(folder) / "tester.json"
-        path.write_text(json.dumps(full_stage(topology, assign_tasks(placement, topology), links)), encoding="utf-8")
+        full_stage(topology, assign_tasks(placement, topology), links).write(path)
         try:
             done = subprocess.run(
                 [str(planed), "--check", str(path)],

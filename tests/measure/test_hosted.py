@@ -49,7 +49,7 @@ class Fake:
 
 
 class Running:
-    client: Any = None
+    planed: Any = None
     processes = ()
 
     def __init__(self, name: str, hosting: Fake) -> None:
@@ -128,7 +128,7 @@ def test_a_guest_that_answers_as_no_planed_does_is_named(monkeypatch: pytest.Mon
     hosting = Fake()
     vnfs = begin(monkeypatch, hosting)
     client = SimpleNamespace(call=lambda *_, **__: answer)
-    monkeypatch.setattr(vnfs.vnf("vnf2"), "client", client, raising=False)
+    monkeypatch.setattr(vnfs.vnf("vnf2"), "planed", client, raising=False)
     with pytest.raises(DiedError, match=r"vnf2 does not answer as planed does: stats\.get"):
         vnfs.drops()
     vnfs.stop()

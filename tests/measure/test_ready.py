@@ -25,8 +25,9 @@ class Ready(LiveTopology):
     def __init__(self, arrive: dict[str, int], drops: dict[str, int], *modes: set[str]) -> None:
         topology = build_chain("loopback", 2, chain="firewall,l3fwd")
         placement: Any = place(Cpus((0, 1)), 2)
-        nothing: Any = SimpleNamespace(name="tester", log_tail=lambda: "a log line", alive=lambda: True)
-        super().__init__(topology, placement, LinkSettings(Path("/run")), nothing, nothing)
+        process = SimpleNamespace(name="tester", log_tail=lambda: "a log line")
+        nothing: Any = SimpleNamespace(process=process)
+        super().__init__(topology, placement, LinkSettings(Path("/run")), nothing)
         self.arrive, self.drops, self.sent = arrive, drops, 0
         self._modes = tuple(map(frozenset, modes or ({"n0->n1", "n1->n0"},)))
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.placement import Cpus, Placement, Worker, assign_tasks, place, tester_tasks
+from planebench.placement import Cpus, Placement, assign_tasks, place, tester_tasks
+from planebench.planed.document import Worker
 from planebench.scenarios import SCENARIOS, Topology, build
 from planebench.scenarios.queues import QUEUES_MAX
 

@@ -69,18 +69,18 @@ def test_the_tester_has_the_wires_and_their_tasks_only() -> None:
     topology = build("parallel", 63)
     placement = place(TWO, 63, hosted=range(63))
     assert [task.name for task in tester_tasks(topology)] == ["mon-n0", "mon-n1", "gen-n0", "gen-n1"]
-    document = full_stage(topology, assign_tasks(placement, topology), LINKS)
+    document = full_stage(topology, assign_tasks(placement, topology), LINKS).to_json()
     assert [port["name"] for port in document["ports"]] == ["n0", "n1"]
-    pair = full_stage(build("p2p"), assign_tasks(place(TWO), build("p2p")), LINKS)
+    pair = full_stage(build("p2p"), assign_tasks(place(TWO), build("p2p")), LINKS).to_json()
     assert document["memory"] == pair["memory"]
-    assert wire_stage(topology, LINKS)["memory"] == document["memory"]
+    assert wire_stage(topology, LINKS).to_json()["memory"] == document["memory"]
 
 
 def test_where_updates_are_wanted_the_tester_is_the_control_of_a_vnf() -> None:
     topology = build_chain("parallel", 2, chain=ROUTER)
     links = LinkSettings(Path("/run/x"), updates="v0")
     workers = assign_tasks(place(TWO, 2, hosted=range(2)), topology, updates="v0")
-    document = full_stage(topology, workers, links)
+    document = full_stage(topology, workers, links).to_json()
     assert document["ports"][-1] == {
         "name": "v0",
         "ring_size": 256,
@@ -95,7 +95,9 @@ def test_where_updates_are_wanted_the_tester_is_the_control_of_a_vnf() -> None:
 
 def test_a_vnf_is_a_small_process() -> None:
     topology = build_chain("parallel", 63, chain=ROUTER)
-    documents = [it for it in vnf_documents(topology, place(TWO, 63, hosted=range(63)), LINKS) if it is not None]
+    documents = [
+        it.to_json() for it in vnf_documents(topology, place(TWO, 63, hosted=range(63)), LINKS) if it is not None
+    ]
     assert len({document["name"] for document in documents}) == 63
     assert max(len(document["name"]) for document in documents) <= 31
     last = documents[62]

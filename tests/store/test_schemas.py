@@ -17,6 +17,7 @@ from builders import make_header, make_latency_trial, make_run, store_run
 from jsonschema import Draft202012Validator, ValidationError
 
 from planebench.cli.run import RunOptions, run_plan
+from planebench.model.closed import CLOSED
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
 from planebench.model.records import Trial
@@ -158,4 +159,4 @@ def test_the_export_has_every_key_and_may_get_more() -> None:
 def test_describing_the_records_leaves_the_reader_as_it_is() -> None:
     before = Trial.__pydantic_config__  # type: ignore[attr-defined]
     generate("trial")
-    assert Trial.__pydantic_config__ == before == codec.CLOSED  # type: ignore[attr-defined]
+    assert Trial.__pydantic_config__ == before == CLOSED  # type: ignore[attr-defined]

@@ -28,7 +28,7 @@ def request_of(count: int) -> SwitchRequest:
 
 @pytest.mark.parametrize(("options", "offload"), [(PlanedOptions(), False), (OFFLOAD, True)])
 def test_planed_is_one_task_with_every_port(options: PlanedOptions, offload: bool) -> None:
-    document = switch_document(request_of(63), "it", options)
+    document = switch_document(request_of(63), "it", options).to_json()
     (task,) = document["tasks"]
     assert (task["kind"], len(task["ports"]), len(document["ports"])) == ("fib_offload", 65, 65)
     vnfs = task["settings"]["vnfs"]
