@@ -207,6 +207,7 @@ def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int
         drops=drops,
         forwarded_packets=_difference(before.forwarded_packets, after.forwarded_packets),
         bursts=_difference(before.bursts, after.bursts),
+        counters={name: count - before.counters.get(name, 0) for name, count in after.counters.items()},
     )
 
 

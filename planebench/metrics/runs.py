@@ -14,6 +14,7 @@ from planebench.model.outage import Restart
 from planebench.model.records import DirectionCounts, ThreadEvidence, Trial
 from planebench.model.results import Comparison
 from planebench.model.run import Run
+from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import Cell, Condition
 
@@ -85,6 +86,11 @@ _POINT = "trial.point"
 _INDEX = Column("trial_index", int, "trial.index")
 _VERDICT = (Column("verdict", str, "trial.verdict.kind"), Column("verdict_reasons", Texts, "trial.verdict.reasons"))
 
+
+def _switch(figure: SwitchFigure) -> Column:
+    return Column(f"switch_{figure.name}", Number, lambda it: figure.of(it.trial.switch))
+
+
 TRIAL = (
     _RUN_ID,
     _INDEX,
@@ -105,8 +111,7 @@ TRIAL = (
     *attributes("direction", loss_ratio=float),
     Column("flow_pps", float, lambda it: it.direction.forwarded_packets * 1e9 / max(it.trial.offered_duration_ns, 1)),
     Column("trial_pps", float, "trial.throughput_pps", "The rate of the whole trial, the same in each of its rows."),
-    Column("switch_cycles_per_packet", Number, "trial.switch.cycles_per_packet"),
-    Column("switch_batch_size", Number, "trial.switch.batch_size"),
+    *(_switch(figure) for figure in SWITCH_FIGURES if figure.over is median),
     Column("fib_updates_per_s", Number, "trial.updates.per_s"),
     *attributes("trial", start=Int32, search=str),
 )

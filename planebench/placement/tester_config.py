@@ -22,7 +22,7 @@ from planebench.placement.place import Placement
 from planebench.placement.tasks import tester_tasks
 from planebench.planed.document import Document, Port, PortKind, Task, Worker
 from planebench.scenarios import Topology, TopologyPort
-from planebench.switches.base import Station, SwitchPort, SwitchRequest, VnfInterface
+from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
 
 
 @dataclass(frozen=True, slots=True)
