@@ -18,7 +18,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -31,6 +30,7 @@ from planebench.measure.sending import next_epoch, send
 from planebench.model.choices import unknown
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
+from planebench.model.quantity import utc_now
 from planebench.model.records import WireName
 from planebench.placement import Cpus, Placement, place
 from planebench.placement.devargs import af_packet_devargs, memif_devargs
@@ -116,7 +116,7 @@ def calibrate(
         steps = Steps(lambda *what: loop.send(*what, duration_s=duration_s), len(sizes) * _sends(wire), listener)
         found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps) for size in sizes]
     return Calibration(
-        measured_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        measured_at=utc_now("seconds"),
         planed_version=version,
         cpu_model=facts.cpu_model,
         kernel=facts.kernel,
