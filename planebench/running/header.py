@@ -20,7 +20,7 @@ from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.records import Point
 from planebench.model.words import listed
-from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
+from planebench.placement import Cpus, Placement, place
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
 from planebench.running.machine import cpus_of
 from planebench.running.survey import Survey
@@ -29,6 +29,7 @@ from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs import build_chain, parse_chain
+from planebench.wiring import LinkSettings, VethPair, switch_request
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
