@@ -33,8 +33,6 @@ from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.model.quantity import utc_now
 from planebench.model.records import WireName
 from planebench.placement import Cpus, Placement, place
-from planebench.placement.devargs import af_packet_devargs, memif_devargs
-from planebench.placement.memory import memory
 from planebench.planed import RpcError
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
@@ -42,6 +40,8 @@ from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
+from planebench.wiring.devargs import af_packet_devargs, memif_devargs
+from planebench.wiring.memory import memory
 
 WIRES = get_args(WireName)
 TRIES = 3

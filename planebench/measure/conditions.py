@@ -13,7 +13,7 @@ from planebench.model.quantity import utc_now
 from planebench.model.records import WireName
 from planebench.planed.statistics import PortState
 from planebench.scenarios import Topology
-from planebench.switches.base import RunningSwitch
+from planebench.wiring.adapter import RunningSwitch
 
 
 def read_conditions(

@@ -28,6 +28,8 @@ class SwitchInfo:
     adapter: str
     version: str
     settings: dict[str, str] = field(default_factory=dict)
+    remedy: str = ""
+    """How to get it; empty in runs that did not record it."""
 
 
 @dataclass(frozen=True, slots=True)

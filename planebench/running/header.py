@@ -21,16 +21,16 @@ from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.words import listed
-from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
+from planebench.placement import Cpus, Placement, place
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
 from planebench.running.machine import cpus_of
 from planebench.running.survey import Survey
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
-from planebench.switches.base import queues_of
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs import build_chain, parse_chain
+from planebench.wiring import LinkSettings, VethPair, switch_request
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
@@ -227,10 +227,12 @@ def _switch_info(label: SwitchLabel, survey: Survey, facts: HostFacts, settings:
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
-        queues=queues_of(adapter),
+        queues=adapter.queues,
         veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
     cpus = cpus_of(facts, survey.plan.switch_cores)
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
-    return SwitchInfo(label.label, label.adapter, survey.versions[label.label], adapter.settings(request))
+    return SwitchInfo(
+        label.label, label.adapter, survey.versions[label.label], adapter.settings(request), adapter.remedy
+    )

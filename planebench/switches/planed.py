@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from planebench.host.planed_program import missing_planed
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import DiedError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
 from planebench.planed import REMEDY, RpcError, find_planed, planed_version
@@ -16,8 +18,9 @@ from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
-from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, Traits
 from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchRequest
 
 
 class PlanedAdapter(Adapter):
