@@ -40,7 +40,7 @@ def planebench(folder: Path, *arguments: str, **variables: str) -> str:
             "PLANEBENCH_RUNS": str(folder / "runs"),
             "PYTHONPATH": str(Path(package.__file__).parents[1]),
             **variables,
-        },  # fmt: skip
+        },
         capture_output=True,
         text=True,
         check=False,
