@@ -9,7 +9,7 @@ import typer
 
 from planebench.cli import complete
 from planebench.cli.complete import listed, one_of
-from planebench.cli.options import HugepagesOption, JsonOption, QuietOption, examples
+from planebench.cli.options import HugepagesOption, JsonOption, QuietOption, RunsOption, examples
 
 OUTAGE_EXAMPLES = examples(
     "planebench outage --chain separate:l2fwd --restart vnf0",
@@ -46,6 +46,7 @@ def outage(
     ] = "virtio",
     ring_size: Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")] = 256,
     hugepages: HugepagesOption = None,
+    runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -53,6 +54,7 @@ def outage(
     from planebench.cli import outage as measuring
 
     options = measuring.OutageOptions(
-        switch, chain, restart, hosting, kill, rate, frame_size, repetitions, wire, ring_size, hugepages, json, quiet
+        *(switch, chain, restart, hosting, kill, rate, frame_size, repetitions, wire, ring_size),
+        *(hugepages, runs, json, quiet),
     )
     raise typer.Exit(measuring.outage(options))
