@@ -189,7 +189,7 @@ def _report(it: _Subject, request: OutageRequest, topology: Topology) -> OutageR
         killed=request.kill,
         rate_pps=request.rate_pps,
         frame_size_bytes=request.frame_size_bytes,
-        functional=it.live.functional,
+        functional=tuple(map(str, it.live.functional)),
         outages=tuple(it.outages),
         hosted=it.live.hosted.facts if it.live.hosted is not None else (),
     )
