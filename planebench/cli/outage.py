@@ -16,6 +16,7 @@ from planebench.cli.bar import Bar
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import Supervisor, sweep_stale
+from planebench.host.programs import Found, NotFound
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.outage import OutageRequest, check_victim, measure_outage
 from planebench.measure.runner import SelfMeasured
@@ -30,11 +31,11 @@ from planebench.plans.schema import check_ring_size, parse_hosting, parse_wire
 from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
 from planebench.scenarios import Topology, parse_frame_size
 from planebench.store.codec import to_json
-from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, refusal_of
 from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import parse_rate
 from planebench.vnfs import build_chain
 from planebench.vnfs.chain import hosted_chain, resolve_chain
+from planebench.wiring.adapter import Adapter, Situation, refusal_of
 
 MAX_FRAME_BYTES = 1518
 
@@ -63,7 +64,7 @@ class _Subject:
     """A switch whose outages are measured."""
 
     label: str
-    adapter: SwitchAdapter
+    adapter: Adapter
     version: str
     live: LiveTopology
     outages: list[Outage]
@@ -107,7 +108,7 @@ def _request(options: OutageOptions, topology: Topology) -> OutageRequest:
     )
 
 
-def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
+def _switches(text: str) -> list[tuple[str, Adapter, str]]:
     """Label, adapter and version of each. NotInstalledError names one that is not here."""
     found = []
     for label in switch_labels(each("switch", text, str)):
@@ -122,9 +123,7 @@ def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
     return found
 
 
-def _check_supported(
-    switches: Sequence[tuple[str, SwitchAdapter, str]], topology: Topology, settings: LiveSettings
-) -> None:
+def _check_supported(switches: Sequence[tuple[str, Adapter, str]], topology: Topology, settings: LiveSettings) -> None:
     """Raise UsageError for a switch that refuses this topology, with its reason."""
     situation = Situation(
         topology.scenario,
@@ -151,7 +150,7 @@ def _settings(options: OutageOptions, facts: HostFacts, switches: int) -> LiveSe
 
 
 def _measure(
-    switches: Sequence[tuple[str, SwitchAdapter, str]],
+    switches: Sequence[tuple[str, Adapter, str]],
     topology: Topology,
     request: OutageRequest,
     options: OutageOptions,

@@ -28,7 +28,7 @@ from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, flows
 from planebench.scenarios.queues import QUEUES_MAX, queue_stream
-from planebench.switches.base import SwitchAdapter
+from planebench.wiring.adapter import Adapter
 
 SWITCH = "switch"
 CALM_S = 0.5
@@ -68,9 +68,7 @@ def check_victim(victim: str, names: Iterable[str], hosted: Iterable[str]) -> No
     raise UsageError(f'there is no "{victim}" to restart. Valid: {", ".join(valid)}')
 
 
-def measure_outage(
-    live: LiveTopology, adapter: SwitchAdapter, supervisor: Supervisor, request: OutageRequest
-) -> Outage:
+def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> Outage:
     """Restart once under traffic. The topology is not paused, before and after.
 
     Raises StartError where it does not come up, or no frame comes through again; DiedError where somebody else died.
@@ -105,7 +103,7 @@ def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Ca
     return end(live.call, live.turns)
 
 
-def _restart(live: LiveTopology, adapter: SwitchAdapter, supervisor: Supervisor, request: OutageRequest) -> None:
+def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> None:
     if request.victim != SWITCH:
         assert live.hosted is not None
         live.hosted.restart(request.victim, kill=request.kill)

@@ -13,6 +13,7 @@ from planebench.model.header import Skipped
 from planebench.model.records import DirectionCounts, ThreadEvidence, Trial
 from planebench.model.results import Comparison
 from planebench.model.run import Run
+from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import Cell, Condition
 
@@ -81,6 +82,11 @@ _VERDICT = (
     Column("verdict_codes", Texts, "trial.verdict.codes"),
 )
 
+
+def _switch(figure: SwitchFigure) -> Column:
+    return Column(f"switch_{figure.name}", Number, lambda it: figure.of(it.trial.switch))
+
+
 TRIAL = (
     _RUN_ID,
     _INDEX,
@@ -101,8 +107,7 @@ TRIAL = (
     *attributes("direction", loss_ratio=float),
     Column("flow_pps", float, lambda it: it.direction.forwarded_packets * 1e9 / max(it.trial.offered_duration_ns, 1)),
     Column("trial_pps", float, "trial.throughput_pps", "The rate of the whole trial, the same in each of its rows."),
-    Column("switch_cycles_per_packet", Number, "trial.switch.cycles_per_packet"),
-    Column("switch_batch_size", Number, "trial.switch.batch_size"),
+    *(_switch(figure) for figure in SWITCH_FIGURES if figure.over is median),
     Column("fib_updates_per_s", Number, "trial.updates.per_s"),
     *attributes("trial", start=Int32, search=str),
 )

@@ -11,8 +11,8 @@ SCHEMA_VERSION = 8
 that is new has a default, so version 1 is read too. 3 = chains of network functions, traffic profiles, bytes, latency
 anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, what a suite leaves out, environment.
 6 = VNFs side by side (scenario parallel), their threads, and updates of their FIBs. 7 = VNFs in processes, containers
-and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. Defaults again. 8 = reasons of
-verdicts with codes and values; before they were sentences, which are read as reasons."""
+and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
+of a switch, by name; reasons of verdicts with codes and values, which before were sentences. Defaults again."""
 
 READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 
@@ -28,6 +28,8 @@ class SwitchInfo:
     adapter: str
     version: str
     settings: dict[str, str] = field(default_factory=dict)
+    remedy: str = ""
+    """How to get it; empty in runs that did not record it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,6 +317,14 @@ class SwitchCycles:
     """Frames that it sent: its ports took them."""
     bursts: int | None = None
     """Polls of a port that found frames."""
+    counters: dict[str, int] = field(default_factory=dict)
+    """Further counters by name, those of ``planebench.model.switch_figures`` that the switch has."""
+
+    def ratio(self, part: str, whole: str) -> float | None:
+        """Return one of the further counters divided by another; None where one is not known or the other is 0."""
+        if part not in self.counters or not self.counters.get(whole):
+            return None
+        return self.counters[part] / self.counters[whole]
 
     @property
     def batch_size(self) -> float | None:

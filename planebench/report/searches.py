@@ -152,7 +152,8 @@ def _loss_row(result: Result, point: CurvePoint) -> ChartRow:
     }
 
 
-def _loss(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield the loss-rate curves, one figure per cell."""
     from planebench.report.charts.curves import loss_curves
 
     for cell, members in same_cell(results).items():

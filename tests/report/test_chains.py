@@ -18,7 +18,7 @@ from planebench.model.records import Point, Trial
 from planebench.model.run import Run
 from planebench.report.chains import chain_figures, latency_claim, throughput_claim
 from planebench.report.export import to_csv, to_json
-from planebench.report.figures import make_figures, overview
+from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.image_files import write_figures
 from planebench.report.table import table_text
@@ -121,7 +121,7 @@ def test_figures_have_safe_names_of_their_own(run: Run, tmp_path: Path) -> None:
     keys = [figure.key for figure in make_figures(Derived(run))]
     assert len(keys) == len(set(keys))
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+", key) for key in keys)
-    assert overview(Derived(run)) is not None
+    assert "overview" in keys
     small = Run(run.header, tuple(t for t in run.trials if t.point.chain in (A, "l3fwd", "firewall:rules=/a/my.rules")))
     written = write_figures(Derived(small), tmp_path, ("svg",))
     assert any(path.name == "parts-unidirectional-64-100kpps.svg" for path in written)
