@@ -173,7 +173,7 @@ def report(
 def export(
     run: RunArgument = "latest",
     format: Annotated[
-        str, typer.Option("--format", "-f", help="csv, json or parquet.", autocompletion=one_of(complete.FORMATS))
+        str, typer.Option("--format", "-f", help="csv, json or parquet.", autocompletion=one_of(complete.formats))
     ] = "json",
     table: Annotated[
         str | None,
@@ -181,7 +181,7 @@ def export(
             "--table",
             metavar="NAME",
             help="One table: results, trials, latency, searches, ...",
-            autocompletion=one_of(complete.TABLES),
+            autocompletion=one_of(complete.tables),
         ),
     ] = None,
     out: Annotated[
@@ -204,7 +204,7 @@ def schema(
         typer.Argument(
             metavar="[NAME]",
             help="run, trial, conditions, skipped, finished, plan, export.",
-            autocompletion=one_of(complete.SCHEMAS),
+            autocompletion=one_of(complete.schemas),
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Which there are.")] = False,
@@ -255,7 +255,7 @@ def compare(
         str | None,
         typer.Option(
             help="Only this: throughput, ndr, pdr, cycles_per_packet, latency_p50, latency_p99.",
-            autocompletion=one_of(complete.METRICS),
+            autocompletion=one_of(complete.metrics),
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare runs that differ in what must match.")] = False,
@@ -367,7 +367,7 @@ def switch_check(
     scenario: Annotated[
         str,
         typer.Option(
-            metavar="A,B", help="p2p, p2v, v2v, loopback-1 to loopback-5.", autocompletion=listed(complete.CASES)
+            metavar="A,B", help="p2p, p2v, v2v, loopback-1 to loopback-5.", autocompletion=listed(complete.cases)
         ),
     ] = "p2p,p2v,v2v,loopback-1,loopback-2",
     wire: Annotated[
@@ -375,7 +375,7 @@ def switch_check(
         typer.Option(
             metavar="A,B|all",
             help="virtio, memif, veth (default: the first that it has).",
-            autocompletion=listed((*complete.WIRES, "all")),
+            autocompletion=listed(lambda: (*complete.wires(), "all")),
         ),
     ] = None,
     checks: Annotated[
@@ -384,7 +384,7 @@ def switch_check(
             "--check",
             metavar="A,B",
             help="Only these checks (docs/conformance.md).",
-            autocompletion=listed(complete.CHECKS),
+            autocompletion=listed(complete.checks),
         ),
     ] = None,
     hugepages: HugepagesOption = None,

@@ -48,7 +48,7 @@ KindsOption = Annotated[
     typer.Option(
         metavar="A,B",
         help="Only these kinds: overview, chain, latency, ... (default: all)",
-        autocompletion=listed(complete.FIGURES),
+        autocompletion=listed(complete.figures),
     ),
 ]
 WidthOption = Annotated[
@@ -135,10 +135,10 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--band",
         "near|far",
         "Core-distance band that counts (default: the one with most trials).",
-        one_of(complete.BANDS),
+        one_of(complete.bands),
     ),
     "wire": _text(
-        "--wire", "NAME", "What stands in for a NIC: virtio, memif, veth (kernel interfaces).", one_of(complete.WIRES)
+        "--wire", "NAME", "What stands in for a NIC: virtio, memif, veth (kernel interfaces).", one_of(complete.wires)
     ),
     "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "Cores of a switch that has workers for them: planed:workers=N."),

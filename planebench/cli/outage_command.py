@@ -42,7 +42,7 @@ def outage(
     frame_size: Annotated[int, typer.Option("--frame-size", help="Bytes with FCS.")] = 64,
     repetitions: Annotated[int, typer.Option("--repetitions", help="Restarts of each switch, or of its VNF.")] = 5,
     wire: Annotated[
-        str, typer.Option(help="Port type: virtio, memif or veth.", autocompletion=one_of(complete.WIRES))
+        str, typer.Option(help="Port type: virtio, memif or veth.", autocompletion=one_of(complete.wires))
     ] = "virtio",
     ring_size: Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")] = 256,
     hugepages: HugepagesOption = None,
