@@ -100,9 +100,9 @@ def cases() -> list[str]:
 
 def metrics() -> Iterable[str]:
     """Return what comparisons are made of."""
-    from planebench.stats.compare import METRICS
+    from planebench.model.results import Metric
 
-    return METRICS
+    return get_args(Metric)
 
 
 def wires() -> Iterable[str]:

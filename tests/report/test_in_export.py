@@ -36,7 +36,7 @@ TABLES: tuple[Callable[[Run, list[Result]], PageTable], ...] = (
     latency_table,
     jitter_table,
     ledger_table,
-    lambda _, results: band_table(results),
+    band_table,
     lambda _, results: search_table(results),
     lambda _, results: burst_table(results),
     lambda _, results: anatomy_table(results),

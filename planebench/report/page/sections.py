@@ -144,7 +144,7 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
         ],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
-        "bands": some([page_data.band_table(members)]),
+        "bands": some([page_data.band_table(run, members)]),
         "tables": some(
             [
                 page_data.throughput_table(run, members),
