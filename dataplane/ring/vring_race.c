@@ -43,7 +43,7 @@ static void *turn_bits(void *argument)
 
 		__atomic_fetch_xor(word, bit, __ATOMIC_RELAXED);
 		for (unsigned i = 0; i < HELD; i++)
-			__builtin_ia32_pause();
+			rte_pause();
 		__atomic_fetch_xor(word, bit, __ATOMIC_RELAXED);
 	}
 	return NULL;
