@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <rte_pause.h>
+
 #include "ring/hop.h"
 #include "test/hostile.h"
 #include "lib/isa.h"
