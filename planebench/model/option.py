@@ -11,6 +11,7 @@ from typing import Literal
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.quantity import parse_whole
 
 OptionKind = Literal["whole", "flag", "text", "list", "file", "path"]
 Value = int | bool | str | list[str]
@@ -18,7 +19,6 @@ Value = int | bool | str | list[str]
 LIST_SEPARATOR = "+"
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _UNFIT = re.compile(r"[,:=\s]")
-_SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,8 @@ class Option:
         return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind in ("file", "path") else text
 
     def _whole(self, text: str, what: str) -> int:
-        match = re.fullmatch(r"([0-9]{1,18})([kMG]?)", text)
-        number = int(match[1]) * _SUFFIXES[match[2]] if match else -1
-        if number < self.least or (self.most is not None and number > self.most):
+        number = parse_whole(text)
+        if number is None or number < self.least or (self.most is not None and number > self.most):
             raise self._refusal(text, what, self._range())
         return number
 

@@ -66,7 +66,7 @@ def us(value: float) -> str:
         return f"{value:.2f}"
     if value < 100:
         return f"{value:.1f}"
-    return f"{value:,.0f}".replace(",", "\u202f")
+    return count(round(value))
 
 
 def percent(share: float | None) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
@@ -11,6 +10,7 @@ from typing import Any
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import LatencyPlan, Plan
+from planebench.model.quantity import SECONDS, parse_number
 from planebench.model.records import Point
 from planebench.model.spec import SwitchCost
 from planebench.plans.estimate import estimate
@@ -34,14 +34,12 @@ RESERVE_S = 8.0
 """Calibrating the tester at first, and the report at last."""
 _STEPS = 40
 """Halvings of the search for a length: far below a millisecond."""
-_UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
 
 
 def parse_budget(text: str) -> float:
     """Seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
-    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if not 0 < seconds <= 7 * 24 * 3600:
+    seconds = parse_number(text, SECONDS)
+    if seconds is None or not 0 < seconds <= 7 * 24 * 3600:
         raise UsageError(f'time budget "{text}" is not valid. Valid: 90s, 20m, 1h; at most a week')
     return seconds
 

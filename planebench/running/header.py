@@ -18,9 +18,10 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.words import listed
-from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
+from planebench.placement import Cpus, Placement, place
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
 from planebench.running.machine import cpus_of
 from planebench.running.survey import Survey
@@ -29,6 +30,7 @@ from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs import build_chain, parse_chain
+from planebench.wiring import LinkSettings, VethPair, switch_request
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
@@ -44,7 +46,7 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
     return RunHeader(
         run_id=new_run_id(plan.name, now),
         name=plan.name,
-        started_at=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        started_at=utc_text(now),
         command=("planebench", *sys.argv[1:]),
         seed=plan.seed,
         planebench_version=__version__,

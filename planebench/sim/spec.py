@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.quantity import SHARES, parse_number
 from planebench.model.spec import parse_switch
 
 ADAPTER = "sim"
@@ -26,7 +26,6 @@ _VALID: dict[Kind, str] = {
     "ratio": "a number above 0, as 0.5 or 50%",
     "amount": "a number from 0, as 5 or 2.5",
 }
-_FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "%": 0.01}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +104,17 @@ def _value(key: str, text: str) -> float | int:
     if key not in SIM_KEYS:
         raise unknown("key of the simulator", key, ("name", *SIM_KEYS))
     kind = SIM_KEYS[key].kind
-    match = re.fullmatch(r"((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)([kMG%]?)", text)
-    if match is None:
+    value = parse_number(text, SHARES)
+    if value is None:
         _refuse(key, text, kind)
-    value = float(match[1]) * _FACTORS[match[2]]
     fits = {
         "rate": value >= 1,
         "ratio": value > 0,
         "share": value <= 1,
-        "count": value == round(value) if math.isfinite(value) else False,
+        "count": value == round(value),
         "amount": True,
     }[kind]
-    if not fits or not math.isfinite(value):
+    if not fits:
         _refuse(key, text, kind)
     return round(value) if kind == "count" else value
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from planebench.model.errors import UsageError
 from planebench.model.option import Option
-from planebench.placement.memory import memory
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.scenarios.queues import QUEUES_MAX, queue_name
 from planebench.switches import common
 from planebench.switches import planed_stations as stations
 from planebench.switches.manifest import manifest
+from planebench.wiring.memory import memory
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BURST = 64

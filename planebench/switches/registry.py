@@ -7,11 +7,11 @@ whose name is the switch's name and whose object is its adapter (docs/adding-a-s
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 from planebench.switches import (
@@ -97,8 +97,6 @@ def get_adapter(text: str) -> Adapter:
     if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:
-        close = difflib.get_close_matches(spec.adapter, adapters, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"there is no switch {spec.adapter!r}; {hint}valid names: {', '.join(adapters)}")
+        raise unknown("switch", spec.adapter, tuple(adapters))
     adapter = adapters[spec.adapter]
     return adapter.with_options(spec.options) if spec.options else adapter

@@ -28,7 +28,7 @@ def test_times(text: str, seconds: float) -> None:
     assert parse_budget(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "m", "0s", "-1m", "1d", "1m30s", "nan", "1e3s", "9999h"])
+@pytest.mark.parametrize("text", ["", "m", "0s", "-1m", "1d", "1m30s", "nan", "9999h"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not valid. Valid: 90s, 20m, 1h"):
         parse_budget(text)
