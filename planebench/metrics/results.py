@@ -49,7 +49,6 @@ from planebench.stats.ranking import counts
 JSON: frozenset[Output] = frozenset({"json"})
 CSV: frozenset[Output] = frozenset({"csv"})
 NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
-NOT_TABLE: frozenset[Output] = frozenset({"json", "csv"})
 
 JITTER = "jitter"
 DROPS = "drops"

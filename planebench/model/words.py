@@ -31,6 +31,7 @@ METRICS: dict[Metric, str] = {
     "cycles_per_packet": "cycles a packet",
     "latency_p50": "latency p50",
     "latency_p99": "latency p99",
+    "outage": "outage",
 }
 """What comparisons are called."""
 

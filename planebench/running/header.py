@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
         papers=plan.papers,
         left_out=plan.left_out,
         environment=_environment(),
+        plan=plan,
     )
 
 
@@ -155,12 +157,11 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "probe_rate_pps": _of_parts(plan, lambda how: how.probe_rate_pps),
         "v2v_latency_pps": _of_parts(plan, lambda how: how.v2v_pps),
         "search": ",".join(("r_plus", *search.methods)),
-        "search_trial_duration_s": search.duration_s,
-        "search_duration_sum_s": search.duration_sum_s,
-        "search_relative_width": search.relative_width,
-        "search_pdr_loss_ratio": search.pdr_loss_ratio,
-        "search_max_r": search.max_r,
-        "search_burst_repetitions": search.burst_repetitions,
+        **{
+            f"search_{'trial_duration_s' if field.name == 'duration_s' else field.name}": getattr(search, field.name)
+            for field in fields(search)
+            if field.name != "methods"
+        },
         "band": plan.band,
         "anatomy": latency.anatomy,
         "wire": plan.wire,

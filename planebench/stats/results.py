@@ -34,7 +34,7 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     A point of which only warm-up trials were run is there too, with a verdict that says so.
     """
     band = run_band(run.trials, run.header.settings.get("band"))
-    by_point = run.by_point()
+    by_point = {p: ts for p, ts in run.by_point().items() if any(t.role != "outage" for t in ts)}
     labels = run.switch_labels
     points = sorted(by_point, key=lambda p: (*point_order(p), labels.index(p.switch)))
     return tuple(_derive(run, point, by_point[point], band) for point in points)
@@ -71,7 +71,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         band=choice.band,
         latency=latency,
         trials=tuple(sorted(counting)),
-        rejected=sum(t.role != "warmup" and t.index not in counting for t in trials),
+        rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
         capacity_estimate_pps=throughput_pps / busy_share
