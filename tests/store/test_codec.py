@@ -94,7 +94,7 @@ def test_text_that_is_no_unicode_is_stored_readably() -> None:
     tail = b"log \xff\x80 tail".decode("utf-8", "surrogateescape")
     trial = make_trial(verdict="invalid", reasons=(tail, "line\u2028separator\x00\x1b[31m"))
     back = from_json(Trial, to_json(trial), "here")
-    assert back.verdict.reasons == ("log ?? tail", "line\u2028separator\x00\x1b[31m")
+    assert back.verdict.texts == ("log ?? tail", "line\u2028separator\x00\x1b[31m")
 
 
 def test_nan_cannot_be_stored() -> None:
