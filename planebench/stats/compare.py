@@ -255,7 +255,7 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
         return
     for side, found in ((a, found_a), (b, found_b)):
         if not _came_to_a_rate(found):
-            reasons = f": {'; '.join(found.verdict.reasons)}" if found.verdict.reasons else ""
+            reasons = f": {'; '.join(found.verdict.texts)}" if found.verdict.reasons else ""
             yield _left_out(a, b, (method,), f"the search of {side.name} came to no figure{reasons}")
             return
     if found_a.band != found_b.band:
