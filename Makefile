@@ -43,7 +43,7 @@ test: setup ## unit tests of planed, then pytest against the installed package
 # Into the build folder of setup, so that planed is compiled once.
 unit-tests:
 	@test -f build/build.ninja || meson setup build
-	meson configure build -Dtests=true
+	meson configure build -Dtests=true -Dwerror=true
 	ninja -C build --quiet
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these

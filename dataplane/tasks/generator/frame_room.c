@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tasks/generator/frame_room.h"
 
+#include <rte_bitops.h>
 #include <rte_common.h>
 #include <stdlib.h>
 #include <string.h>

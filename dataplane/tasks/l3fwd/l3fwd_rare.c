@@ -84,8 +84,8 @@ static uint8_t addresses_fault(struct l3fwd *l, const struct packet *p, const ui
 		from = scope4(((const struct rte_ipv4_hdr *)ip)->src_addr);
 		to = scope4(((const struct rte_ipv4_hdr *)ip)->dst_addr);
 	} else {
-		from = scope6(((const struct rte_ipv6_hdr *)ip)->src_addr);
-		to = scope6(((const struct rte_ipv6_hdr *)ip)->dst_addr);
+		from = scope6(ip + offsetof(struct rte_ipv6_hdr, src_addr));
+		to = scope6(ip + offsetof(struct rte_ipv6_hdr, dst_addr));
 	}
 	if (from == SCOPE_MARTIAN)
 		return L3FWD_MARTIAN_SOURCE;

@@ -8,8 +8,10 @@ ISA_DECLARE(void, frame_run_write,
 
 static const struct frame_run runs[ISA_COUNT] = {
         [ISA_SCALAR] = {frame_run_check_scalar, frame_run_write_scalar},
+#ifdef ISA_X86
         [ISA_AVX2] = {frame_run_check_avx2, frame_run_write_avx2},
         [ISA_AVX512] = {frame_run_check_avx512, frame_run_write_avx512},
+#endif
 };
 
 const struct frame_run *frame_run_of(enum isa isa)
