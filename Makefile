@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-fib test unit-tests docs-check fuzz sanitize lint format wheel image clean FORCE
+.PHONY: help setup packages bench bench-fib smoke test lowest unit-tests docs-check fuzz sanitize lint format wheel image clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -30,6 +30,9 @@ bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=
 	@$(MAKE) unit-tests
 	$(BIN)/python bench/fib.py $(if $(ENTRIES),--entries $(ENTRIES))
 
+smoke: setup ## the tests that start no data plane, side by side: two minutes
+	$(BIN)/python -P -m pytest -q -n 2 -m "not dataplane and not slow and not root"
+
 test: setup ## unit tests of planed, then pytest against the installed package
 	@$(MAKE) unit-tests
 	meson test -C build --print-errorlogs
@@ -38,7 +41,15 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
 	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
-	$(BIN)/python -P -m pytest
+	$(BIN)/python -P -m pytest -n 2 --dist loadscope
+
+lowest: setup ## make smoke's tests with the oldest release of each dependency that pyproject.toml allows
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .stamps/lowest
+	$(BIN)/uv pip install --quiet --python .stamps/lowest/bin/python --resolution lowest-direct \
+		--no-build-package planebench -r pyproject.toml --extra dev
+	PYTHONPATH=$(CURDIR) PLANEBENCH_PLANED=$(CURDIR)/$(BIN)/planed .stamps/lowest/bin/python -m pytest -q -n 2 \
+		-m "not dataplane and not slow and not root"
 
 # Into the build folder of setup, so that planed is compiled once.
 unit-tests:
@@ -55,12 +66,13 @@ fuzz: ## malicious drivers, documents and clients under libFuzzer: SECONDS=60 of
 sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan; the FIB's with ThreadSanitizer
 	@PYTHON=$(BIN)/python scripts/sanitize.sh
 
-lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines
+lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	clang-format --dry-run -Werror $(C_FILES)
 	$(BIN)/python scripts/lint_sizes.py
+	$(BIN)/python scripts/structure.py
 
 format: setup ## format C and Python in place
 	$(BIN)/ruff check --select I --fix .
@@ -84,7 +96,7 @@ packages:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.12'
+	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.15.4'
 	@mkdir -p .stamps && touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import psutil
 from planed_rig import CPU, CPUS, MEMORY, OTHER_CPU, PATIENCE_S, Document, Planed, load, stream, task, vhost, virtio
+from typed_document import typed
 
 from planebench.host.process import Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 from planebench.model.option import Value
 from planebench.planed import find_planed
-from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchPort, SwitchRequest
+from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
 
 RING = 256
 PEER_MACS = ("02:00:00:00:03:01", "02:00:00:00:03:02")
@@ -78,7 +79,7 @@ def hosted_request(
             for number, (port, path) in enumerate(zip(ports, sockets, strict=True))
         ),
         values=values or {},
-        document=document,
+        document=typed(document),
         files=(),
         cpus=(cpu,),
         control_cpus=frozenset(CPUS),
@@ -143,7 +144,7 @@ def flowing(it: Planed, ways: Sequence[Way], pps: float = CALM_PPS) -> Iterator[
 
 
 def start_switch(
-    adapter: SwitchAdapter, folder: Path, wires: Sequence[str], pairs: Sequence[tuple[str, str]], supervisor: Supervisor
+    adapter: Adapter, folder: Path, wires: Sequence[str], pairs: Sequence[tuple[str, str]], supervisor: Supervisor
 ) -> RunningSwitch:
     """A switch whose wires are the tester's and whose other ports are devices for VNFs; cross-connected by pairs."""
     names = [port for pair in pairs for port in pair]

@@ -4,9 +4,20 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+int config_error(char *error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, SCHEMA_ERROR_MAX, format, args);
+	va_end(args);
+	return -EINVAL;
+}
 
 struct context {
 	const char *where;

@@ -50,5 +50,10 @@ struct field {
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
                   char error[static SCHEMA_ERROR_MAX]);
 
+// Write a sentence of at most SCHEMA_ERROR_MAX bytes to error and return -EINVAL: the way in which everything that
+// reads what users wrote refuses it.
+int config_error(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define config_error_null(...) (config_error(__VA_ARGS__), NULL)
+
 // Read a MAC address like 02:00:00:00:00:01. NULL is none. Returns whether it was one.
 bool schema_mac(const char *text, uint8_t mac[static 6]);

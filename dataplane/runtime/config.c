@@ -7,9 +7,211 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tasks/bridge/config_bridge.h"
-#include "runtime/config_check.h"
 #include "lib/schema.h"
+#include "tasks/bridge/bridge.h"
+#include "tasks/task.h"
+#include "tasks/vnf/vnf.h"
+
+// What makes a decoded document valid as a whole: names that exist and differ, keys that fit the kind, and
+// one user for each queue. For config.c only; pure.
+
+// The words of enum config_port_kind.
+extern const char *const config_port_kinds[];
+
+// Returns 0, or -EINVAL with a sentence in error.
+int config_check(const struct config *config, char error[static CONFIG_ERROR_MAX]);
+
+// --- What goes together ----------------------------------------------------------------------------------
+
+static bool has_mac(const struct config_port *port)
+{
+	static const uint8_t none[sizeof(port->mac)];
+
+	return memcmp(port->mac, none, sizeof(none)) != 0;
+}
+
+static int check_port(const struct config_port *port, char *error)
+{
+	const char *needs = port->kind == PORT_ETHDEV ? "device" : "path";
+	const char *other = port->kind == PORT_ETHDEV ? "path" : "device";
+	const char *has_needed = port->kind == PORT_ETHDEV ? port->device : port->path;
+	const char *has_other = port->kind == PORT_ETHDEV ? port->path : port->device;
+
+	if (*has_needed == '\0' || *has_other != '\0')
+		return config_error(error, "port %s: kind %s needs the key \"%s\" and not \"%s\"", port->name,
+		                    config_port_kinds[port->kind], needs, other);
+	if (port->kind == PORT_ETHDEV && port->backend != PORT_BACKEND_UNSET)
+		return config_error(
+		        error,
+		        "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user or "
+		        "virtio-user",
+		        port->name, config_port_kinds[port->kind]);
+	if (has_mac(port) && (port->kind == PORT_ETHDEV || port->backend == PORT_BACKEND_DPDK))
+		return config_error(
+		        error,
+		        "port %s: a device of DPDK has a \"mac\" of its own; leave it out, or use kind "
+		        "vhost-user or virtio-user with backend vring",
+		        port->name);
+	if (port->mac[0] & 1)
+		return config_error(error, "port %s: mac is a group address; give one of a station",
+		                    port->name);
+	if ((port->ring_size & (port->ring_size - 1)) != 0)
+		return config_error(error, "port %s: ring_size %u is not a power of two", port->name,
+		                    port->ring_size);
+	return 0;
+}
+
+static int find_port(const struct config *config, const char *name)
+{
+	for (unsigned i = 0; i < config->port_count; i++)
+		if (strcmp(config->ports[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+// What the tasks before this one already do on each queue of each port.
+struct port_users {
+	struct {
+		const char *receiver, *sender;
+	} queues[CONFIG_QUEUES_MAX];
+};
+
+static int claim(const char **user, const struct config_task *task, const char *port, const char *verb,
+                 char *error)
+{
+	if (*user && *user != task->name)
+		return config_error(error,
+		                    "tasks %s and %s both %s on port %s, queue %u: a queue has one user",
+		                    *user, task->name, verb, port, task->queue);
+	*user = task->name;
+	return 0;
+}
+
+// A fault that is asked for and never comes would be believed.
+static int check_fault(const struct config *config, const struct config_task *task,
+                       const struct task_ops *ops, char *error)
+{
+	if (task->fault.drop_one_in == 0 || ops->faults)
+		return 0;
+	return config_error(error,
+	                    "tasks[%td].fault: kind %s takes no fault; leave it out, or use kind patch",
+	                    task - config->tasks, task->kind);
+}
+
+static int check_settings(const struct config_task *task, const struct task_ops *ops, char *error)
+{
+	if (ops->vnf && ops->vnf->check)
+		return ops->vnf->check(task, error);
+	if (task->settings == NULL)
+		return 0;
+	return config_error(error, "task %s: kind %s has no \"settings\"; leave them out", task->name,
+	                    task->kind);
+}
+
+// With the tasks of its kind before it.
+static int check_agreement(const struct config *config, const struct config_task *task,
+                           const struct task_ops *ops, char *error)
+{
+	if (!ops->vnf || !ops->vnf->agree)
+		return 0;
+	for (const struct config_task *other = config->tasks; other < task; other++)
+		if (strcmp(other->kind, task->kind) == 0 && ops->vnf->agree(other, task, error))
+			return -EINVAL;
+	return 0;
+}
+
+static int check_task_port(const struct config *config, const struct config_task *task, const char *name,
+                           const struct task_ops *ops, struct port_users *users, char *error)
+{
+	int port = find_port(config, name);
+	uint32_t queues;
+
+	if (port < 0)
+		return config_error(error, "task %s: there is no port \"%s\" in ports", task->name, name);
+	queues = config->ports[port].queues;
+	if (task->queue >= queues)
+		return config_error(
+		        error,
+		        "task %s: queue is %u, but port %s has queues 0 to %u; raise \"queues\" of the "
+		        "port, or "
+		        "name another queue",
+		        task->name, task->queue, name, queues - 1);
+	if (ops->receives && claim(&users[port].queues[task->queue].receiver, task, name, "receive", error))
+		return -EINVAL;
+	return ops->sends ? claim(&users[port].queues[task->queue].sender, task, name, "send", error) : 0;
+}
+
+static int check_task(const struct config *config, const struct config_task *task, struct port_users *users,
+                      char *error)
+{
+	const struct task_ops *ops = task_ops_find(task->kind);
+
+	if (ops == NULL)
+		return config_error(error, "task %s: unknown kind \"%s\"; valid kinds: %s", task->name,
+		                    task->kind, task_kinds());
+	if (task->port_count < ops->ports_min || task->port_count > ops->ports_max)
+		return config_error(error, "task %s: kind %s takes %u to %u ports, not %u", task->name,
+		                    task->kind, ops->ports_min, ops->ports_max, task->port_count);
+	if (check_fault(config, task, ops, error) || config_bridge_check(config, task, error))
+		return -EINVAL;
+	for (unsigned i = 0; i < task->port_count; i++)
+		if (check_task_port(config, task, task->ports[i], ops, users, error))
+			return -EINVAL;
+	return check_settings(task, ops, error) ? -EINVAL : check_agreement(config, task, ops, error);
+}
+
+static int check_workers(const struct config *config, char *error)
+{
+	unsigned users[CONFIG_TASKS_MAX] = {0};
+
+	for (unsigned w = 0; w < config->worker_count; w++)
+		for (unsigned t = 0; t < config->workers[w].task_count; t++) {
+			const char *name = config->workers[w].tasks[t];
+			unsigned i = 0;
+
+			while (i < config->task_count && strcmp(config->tasks[i].name, name) != 0)
+				i++;
+			if (i == config->task_count)
+				return config_error(error, "worker %s: there is no task \"%s\" in tasks",
+				                    config->workers[w].name, name);
+			users[i]++;
+		}
+	for (unsigned i = 0; i < config->task_count; i++)
+		if (users[i] != 1)
+			return config_error(error, "task %s: %u workers poll it; name it in exactly one",
+			                    config->tasks[i].name, users[i]);
+	return 0;
+}
+
+static int check_unique(const char *what, const char *names, size_t stride, unsigned count, char *error)
+{
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned j = 0; j < i; j++)
+			if (strcmp(names + i * stride, names + j * stride) == 0)
+				return config_error(error, "two %s are called \"%s\"; names must differ",
+				                    what, names + i * stride);
+	return 0;
+}
+
+int config_check(const struct config *config, char error[static CONFIG_ERROR_MAX])
+{
+	struct port_users users[CONFIG_PORTS_MAX] = {0};
+
+	if (check_unique("ports", config->ports[0].name, sizeof(config->ports[0]), config->port_count,
+	                 error) ||
+	    check_unique("tasks", config->tasks[0].name, sizeof(config->tasks[0]), config->task_count,
+	                 error) ||
+	    check_unique("workers", config->workers[0].name, sizeof(config->workers[0]), config->worker_count,
+	                 error))
+		return -EINVAL;
+	for (unsigned i = 0; i < config->port_count; i++)
+		if (check_port(&config->ports[i], error))
+			return -EINVAL;
+	for (unsigned i = 0; i < config->task_count; i++)
+		if (check_task(config, &config->tasks[i], users, error))
+			return -EINVAL;
+	return check_workers(config, error);
+}
 
 _Static_assert(CONFIG_ERROR_MAX == (int)SCHEMA_ERROR_MAX, "one buffer serves both");
 
@@ -77,10 +279,8 @@ static int decode_settings(const json_t *value, void *out, const char *where, ch
 {
 	const json_t **settings = out;
 
-	if (!json_is_object(value)) {
-		snprintf(error, CONFIG_ERROR_MAX, "%s: expected an object", where);
-		return -EINVAL;
-	}
+	if (!json_is_object(value))
+		return config_error(error, "%s: expected an object", where);
 	*settings = value;
 	return 0;
 }
@@ -130,10 +330,8 @@ static int decode_array(const json_t *document, const char *key, const struct fi
 	*count = 0;
 	if (array == NULL)
 		return 0;
-	if (!json_is_array(array) || json_array_size(array) > max) {
-		snprintf(error, CONFIG_ERROR_MAX, "%s: expected an array of at most %u objects", key, max);
-		return -EINVAL;
-	}
+	if (!json_is_array(array) || json_array_size(array) > max)
+		return config_error(error, "%s: expected an array of at most %u objects", key, max);
 	for (size_t i = 0; i < json_array_size(array); i++) {
 		char where[48];
 
@@ -168,12 +366,10 @@ static int decode(const json_t *document, struct config *config, char *error)
 
 	if (schema_decode(document, root_fields, &root, "document", error))
 		return -EINVAL;
-	if (root.version != CONFIG_VERSION) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "document.version: %u is not supported; this planed reads version %d", root.version,
-		         CONFIG_VERSION);
-		return -EINVAL;
-	}
+	if (root.version != CONFIG_VERSION)
+		return config_error(error,
+		                    "document.version: %u is not supported; this planed reads version %d",
+		                    root.version, CONFIG_VERSION);
 	memcpy(config->name, root.name, sizeof(config->name));
 	config->nice = root.nice;
 	config->memory = (struct config_memory){.size_mb = 256, .mbuf_count = 16383, .mbuf_data_bytes = 2176};
@@ -197,10 +393,8 @@ struct config *config_decode(const json_t *document, char error[static CONFIG_ER
 {
 	struct config *config = calloc(1, sizeof(*config));
 
-	if (config == NULL) {
-		snprintf(error, CONFIG_ERROR_MAX, "no memory for the configuration");
-		return NULL;
-	}
+	if (config == NULL)
+		return config_error_null(error, "no memory for the configuration");
 	if (decode(document, config, error)) {
 		free(config);
 		return NULL;
@@ -214,15 +408,11 @@ struct config *config_load(const char *path, json_t **document, char error[stati
 	struct config *config;
 
 	*document = NULL;
-	if (access(path, R_OK)) {
-		snprintf(error, CONFIG_ERROR_MAX, "%.180s: %s", path, strerror(errno));
-		return NULL;
-	}
+	if (access(path, R_OK))
+		return config_error_null(error, "%.180s: %s", path, strerror(errno));
 	*document = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
-	if (*document == NULL) {
-		snprintf(error, CONFIG_ERROR_MAX, "%.100s: line %d: %.100s", path, where.line, where.text);
-		return NULL;
-	}
+	if (*document == NULL)
+		return config_error_null(error, "%.100s: line %d: %.100s", path, where.line, where.text);
 	config = config_decode(*document, error);
 	if (config == NULL) {
 		json_decref(*document);

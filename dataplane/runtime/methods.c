@@ -133,8 +133,7 @@ static const struct task *find_bridge(const struct planed *planed, const json_t 
 	task = planed_find_task(planed, page->task);
 	if (task && strcmp(task->ops->kind, bridge_ops.kind) == 0)
 		return task;
-	snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no bridge \"%s\"", page->task);
-	return NULL;
+	return config_error_null(error, "params.task: there is no bridge \"%s\"", page->task);
 }
 
 static json_t *do_bridge_table(struct planed *planed, const json_t *params, int *code, char *error)
@@ -176,11 +175,9 @@ static json_t *do_stamps_get(struct planed *planed, const json_t *params, int *c
 	if (schema_decode(params, stamps_fields, &page, "params", error))
 		return NULL;
 	task = planed_find_task(planed, page.task);
-	if (task == NULL || !task->ops->stamps) {
-		snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no task \"%s\" that stamps probes",
-		         page.task);
-		return NULL;
-	}
+	if (task == NULL || !task->ops->stamps)
+		return config_error_null(error, "params.task: there is no task \"%s\" that stamps probes",
+		                         page.task);
 	planed_park(planed);
 	list = stamps_list(task->stamps, page.from, page.limit);
 	planed_run(planed);
@@ -211,11 +208,9 @@ static json_t *call_vnf(struct planed *planed, const struct task_ops *kind, cons
 	json_t *result;
 
 	*code = RPC_INVALID_PARAMS;
-	if (task == NULL || task->ops != kind) {
-		snprintf(error, CONFIG_ERROR_MAX, "params.task: there is no task \"%.31s\" of kind %s",
-		         task_name ? task_name : "", kind->kind);
-		return NULL;
-	}
+	if (task == NULL || task->ops != kind)
+		return config_error_null(error, "params.task: there is no task \"%.31s\" of kind %s",
+		                         task_name ? task_name : "", kind->kind);
 	if (kind->vnf->methods_beside)
 		return vnf_call(task, name, params, rte_rdtsc(), error);
 	planed_park(planed);

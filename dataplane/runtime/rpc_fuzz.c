@@ -5,6 +5,7 @@
 #include "runtime/rpc.c"
 
 #include "test/fuzz.h"
+#include "lib/schema.h"
 
 // What is still unread of the answers fits a socket.
 enum { PIECE_MAX = 64, ANSWERS_MAX = 1 << 18 };
@@ -26,8 +27,7 @@ json_t *methods_call(struct planed *planed, const char *method, const json_t *pa
 		return params ? json_deep_copy(params) : json_null();
 	}
 	*code = RPC_UNKNOWN_METHOD;
-	snprintf(error, CONFIG_ERROR_MAX, "there is no method \"%s\"", method);
-	return NULL;
+	return config_error_null(error, "there is no method \"%s\"", method);
 }
 
 static void must(bool is, const char *what)

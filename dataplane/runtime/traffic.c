@@ -77,15 +77,11 @@ static int check_load(const json_t *object, const struct generator_load *load, c
 	int loads = (load->rate_pps > 0) + (load->line_share > 0) + load->flat_out;
 	bool recorded = timing && strcmp(timing, "recorded") == 0;
 
-	if (load->frame_size_bytes == 0 && !pcap && !json_object_get(profile, "sizes")) {
-		snprintf(error, CONFIG_ERROR_MAX, "%s: key \"frame_size_bytes\" is missing", where);
-		return -EINVAL;
-	}
+	if (load->frame_size_bytes == 0 && !pcap && !json_object_get(profile, "sizes"))
+		return config_error(error, "%s: key \"frame_size_bytes\" is missing", where);
 	if (loads == 1 || (loads == 0 && recorded))
 		return 0;
-	snprintf(error, CONFIG_ERROR_MAX, "%s: give exactly one of rate_pps, line_share and flat_out: true",
-	         where);
-	return -EINVAL;
+	return config_error(error, "%s: give exactly one of rate_pps, line_share and flat_out: true", where);
 }
 
 static int decode_generator(const struct planed *planed, const json_t *object, unsigned i,
@@ -98,11 +94,8 @@ static int decode_generator(const struct planed *planed, const json_t *object, u
 	if (schema_decode(object, generator_fields, out, where, error))
 		return -EINVAL;
 	task = planed_find_task(planed, out->task);
-	if (!is_generator(task)) {
-		snprintf(error, CONFIG_ERROR_MAX, "%s.task: there is no generator \"%.31s\"", where,
-		         out->task);
-		return -EINVAL;
-	}
+	if (!is_generator(task))
+		return config_error(error, "%s.task: there is no generator \"%.31s\"", where, out->task);
 	if (check_load(object, &out->load, where, error) != 0)
 		return -EINVAL;
 	return generator_prepare(task, json_object_get(object, "profile"), &out->load, where, error);
@@ -112,14 +105,13 @@ static int decode_generator(const struct planed *planed, const json_t *object, u
 static int check_once(const struct generator_request *generators, unsigned last, char *error)
 {
 	for (unsigned i = 0; i < last; i++)
-		if (strcmp(generators[i].task, generators[last].task) == 0) {
-			snprintf(error, CONFIG_ERROR_MAX,
-			         "generators[%u].task: generators[%u] names %.31s already; a generator has "
-			         "one "
-			         "load",
-			         last, i, generators[last].task);
-			return -EINVAL;
-		}
+		if (strcmp(generators[i].task, generators[last].task) == 0)
+			return config_error(
+			        error,
+			        "generators[%u].task: generators[%u] names %.31s already; a generator has "
+			        "one "
+			        "load",
+			        last, i, generators[last].task);
 	return 0;
 }
 
@@ -214,11 +206,9 @@ json_t *traffic_start(struct planed *planed, const json_t *params, char error[st
 
 	if (schema_decode(params, request_fields, &request, "params", error))
 		return NULL;
-	if (!json_is_array(array) || json_array_size(array) > CONFIG_TASKS_MAX) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "params.generators: expected an array of at most %d objects", CONFIG_TASKS_MAX);
-		return NULL;
-	}
+	if (!json_is_array(array) || json_array_size(array) > CONFIG_TASKS_MAX)
+		return config_error_null(error, "params.generators: expected an array of at most %d objects",
+		                         CONFIG_TASKS_MAX);
 	for (unsigned i = 0; i < json_array_size(array); i++)
 		if (decode_generator(planed, json_array_get(array, i), i, &generators[i], error) ||
 		    check_once(generators, i, error))

@@ -7,7 +7,6 @@
 #include "lib/log.h"
 #include "port/port.h"
 #include "tasks/task.h"
-#include "tasks/task_alloc.h"
 
 static const struct task_ops *const kinds[] = {
         &generator_ops,    &monitor_ops,     &l2fwd_ops,      &patch_ops,         &bridge_ops,

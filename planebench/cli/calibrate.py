@@ -20,7 +20,7 @@ from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
 from planebench.planed import require_planed
 from planebench.plans.schema import check_ring_size
-from planebench.running.prepare import cpus_of, enough_hugepages, measuring
+from planebench.running.machine import cpus_of, enough_hugepages, measuring
 from planebench.scenarios import parse_frame_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json

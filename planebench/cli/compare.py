@@ -20,7 +20,7 @@ from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
-from planebench.report.conditions_data import conditions_remark
+from planebench.report.conditions import conditions_remark
 from planebench.stats.compare import (
     METRICS,
     RATES,

@@ -11,13 +11,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from planebench.cli.plan_show import survey
 from planebench.cli.switches import list_switches, option_words
 from planebench.host.programs import Found
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
-from planebench.plans import duration_words, estimate, list_suites, load_plan
-from planebench.scenarios import SCENARIO_INFOS, valid_directions
+from planebench.plans import duration_words, list_suites, load_plan
+from planebench.running.survey import survey
+from planebench.scenarios import SCENARIOS
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.traffic.listing import traffic_rows
@@ -82,8 +82,8 @@ def _hostings() -> list[Row]:
 
 def _scenarios() -> list[Row]:
     return [
-        {"scenario": s.name, "path": s.path, "tells": s.tells, "directions": ", ".join(valid_directions(s.name))}
-        for s in SCENARIO_INFOS
+        {"scenario": s.name, "path": s.path, "tells": s.meaning, "directions": ", ".join(s.directions)}
+        for s in SCENARIOS.values()
     ]
 
 
@@ -91,8 +91,8 @@ def _suites() -> list[Row]:
     rows = []
     for name in list_suites():
         plan = load_plan(name)
-        points = survey(plan).measured
-        row = {"suite": name, "points": len(points), "takes": duration_words(estimate(plan, points))}
+        held = survey(plan)
+        row = {"suite": name, "points": len(held.measured), "takes": duration_words(held.takes_s)}
         rows.append({**row, "papers": ", ".join(plan.papers) or "-", "what": plan.description})
     return rows
 

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from planebench.cli.bar import Bar
-from planebench.cli.run import terminable
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import Supervisor, sweep_stale
+from planebench.host.programs import Found, NotFound
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.outage import OutageRequest, check_victim, measure_outage
 from planebench.measure.runner import SelfMeasured
@@ -27,16 +27,17 @@ from planebench.placement import place
 from planebench.planed import require_planed
 from planebench.plans import switch_labels
 from planebench.plans.items import each
-from planebench.plans.schema import parse_hosting
-from planebench.running.prepare import cpus_of, enough_hugepages, measuring
-from planebench.scenarios import Topology, build, parse_frame_size
+from planebench.plans.schema import check_ring_size, parse_hosting, parse_wire
+from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
+from planebench.scenarios import Topology, parse_frame_size
 from planebench.store.codec import to_json
-from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import parse_rate
+from planebench.vnfs import build_chain
 from planebench.vnfs.chain import hosted_chain, resolve_chain
+from planebench.wiring.adapter import Adapter, Situation, refusal_of
 
-RING_SIZE = 256
+MAX_FRAME_BYTES = 1518
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class OutageOptions:
     rate: str = "10k"
     frame_size: int = 64
     repetitions: int = 5
+    wire: str = "virtio"
+    ring_size: int = 256
     hugepages: bool | None = None
     json: bool = False
     quiet: bool = False
@@ -61,7 +64,7 @@ class _Subject:
     """A switch whose outages are measured."""
 
     label: str
-    adapter: SwitchAdapter
+    adapter: Adapter
     version: str
     live: LiveTopology
     outages: list[Outage]
@@ -74,6 +77,7 @@ def outage(options: OutageOptions) -> int:
     request = _request(options, topology)
     switches = _switches(options.switch)
     settings = _settings(options, facts, len(switches))
+    _check_supported(switches, topology, settings)
     sweep_stale()
     steps = options.repetitions * len(switches)
     try:
@@ -92,7 +96,7 @@ def _topology(options: OutageOptions) -> Topology:
     chain = resolve_chain(options.chain, Path.cwd())
     length = len(vnf_texts(chain, 1))
     text, hosting = hosted_chain(chain, length, parse_hosting(options.hosting))
-    return build("loopback", length, chain=text, hosting=hosting)
+    return build_chain("loopback", length, chain=text, hosting=hosting)
 
 
 def _request(options: OutageOptions, topology: Topology) -> OutageRequest:
@@ -104,7 +108,7 @@ def _request(options: OutageOptions, topology: Topology) -> OutageRequest:
     )
 
 
-def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
+def _switches(text: str) -> list[tuple[str, Adapter, str]]:
     """Label, adapter and version of each. NotInstalledError names one that is not here."""
     found = []
     for label in switch_labels(each("switch", text, str)):
@@ -119,18 +123,34 @@ def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
     return found
 
 
+def _check_supported(switches: Sequence[tuple[str, Adapter, str]], topology: Topology, settings: LiveSettings) -> None:
+    """Raise UsageError for a switch that refuses this topology, with its reason."""
+    situation = Situation(
+        topology.scenario,
+        settings.wire,
+        len(topology.vnfs),
+        settings.hugepages,
+        settings.max_frame_bytes,
+        topology.chain,
+        hosted=bool(topology.hosted_vnfs),
+    )
+    for label, adapter, _ in switches:
+        if why := refusal_of(adapter, situation):
+            raise UsageError(f"--switch {label}: not supported: {why}")
+
+
 def _settings(options: OutageOptions, facts: HostFacts, switches: int) -> LiveSettings:
     return LiveSettings(
         planed=require_planed(),
-        ring_size=RING_SIZE,
+        ring_size=check_ring_size(options.ring_size),
         hugepages=enough_hugepages(options.hugepages, facts, switches),
-        max_frame_bytes=1518,
-        wire="virtio",
+        max_frame_bytes=MAX_FRAME_BYTES,
+        wire=parse_wire(options.wire),
     )
 
 
 def _measure(
-    switches: Sequence[tuple[str, SwitchAdapter, str]],
+    switches: Sequence[tuple[str, Adapter, str]],
     topology: Topology,
     request: OutageRequest,
     options: OutageOptions,

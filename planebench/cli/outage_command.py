@@ -41,6 +41,10 @@ def outage(
     ] = "10k",
     frame_size: Annotated[int, typer.Option("--frame-size", help="Bytes with FCS.")] = 64,
     repetitions: Annotated[int, typer.Option("--repetitions", help="Restarts of each switch, or of its VNF.")] = 5,
+    wire: Annotated[
+        str, typer.Option(help="Port type: virtio, memif or veth.", autocompletion=one_of(complete.WIRES))
+    ] = "virtio",
+    ring_size: Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")] = 256,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -49,6 +53,6 @@ def outage(
     from planebench.cli import outage as measuring
 
     options = measuring.OutageOptions(
-        switch, chain, restart, hosting, kill, rate, frame_size, repetitions, hugepages, json, quiet
+        switch, chain, restart, hosting, kill, rate, frame_size, repetitions, wire, ring_size, hugepages, json, quiet
     )
     raise typer.Exit(measuring.outage(options))

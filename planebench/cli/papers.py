@@ -15,7 +15,7 @@ from rich.text import Text
 from planebench.model.words import printable
 from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
 from planebench.papers.measured import Measured
-from planebench.report.papers_data import counts, record
+from planebench.report.papers import counts, record
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 

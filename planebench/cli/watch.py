@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from planebench.cli.run import terminable
 from planebench.cli.watch_show import JsonLines, Lines, Once, Screen, Show
 from planebench.cli.watch_wait import LOOK_S, Changes
 from planebench.model.errors import INTERRUPTED, UsageError
+from planebench.running.machine import terminable
 from planebench.store import default_runs_dir, find_run, list_runs
 from planebench.store.folder import FINISHED_FILE, STATUS_FILE
 from planebench.store.follow import Follower, Seen

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from planebench.measure.campaign import planned_trials
 from planebench.model.records import Point
+from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.model.status import Stage
 from planebench.plans import Group, Plan, estimate, group_points
-from planebench.plans.estimate import STANDARD_S, TRIAL_OVERHEAD_S, expected_trials
+from planebench.plans.estimate import expected_trials
+from planebench.search import METHODS
 
 LATENCY = "latency"
 
@@ -19,23 +21,20 @@ TRUSTED_S = 10.0
 """For so many seconds of a session the plan's estimate weighs as much as what was seen of the session itself."""
 
 
-def stages(plan: Plan, points: Sequence[Point], measured: Iterable[Point]) -> tuple[Stage, ...]:
+def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:
     """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
 
-    Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate`` for the points that
-    are really ``measured``: what a switch refuses takes no time.
+    Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
-    real = frozenset(measured)
-    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group, real))
+    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group, costs))
 
 
-def _of_group(plan: Plan, group: Group, measured: frozenset[Point]) -> Iterator[Stage]:
+def _of_group(plan: Plan, group: Group, costs: Mapping[str, SwitchCost] | None) -> Iterator[Stage]:
     """The seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
     steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
     steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
-    weights = {m: n * (_sending_s(plan, m) + TRIAL_OVERHEAD_S) for m, n in steps.items()}
-    real = [point for point in group.points if point in measured]
-    a_weight_s = estimate(plan, real) / sum(weights.values())
+    weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}
+    a_weight_s = estimate(plan, group.points, costs) / sum(weights.values())
     for method, n in steps.items():
         if n:
             yield Stage(group.points[0].scenario_label, method, len(group.points), n, weights[method] * a_weight_s)
@@ -44,7 +43,7 @@ def _of_group(plan: Plan, group: Group, measured: frozenset[Point]) -> Iterator[
 def _sending_s(plan: Plan, method: str) -> float:
     if method == "r_plus":
         return plan.throughput.warmup_s + plan.throughput.duration_s
-    return plan.latency.duration_s if method == LATENCY else plan.search.duration_s or STANDARD_S[method]
+    return plan.latency.duration_s if method == LATENCY else plan.search.duration_s or METHODS[method].standard_s
 
 
 class Pace:

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
-from planebench.measure.refusals import is_hosted
 from planebench.measure.runner import Observed, Runner, start_runner
 from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.plans import Group
-from planebench.scenarios import build
-from planebench.switches.base import Situation, SwitchAdapter, refusal_of
-from planebench.traffic.profile import TrafficProfile
+from planebench.vnfs import build_chain
+from planebench.wiring.adapter import Adapter
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""
@@ -29,7 +28,7 @@ class Bench:
     """A switch under its label. ``runner`` is None when it is not up; ``reason`` then says why."""
 
     label: str
-    adapter: SwitchAdapter
+    adapter: Adapter
     group: Group
     cpus: Cpus
     settings: LiveSettings
@@ -63,11 +62,8 @@ class Bench:
         mine = [t for t in self.past() if t.point.switch == self.label and t.point in self.group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
         group = self.group
-        if refusal := refusal_of(self.adapter, self._situation()):
-            self._give_up(f"not supported: {refusal}")
-            return
         try:
-            topology = build(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
+            topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
             placement = place(self.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
             self.runner = start_runner(
                 self.label,
@@ -89,19 +85,6 @@ class Bench:
     def _keep_conditions(self, runner: Runner) -> None:
         if isinstance(runner, Observed) and runner.conditions is not None:
             self.keep(replace(runner.conditions, switch=self.label, start=self.start_number))
-
-    def _situation(self) -> Situation:
-        group, settings = self.group, self.settings
-        frames = settings.max_frame_bytes
-        return Situation(
-            group.scenario,
-            group.wire,
-            group.chain_length,
-            settings.hugepages,
-            frames,
-            chain=group.chain,
-            hosted=is_hosted(group.points[0]),
-        )
 
     def restart(self) -> None:
         """Stop it and start it anew."""

@@ -15,20 +15,20 @@ from typing import Protocol
 from planebench.host.process import Supervisor
 from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
-from planebench.measure.refusals import refusals
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import Skipped
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import SearchResult
+from planebench.model.scenario import scenario_named
 from planebench.placement import Cpus
 from planebench.plans import Group, LatencyStep, Plan, Rounds, estimate, group_points, latency_steps
 from planebench.plans.estimate import expected_trials
 from planebench.scenarios import build, flows
-from planebench.search import Ask, step
+from planebench.search import Ask, search_settings, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
-from planebench.switches.base import SwitchAdapter
 from planebench.traffic import SATURATING, fixed_loads, latency_loads, rate_label
+from planebench.wiring.adapter import Adapter
 
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
@@ -56,14 +56,15 @@ class Listener(Protocol):
 
 @dataclass
 class Campaign:
-    """Runs the points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`.
+    """Runs points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`.
 
+    ``points`` are those that their switches do not refuse (planebench.running.survey).
     ``trials`` may hold those of an earlier session of the same run: what they answer is not measured again.
     """
 
     plan: Plan
     points: Sequence[Point]
-    adapters: dict[str, SwitchAdapter]
+    adapters: dict[str, Adapter]
     cpus: Cpus
     settings: LiveSettings
     writer: RunWriter
@@ -147,7 +148,7 @@ class Campaign:
 
     def _next(self, method: str, point: Point, band: str | None) -> Ask | SearchResult:
         mine = [t for t in self.trials if t.point == point]
-        return step(method, self.plan.search_settings(_senders(point)), point, mine, band)
+        return step(method, search_settings(self.plan, _senders(point)), point, mine, band)
 
     def _answer(self, ask: Ask, method: str, bench: Bench, point: Point, band: str | None) -> bool:
         """Measure what a search asks for; False when there is no switch left to measure."""
@@ -191,7 +192,7 @@ class Campaign:
                     how.duration_s,
                     probe_rate_pps=how.probe_rate_pps,
                     repetition=step.repetition,
-                    echo=point.scenario == "v2v",
+                    echo=scenario_named(point.scenario).latency_by_echo,
                     start=start,
                     profile=self.plan.profile(point.traffic),
                     anatomy=how.anatomy,
@@ -200,18 +201,22 @@ class Campaign:
         self._advance(1)
 
     def _has(self, wanted: LatencyStep) -> bool:
-        """Whether an earlier session has measured a latency step, or tried as often as the plan allows."""
+        """Return whether an earlier session has measured a latency step, or tried as often as the plan allows.
+
+        An invalid trial is no measurement, for its switch may run again by now.
+        """
         step = wanted.step
         same = (step.point, "latency", step.load, step.repetition)
-        tries = [t for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == same]
-        undisturbed = any(t.verdict.kind is not VerdictKind.DISTURBED for t in tries)
-        return undisturbed or len(tries) > self.plan.throughput.retries
+        kinds = [t.verdict.kind for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == same]
+        disturbed = kinds.count(VerdictKind.DISTURBED)
+        measured = len(kinds) - disturbed - kinds.count(VerdictKind.INVALID)
+        return measured > 0 or disturbed > self.plan.throughput.retries
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
-        if step.load in fixed and point.scenario != "v2v":
+        if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
             return fixed[step.load]
         band = self.plan.band or run_band(self.trials)
         saturating = [t for t in self.trials if t.point == point and t.role == "r_plus"]
@@ -249,8 +254,7 @@ class Campaign:
 
     @cached_property
     def _estimate_s(self) -> float:
-        refused = refusals(self.plan, self.points, self.adapters, hugepages=self.settings.hugepages)
-        return estimate(self.plan, [point for point in self.points if point not in refused])
+        return estimate(self.plan, self.points, {label: adapter.cost for label, adapter in self.adapters.items()})
 
     @cached_property
     def _planned(self) -> int:

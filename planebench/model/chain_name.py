@@ -21,6 +21,8 @@ HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
 """What may stand before a function: ``vm:l3fwd``."""
 OWN: tuple[Hosting, ...] = ("image", "exec")
 """Behind these stands no function but a file, or a command, of the user's."""
+CHAIN_LENGTH_MAX = 5
+"""Functions of a chain."""
 LABEL_MAX = 48
 """Characters of a command of the user's in a label."""
 
@@ -83,6 +85,18 @@ def _label(text: str) -> str:
     return f"{text[: LABEL_MAX - 1]}…" if long else text
 
 
+def as_chains_of_one(text: str, usual: Hosting) -> tuple[tuple[str, Hosting], ...]:
+    """Return how a function of a chain may be written as a chain of one, with what it runs in.
+
+    The hosting is left out of the text unless options of it follow; whether they do only planebench.vnfs knows.
+    """
+    hosting = hosting_of(text, usual)
+    first, *rest = split(text, ":")
+    if first == hosting and hosting not in OWN:
+        return (join((":".join(rest),)), hosting), (text, hosting)
+    return ((join((text,)), hosting),)
+
+
 def vnf_name(chain: str, number: int) -> str:
     """What the function at a place of a chain is called, without options; plain for a place that it has not got."""
     texts = vnf_texts(chain, number + 1)
@@ -90,6 +104,11 @@ def vnf_name(chain: str, number: int) -> str:
         return PLAIN
     first, *rest = split(texts[number], ":")
     return rest[0] if rest and first in HOSTINGS and first not in OWN else first
+
+
+def vnf_names(chain: str) -> tuple[str, ...]:
+    """Return what each function of a chain with a name is called, without options."""
+    return tuple(vnf_name(chain, number) for number in range(len(vnf_texts(chain, 0))))
 
 
 def chain_slug(chain: str, length: int) -> str:

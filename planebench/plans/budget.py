@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
 from typing import Any
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.records import Point
+from planebench.model.spec import SwitchCost
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import STAMPS_MAX
 from planebench.plans.parts import each_part
-from planebench.plans.plan import LatencyPlan, Plan
 
 TRIAL_FLOOR_S = 0.1
 """Of a saturating or search trial: over a hundred scheduler ticks (1 kHz), and more frames (10^5 at 1 Mpps) than any
@@ -45,19 +46,23 @@ def parse_budget(text: str) -> float:
     return seconds
 
 
-def fit(plan: Plan, points: Sequence[Point], budget_s: float) -> Plan:
+def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str, SwitchCost] | None = None) -> Plan:
     """The plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
     repetitions go down, then restarts; where the longest leave time over, repetitions go up. The budget becomes that
-    of the plan. UsageError, with the least time that is possible, where nothing fits.
+    of the plan. ``costs`` as in :func:`estimate`. UsageError, with the least time that is possible, where nothing fits.
     """
     room_s = budget_s - RESERVE_S
+
+    def takes_s(tried: Plan) -> float:
+        return estimate(tried, points, costs)
+
     for fewer in _fewer(plan):
-        if estimate(_scaled(fewer, 0), points) <= room_s:
-            longest = _longest(fewer, points, room_s)
-            return replace(_more(longest, points, room_s), time_budget_s=room_s)
-    least_s = floor(estimate(_scaled(fewer, 0), points) + RESERVE_S) + 1
+        if takes_s(_scaled(fewer, 0)) <= room_s:
+            longest = _longest(fewer, takes_s, room_s)
+            return replace(_more(longest, takes_s, room_s), time_budget_s=room_s)
+    least_s = floor(takes_s(_scaled(fewer, 0)) + RESERVE_S) + 1
     raise UsageError(
         f"plan {plan.name} does not fit into {duration_words(budget_s)}: with its shortest trials and fewest "
         f"repetitions it takes {duration_words(least_s)}. Give --time-budget {least_s}s or more, or fewer switches, "
@@ -105,24 +110,24 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
         yield plan
 
 
-def _more(plan: Plan, points: Sequence[Point], room_s: float) -> Plan:
+def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
     """More saturating trials while there is time for them."""
     for count in range(plan.throughput.repetitions + 1, REPETITIONS_MAX + 1):
         more = _with_throughput(plan, repetitions=count)
-        if estimate(more, points) > room_s:
+        if takes_s(more) > room_s:
             break
         plan = more
     return plan
 
 
-def _longest(plan: Plan, points: Sequence[Point], room_s: float) -> Plan:
+def _longest(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
     """Trials as long as there is room for, by halving: the time grows with the factor."""
     low, high = 0.0, max(1.0, LONG_S / min(_lengths(plan)))
-    if estimate(_scaled(plan, high), points) <= room_s:
+    if takes_s(_scaled(plan, high)) <= room_s:
         return _scaled(plan, high)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if estimate(_scaled(plan, middle), points) <= room_s else (low, middle)
+        low, high = (middle, high) if takes_s(_scaled(plan, middle)) <= room_s else (low, middle)
     return _scaled(plan, low)
 
 

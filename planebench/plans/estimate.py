@@ -1,32 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a plan takes, before anything runs. The figures were measured on the two-core development VM."""
+"""How long a plan takes, before anything runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.spec import SwitchSpec, parse_switch
+from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.plans.expand import switch_labels
 from planebench.plans.latency_steps import latency_steps
 from planebench.plans.order import Group, group_points
-from planebench.plans.plan import Plan
+from planebench.search import METHODS, search_settings
 from planebench.traffic.routes import synthetic_routes_of
 
-TRIAL_OVERHEAD_S = 0.09
-"""What a trial takes beside its sending: two core-distance probes, clearing, waiting for stragglers, reading."""
-
-TRIAL_OVERHEAD_OF_S = {"vpp": 0.27}
-"""Where it is more: VPP's counters are asked of its command line."""
-
-START_S = 2.5
-"""Tester and switch up and connected, and down again: once for each switch and topology."""
-
-START_OF_S = {"ovs-dpdk": 3.2, "linux-bridge": 23.0, "xdp": 23.0}
-"""Where it is more: Open vSwitch has a database to fill; the kernel takes 20 s to let go of interfaces that poll."""
-
 VNF_START_S = 0.1
-"""And each VNF that is a process of its own: all start at once, on one core."""
+"""What each VNF adds to a start that is a process of its own: all start at once, on one core."""
 
 HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "image": 30.0}
 """The same of VNFs of a chain, by what they run in: a VM as it boots under emulation, one of the user's own as guessed.
@@ -38,30 +27,18 @@ VNF_TRIAL_S = 0.035
 ROUTES_PER_S = 5_000_000
 """How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""
 
-SEARCH_TRIALS = {"ndr": 45, "pdr": 37, "rfc2544": 7, "bswlv": 4, "curve": 5, "b2b": 14}
-"""How many trials a search takes: the median over simulated switches with noise, stalls, loss and disturbed trials;
-where it repeats itself (max(r), bursts) for one of those."""
-
-PDR_TRIALS_AFTER_NDR = 17
-"""The trials of NDR answer most of what PDR asks."""
-
-STANDARD_S = {"ndr": 1.0, "pdr": 1.0, "rfc2544": 60.0, "bswlv": 1.0, "curve": 60.0, "b2b": 0.5}
-"""Seconds of a trial by the method's standard; of back-to-back the mean over its bursts."""
-
 
 def expected_trials(plan: Plan, method: str) -> int:
-    """How many trials a method takes on a point: exact for R+, a guess for a search."""
-    if method == "r_plus":
-        return plan.throughput.repetitions
-    if method == "pdr" and "ndr" in plan.search.methods:
-        return PDR_TRIALS_AFTER_NDR
-    factor = {"bswlv": plan.search.max_r, "b2b": plan.search.burst_repetitions}.get(method, 1)
-    return SEARCH_TRIALS[method] * factor
+    """Return how many trials a method takes on a point: exact for R+, a guess for a search."""
+    return METHODS[method].expected_trials(search_settings(plan, senders=1))
 
 
-def estimate(plan: Plan, points: Sequence[Point]) -> float:
-    """Seconds that measuring ``points`` by ``plan`` takes if no trial has to be repeated. Searches are guessed."""
-    switches = {label.label: parse_switch(label.adapter) for label in switch_labels(plan.switches)}
+def estimate(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> float:
+    """Return the seconds that measuring ``points`` takes if no trial has to be repeated. Searches are guessed.
+
+    ``costs`` are those of the switches, by label; one that is not there costs the usual.
+    """
+    switches = {label.label: USUAL_COST for label in switch_labels(plan.switches)} | dict(costs or {})
     groups = group_points(points)
     starts_s = sum(_start_s(switches[switch], group) for group in groups for switch in group.switches)
     return (
@@ -75,35 +52,34 @@ def estimate(plan: Plan, points: Sequence[Point]) -> float:
     )
 
 
-def _start_s(switch: SwitchSpec, group: Group) -> float:
+def _start_s(switch: SwitchCost, group: Group) -> float:
     """Tester, switch, and VNFs that are processes of their own, with their FIBs."""
-    start_s = START_OF_S.get(switch.adapter, START_S)
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
-    if group.scenario != "parallel":
-        return start_s + hosted_s
+    if not group.points[0].side_by_side:
+        return switch.start_s + hosted_s
     routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
     each_s = hosted_s or VNF_START_S
-    return start_s + routes_s + each_s * _processes(switch, group.points[0])
+    return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
 
 
-def _processes(switch: SwitchSpec, point: Point) -> int:
+def _processes(switch: SwitchCost, point: Point) -> int:
     """VNFs in processes of their own, and more than that."""
-    if point.scenario == "parallel":
-        return 0 if "offload" in switch.options else point.chain_length
+    if point.side_by_side:
+        return 0 if switch.offloads else point.chain_length
     return sum(hosting != "process" for hosting in point.hostings)
 
 
-def _rates_s(plan: Plan, point: Point, switch: SwitchSpec) -> float:
+def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:
     """R+ and the searches of a point."""
     overhead_s = _overhead_s(switch, point)
     throughput = plan.throughput
     saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + overhead_s)
     searches_s = sum(
-        expected_trials(plan, method) * ((plan.search.duration_s or STANDARD_S[method]) + overhead_s)
+        expected_trials(plan, method) * ((plan.search.duration_s or METHODS[method].standard_s) + overhead_s)
         for method in plan.search.methods
     )
     return saturating_s + searches_s
 
 
-def _overhead_s(switch: SwitchSpec, point: Point) -> float:
-    return TRIAL_OVERHEAD_OF_S.get(switch.adapter, TRIAL_OVERHEAD_S) + VNF_TRIAL_S * _processes(switch, point)
+def _overhead_s(switch: SwitchCost, point: Point) -> float:
+    return switch.trial_overhead_s + VNF_TRIAL_S * _processes(switch, point)

@@ -1,61 +1,197 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which figures a run has: chosen, scaled alike, and named. Looks are in charts.py, data in chart_data.py."""
+"""The kinds of figures, each with its title, its caption and what draws it; and the figures of a run."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from planebench.model.header import Calibration
-from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.words import ARROWS, frames_words, load_words, printable
-from planebench.report import charts, load_charts
-from planebench.report.anatomy_charts import anatomy_bars
-from planebench.report.anatomy_data import anatomy_rows
-from planebench.report.chart_data import Row, latency_rows, percentile_rows, throughput_row
-from planebench.report.figure import Figure, cell_key, cell_title, frames_key, full_cell_title, safe
-from planebench.report.latency_spread import Spreads, latency_spreads
-from planebench.report.load_data import load_rows, loss_rows
-from planebench.report.palette import switch_colours
-from planebench.report.paper_figures import latency_curves, scatters
-from planebench.report.vnfs_figures import over_vnfs
-from planebench.stats.ceiling import latency_floor
+from planebench.model.words import frames_words, printable
+from planebench.papers.measured import Measured
+from planebench.report.anatomy import NOTE, anatomy_figures
+from planebench.report.chains import chain_figures
+from planebench.report.charts.figure import Colors, Figure, switch_colors
+from planebench.report.latency import (
+    Spreads,
+    deviation_figures,
+    jitter_figures,
+    jitter_size_figures,
+    latency_figures,
+    latency_spreads,
+    load_figures,
+    percentile_figures,
+    size_figures,
+    tradeoff_figures,
+)
+from planebench.report.papers import paper_charts
+from planebench.report.searches import loss_figures
+from planebench.report.throughput import chain_length_figures, throughput_figures, throughput_row, top_mpps
+from planebench.report.vnfs import over_vnfs
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import same_cell
 
 
-def make_figures(derived: Derived) -> tuple[Figure, ...]:
-    """Return every figure that the data of a run allow, by scenario; none for a run without results."""
-    run, results = derived.run, derived.results
-    colours, spreads = _colours(run), latency_spreads(derived)
-    figures: list[Figure] = []
-    for scenario in dict.fromkeys(r.point.scenario for r in results):
-        members = [r for r in results if r.point.scenario == scenario]
-        figures += _throughput(members, colours)
-        figures += over_vnfs(members, colours, spreads) if scenario == "parallel" else _chains(members, colours)
-        figures += _loss(members, colours)
-        figures += _latency(members, colours, run.header.calibration)
-        figures += _load(members, colours, run.header.calibration, spreads)
-        figures += latency_curves(members, colours, spreads)
-        figures += _percentiles(run, members, colours)
-        figures += _anatomy(members)
-        figures += scatters(members, colours, spreads)
-    return tuple(figures)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What figures are drawn from. ``results`` are those of one scenario, or of the run for kinds ``of_run``."""
+
+    derived: Derived
+    results: Sequence[Result]
+    colors: Colors
+    spreads: Spreads
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration of the tester, where the run has one."""
+        return self.derived.run.header.calibration
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether the VNFs of the scenario stand side by side instead of one behind the other."""
+        return self.results[0].point.side_by_side
 
 
-def overview(derived: Derived) -> Figure | None:
-    """Draw the throughput of all scenarios: smallest frames, shortest chain, both directions if they were measured.
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A kind of figure. ``section``: the section of the page that shows it, empty for the one of its scenario.
 
-    None for a run without results.
+    ``last``: the page has room for it after all kinds of a lower number, because tables show most of the same.
     """
-    run = derived.run
-    results = [r for r in derived.results if r.point.chain_length in (0, _shortest_chain(run))]
+
+    id: str
+    title: str
+    caption: str
+    figures: Callable[[Source], Iterable[Figure]]
+    section: str = ""
+    of_run: bool = False
+    last: int = 0
+
+
+_WHISKERS = "Whiskers: lowest and highest trial."
+_RATE = f"Received rate at saturating input. {_WHISKERS}"
+_JITTER = "Mean of all differences, by the definition in the title."
+
+FIGURES: tuple[FigureKind, ...] = (
+    FigureKind("overview", "Overview", "", lambda s: _overview(s), section="files", of_run=True),
+    FigureKind("throughput", "Throughput", _RATE, lambda s: throughput_figures(s.results, s.colors)),
+    FigureKind(
+        "chain",
+        "Throughput by chain length",
+        _RATE,
+        lambda s: () if s.side_by_side else chain_length_figures(s.results, s.colors),
+    ),
+    FigureKind(
+        "vnfs",
+        "Throughput, latency and jitter by number of VNFs",
+        _WHISKERS,
+        lambda s: over_vnfs(s.results, s.colors, s.spreads) if s.side_by_side else (),
+    ),
+    FigureKind(
+        "loss",
+        "Loss-rate curve",
+        "Share of frames that did not arrive, by load (RFC 2544 section 26.3).",
+        lambda s: loss_figures(s.results, s.colors),
+    ),
+    FigureKind(
+        "latency",
+        "Latency",
+        "Dot: median. Thick line: to p99. Thin line: to p99.9. Figures: median / p99 in µs.",
+        lambda s: latency_figures(s.results, s.colors, s.calibration),
+    ),
+    FigureKind(
+        "load",
+        "Latency against load",
+        f"Line: p50. {_WHISKERS} Dashed: p99. Ring: the knee. Grey: latency floor of the tester.",
+        lambda s: load_figures(s.results, s.colors, s.calibration, s.spreads),
+    ),
+    FigureKind("jitter", "Jitter against load", _JITTER, lambda s: jitter_figures(s.results, s.colors), last=2),
+    FigureKind(
+        "sizes",
+        "Latency against frame size",
+        f"Mean. {_WHISKERS}",
+        lambda s: size_figures(s.results, s.colors, s.spreads),
+    ),
+    FigureKind(
+        "jitter-sizes",
+        "Jitter against frame size",
+        _JITTER,
+        lambda s: jitter_size_figures(s.results, s.colors),
+        last=1,
+    ),
+    FigureKind(
+        "tradeoff",
+        "Throughput against mean latency",
+        "As conext19, Fig. 1. Low and to the right is good. Both ways: lowest and highest trial.",
+        lambda s: tradeoff_figures(s.results, s.colors, s.spreads),
+    ),
+    FigureKind(
+        "deviation",
+        "Mean latency against its standard deviation",
+        "As conext19, Fig. 1. Low and to the left is good. Of all probes together, so without whiskers.",
+        lambda s: deviation_figures(s.results, s.colors),
+    ),
+    FigureKind(
+        "anatomy",
+        "Where the time goes",
+        f"Mean latency of the probes, part by part along the path. {NOTE}",
+        lambda s: anatomy_figures(s.results),
+        last=4,
+    ),
+    FigureKind(
+        "percentiles",
+        "Latency distribution",
+        "Every probe that came back, by percentile. Low and flat is good.",
+        lambda s: percentile_figures(s.derived.run, s.results, s.colors),
+        last=5,
+    ),
+    FigureKind(
+        "parts",
+        "Latency of a chain beside its parts",
+        "Mean latency at the same load in packets a second. Above: the chain. Below: its functions, each run alone, "
+        "one behind the other.",
+        lambda s: chain_figures(s.derived.chains.latency),
+        section="chains",
+        of_run=True,
+        last=3,
+    ),
+    FigureKind(
+        "papers",
+        "Tables of the papers beside ours",
+        "Hollow: the paper. Filled: here. Both as multiples of the same reference.",
+        lambda s: paper_charts(Measured(s.derived)),
+        section="papers",
+        of_run=True,
+    ),
+)
+"""Every kind of figure, in the order of the page. The overview is in no section: it is only written to files."""
+
+KINDS = tuple(kind.id for kind in FIGURES)
+
+
+def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tuple[Figure, ...]:
+    """Return every figure that the data of a run allow, by kind; none for a run without results."""
+    results = derived.results
+    source = Source(derived, results, _colors(derived.run), latency_spreads(derived))
+    scenarios = dict.fromkeys(result.point.scenario for result in results)
+    parts = [replace(source, results=[r for r in results if r.point.scenario == name]) for name in scenarios]
+    return tuple(f for kind in kinds for part in ([source] if kind.of_run else parts) for f in kind.figures(part))
+
+
+def _overview(source: Source) -> Iterator[Figure]:
+    """Yield the throughput of all scenarios as one figure: smallest frames, shortest chain.
+
+    It shows both directions together if they were measured so.
+    """
+    run = source.derived.run
+    results = [r for r in source.results if r.point.chain_length in (0, _shortest_chain(run))]
     if not results:
-        return None
+        return
+    from planebench.report.charts.bars import overview_bars
+
     size, traffic = min((r.point.frame_size_bytes, r.point.traffic) for r in results)
     members = [r for r in results if (r.point.frame_size_bytes, r.point.traffic) == (size, traffic)]
     directions = [r.point.direction for r in members]
@@ -63,130 +199,14 @@ def overview(derived: Derived) -> Figure | None:
     cells = [m for c, m in same_cell(members).items() if c.direction == direction]
     panels = {printable(m[0].point.scenario_label): [throughput_row(r) for r in m] for m in cells}
     title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frames_words(traffic, size)} frames"
-    top = max(_top(m) for m in cells)
-    chart = partial(charts.overview_bars, panels, _colours(run), top)
-    return Figure("overview", "overview", results[0].point.scenario, title, chart)
+    top = max(top_mpps(m) for m in cells)
+    chart = partial(overview_bars, panels, source.colors, top)
+    yield Figure("overview", "overview", results[0].point.scenario, title, chart)
 
 
-def _colours(run: Run) -> charts.Colours:
-    return {printable(label): colour for label, colour in switch_colours(run.switch_labels).items()}
+def _colors(run: Run) -> Colors:
+    return {printable(label): color for label, color in switch_colors(run.switch_labels).items()}
 
 
 def _shortest_chain(run: Run) -> int:
     return min((t.point.chain_length for t in run.trials if t.point.chain_length), default=0)
-
-
-def _throughput(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    """Bars by direction; for chains only where there is one: otherwise curves, or bars by chain, tell it better."""
-    if len({r.point.chain_key for r in results}) > 1:
-        return
-    top = _top(results)
-    for direction in dict.fromkeys(r.point.direction for r in results):
-        members = [r for r in results if r.point.direction == direction]
-        point = members[0].point
-        chart = partial(charts.throughput_bars, [throughput_row(r) for r in members], colours, top)
-        key = f"throughput-{point.scenario_slug}-{direction}"
-        yield Figure(key, "throughput", point.scenario, f"{ARROWS[direction]} {direction}", chart)
-
-
-def _chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    """Curves over the length of chains of one function; bars by chain where they have names."""
-    if len({r.point.chain_key for r in results}) < 2:
-        return
-    if any(r.point.named for r in results):
-        yield from _named_chains(results, colours)
-        return
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        cells.setdefault(replace(result.point, switch="", chain_length=1), []).append(result)
-    for cell, members in cells.items():
-        rows = [throughput_row(r) for r in members]
-        if any(row["counts"] for row in rows):
-            key = f"chain-{cell.direction}-{frames_key(cell)}"
-            chart = partial(charts.chain_curves, rows, colours, _top(members))
-            yield Figure(key, "chain", cell.scenario, cell_title(cell), chart)
-
-
-def _named_chains(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    """Bars by chain, a figure a direction and frame size."""
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        cells.setdefault(replace(result.point, switch="", chain_length=1, chain="", hosting="process"), []).append(
-            result
-        )
-    top = _top(results)
-    for cell, members in cells.items():
-        rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
-        key = f"chain-{cell.direction}-{frames_key(cell)}"
-        yield Figure(key, "chain", cell.scenario, cell_title(cell), partial(charts.throughput_bars, rows, colours, top))
-
-
-def _loss(results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    for cell, members in same_cell(results).items():
-        rows = loss_rows(members)
-        if rows:
-            chart = partial(load_charts.loss_curves, rows, colours)
-            yield Figure(cell_key("loss", cell), "loss", cell.scenario, full_cell_title(cell), chart)
-
-
-def _latency(results: Sequence[Result], colours: charts.Colours, calibration: Calibration | None) -> Iterator[Figure]:
-    cells = {cell: latency_rows(m, _floor_us(calibration, cell)) for cell, m in same_cell(results).items()}
-    domain = _latency_domain([row for rows in cells.values() for row in rows])
-    for cell, rows in cells.items():
-        if rows:
-            chart = partial(charts.latency_ranges, rows, colours, domain)
-            yield Figure(cell_key("latency", cell), "latency", cell.scenario, full_cell_title(cell), chart)
-
-
-def _load(
-    results: Sequence[Result], colours: charts.Colours, calibration: Calibration | None, spreads: Spreads
-) -> Iterator[Figure]:
-    for cell, members in same_cell(results).items():
-        rows = load_rows(members, spreads)
-        if rows:
-            chart = partial(load_charts.latency_load, rows, colours, _floor_us(calibration, cell))
-            yield Figure(cell_key("load", cell), "load", cell.scenario, full_cell_title(cell), chart)
-
-
-def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
-    floor = latency_floor(calibration, cell)
-    return floor.p50_ns / 1e3 if floor else None
-
-
-def _percentiles(run: Run, results: Sequence[Result], colours: charts.Colours) -> Iterator[Figure]:
-    for cell, members in same_cell(results).items():
-        curves = {load: percentile_rows(run, members, load) for load in _loads(members)}
-        values = [row["us"] for rows in curves.values() for row in rows]
-        for load, rows in curves.items():
-            if rows:
-                chart = partial(charts.percentile_curves, rows, colours, (min(values), max(values) * 1.1))
-                title = f"{full_cell_title(cell)}, {load_words(load)}"
-                yield Figure(
-                    f"{cell_key('percentiles', cell)}-{safe(load)}", "percentiles", cell.scenario, title, chart
-                )
-
-
-def _anatomy(results: Sequence[Result]) -> Iterator[Figure]:
-    for cell, members in same_cell(results).items():
-        rows = anatomy_rows(members)
-        if rows:
-            yield Figure(
-                cell_key("anatomy", cell), "anatomy", cell.scenario, full_cell_title(cell), partial(anatomy_bars, rows)
-            )
-
-
-def _loads(results: Sequence[Result]) -> list[str]:
-    return list(dict.fromkeys(s.load for r in results for s in r.latency))
-
-
-def _top(results: Sequence[Result]) -> float:
-    """End of the Mpps axis: room for the label behind the longest bar."""
-    highest = max((rate for r in results for rate in r.throughput_trials_pps), default=1e6)
-    return max(highest, 1.0) / 1e6 * 1.22
-
-
-def _latency_domain(rows: Sequence[Row]) -> tuple[float, float]:
-    """One axis for all loads and chain lengths of a scenario, with room for labels on the right."""
-    low = min((min(row["p50"], row["floor"] or row["p50"]) for row in rows), default=1.0) / 1.3
-    high = max((row["p99_9"] for row in rows), default=10.0)
-    return low, high * (high / low) ** 0.38 if math.isfinite(high) else low * 100

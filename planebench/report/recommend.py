@@ -10,29 +10,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, ScenarioName, VerdictKind
-from planebench.model.results import Comparison, Result
+from planebench.model.results import Comparison, LatencySummary, Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.model.words import (
+    ARROWS,
     NOTHING,
     cycles,
     directions_words,
     estimate,
     frames,
+    latency_counts,
     listed,
+    load_words,
     mark,
     percent,
     printable,
     throughput,
+    us,
 )
-from planebench.report.latency_advice import latency_advice
-from planebench.report.switch_cores import cores_words, switch_cores
-from planebench.report.versus import versus
+from planebench.report.comparison import Versus, versus
+from planebench.report.conditions import cores_words, switch_cores
+from planebench.stats.choose import is_foreign
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import Ranking, level_with_first, same_cell, too_few_tell
+from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell
 
 Strength = Literal["clear", "open", "alone", "none"]
 """Whether one switch is told apart from all others; some are level; there is one only; nothing counts."""
@@ -70,20 +75,19 @@ def main_cells(cells: Iterable[Point]) -> list[Point]:
 
 def use_words(cell: Point) -> str:
     """``between NICs (p2p), 64 B, both ways``."""
-    path = {
-        "p2p": "between NICs (p2p)",
-        "p2v": "between NIC and VNF (p2v)",
-        "v2v": "between VNFs (v2v)",
-        "parallel": _beside_words(cell),
-        "loopback": f"the chain {printable(cell.chain_label)}" if cell.named else _chain_words(cell.chain_length),
-    }[cell.scenario]
-    return f"{path}, {frames(cell)}, {directions_words(cell.direction)}"
+    return f"{_path_words(cell)}, {frames(cell)}, {directions_words(cell.direction)}"
+
+
+def _path_words(cell: Point) -> str:
+    if cell.side_by_side:
+        return _beside_words(cell)
+    if cell.chained:
+        return f"the chain {printable(cell.chain_label)}" if cell.named else _chain_words(cell.chain_length)
+    return f"{scenario_named(cell.scenario).use} ({cell.scenario})"
 
 
 def _beside_words(cell: Point) -> str:
     """``one of 63 VNFs side by side, each l3fwd``."""
-    if not cell.chain_length:
-        return ""
     kind = f", each {printable(vnf_name(cell.chain, 0))}"
     return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} VNFs side by side{kind}"
 
@@ -247,3 +251,172 @@ def _figure(result: Result) -> str:
     return (
         f"{throughput(result)} Mpps" if result.throughput_pps is not None else f"{NOTHING}{mark(result.verdict.kind)}"
     )
+
+
+Found = tuple[str, LatencySummary]
+"""A switch and its latency at a load."""
+
+
+def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison], pick: str) -> Iterator[str]:
+    """Sentences on the lowest p50 at each load where two switches have one that counts.
+
+    ``pick``: the switch that leads by throughput, which a lower latency elsewhere is set against; may be empty.
+    """
+    cell = members[0].point
+    told: dict[str, list[str]] = {}
+    open_: list[str] = []
+    for load in dict.fromkeys(s.load for r in members for s in r.latency):
+        found = _ordered(members, load)
+        if len(found) > 1:
+            words = _lead(cell, load, found, comparisons)
+            if words:
+                told.setdefault(found[0][0], []).append(words)
+            else:
+                open_.append(_open(cell, load, found, comparisons))
+    for switch, found_at in told.items():
+        also = "also has" if switch == pick else "has"
+        yield f"{printable(switch)} {also} the lowest latency at {_some(found_at)}."
+    if open_:
+        yield f"Lowest latency not told apart at {_some(open_)}."
+
+
+def _some(loads: Sequence[str]) -> str:
+    """The lowest and the highest of some loads with their words, and how many lie between."""
+    between = len(loads) - 2
+    middle = [f"{between} load{'s' * (between > 1)} between"] if between > 0 else []
+    return "; at ".join([*loads[:1], *middle, *loads[1:][-1:]])
+
+
+def _ordered(members: Sequence[Result], load: str) -> list[Found]:
+    """Latencies that count at a load, lowest p50 first."""
+    found = [(r.point.switch, s) for r in members for s in r.latency if s.load == load and latency_counts(s)]
+    found = [(switch, s) for switch, s in found if not is_foreign(s.verdict)]
+    return sorted(((switch, s) for switch, s in found if s.samples), key=lambda pair: pair[1].p50)
+
+
+def _lead(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
+    """Load, p50 and ratio to the next, where the first is told apart from every other; else empty."""
+    first, second = found[0], found[1]
+    pairs = [_pair(cell, load, first[0], other, comparisons) for other, _ in found[1:]]
+    if not pairs or any(pair is None or not pair.distinguishable or pair.ratio >= 1 for pair in pairs):
+        return ""
+    assert pairs[0] is not None
+    ratio = f"{pairs[0].words} that of {printable(second[0])}"
+    return f"{load_words(load)} (p50 {us(first[1].p50)} µs, {ratio}{_loads(pairs[0])})"
+
+
+def _open(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
+    """``0.10 R+ (p50: a 3.10, b 3.20 µs; one trial each)``."""
+    figures = ", ".join(f"{printable(switch)} {us(s.p50)}" for switch, s in found[:2])
+    pair = _pair(cell, load, found[0][0], found[1][0], comparisons)
+    why = f"; {pair.note}" if pair and pair.note else ""
+    return f"{load_words(load)} (p50: {figures} µs{why})"
+
+
+def _loads(pair: Versus) -> str:
+    return f"; {pair.note}" if pair.note else ""
+
+
+def _pair(cell: Point, load: str, one: str, other: str, comparisons: Sequence[Comparison]) -> Versus | None:
+    return versus(comparisons, cell, "latency_p50", one, other, load)
+
+
+Record = dict[str, Any]
+
+
+def summary(
+    results: Sequence[Result], colors: Mapping[str, str], comparisons: Sequence[Comparison] = ()
+) -> list[Record]:
+    """One card a scenario: who leads in each direction and frame size; of chains shortest and longest only."""
+    cards: dict[str, Record] = {}
+    for ranking in rank(results):
+        scenario = ranking.point.scenario
+        card = cards.setdefault(
+            scenario, {"scenario": scenario, "path": scenario_named(scenario).drawn_path, "lines": []}
+        )
+        if _shown(ranking, results):
+            card["lines"].append(_summary_line(ranking, results, colors, comparisons))
+    return list(cards.values())
+
+
+def _shown(ranking: Ranking, results: Sequence[Result]) -> bool:
+    chains = {r.point.chain_length for r in results if r.point.scenario == ranking.point.scenario}
+    return ranking.point.chain_length in (min(chains), max(chains))
+
+
+def _summary_line(
+    ranking: Ranking, results: Sequence[Result], colors: Mapping[str, str], comparisons: Sequence[Comparison]
+) -> Record:
+    point, first = ranking.point, ranking.first
+    chain = f"{point.chain_label} " if point.named else f"N = {point.chain_length} " if point.chain_length else ""
+    return {
+        "cell": f"{chain}{ARROWS[point.direction]} {frames(point)}",
+        "switch": first.point.switch,
+        "color": colors[first.point.switch],
+        "figure": throughput(first),
+        "note": _summary_note(ranking, comparisons) + _left_out(ranking, results),
+    }
+
+
+def _left_out(ranking: Ranking, results: Sequence[Result]) -> str:
+    """The switches that were tried in this cell and are not in the ranking: a lead over them is not claimed."""
+    ranked = {r.point.switch for r in ranking.results}
+    tried = [r.point.switch for r in same_cell(results)[ranking.point]]
+    missing = [label for label in tried if label not in ranked]
+    return f"; not compared: {', '.join(missing)}" if missing else ""
+
+
+def _summary_note(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
+    level = level_with_first(ranking, comparisons)
+    cost = ""
+    if ranking.by == "cycles":
+        number = cycles(ranking.first.switch_cycles_per_packet)
+        cost = f"{number} cycles a packet" if level else f"lowest cycles a packet: {number}"
+    return "; ".join(part for part in (cost, _lead_note(ranking, level), _limits(ranking.first)) if part)
+
+
+def _lead_note(ranking: Ranking, level: Sequence[str]) -> str:
+    if len(ranking.results) == 1:
+        return "alone"
+    if level:
+        others = ", ".join(level[:2]) + (f" and {len(level) - 2} more" if len(level) > 2 else "")
+        limited = {r.point.switch for r in ranking.results if r.verdict.kind is VerdictKind.TESTER_LIMITED}
+        may_lead = ranking.by == "throughput" and set(level) <= limited
+        return f"{others} may be faster" if may_lead else f"not distinguishable from {others}"
+    second = ranking.results[1].point.switch
+    if ranking.lead is None:
+        return f"before {second}"
+    if ranking.by == "cycles":
+        return f"{second} {ranking.lead:+.0%}".replace("%", " %")
+    least = "at least " if ranking.first.verdict.kind is VerdictKind.TESTER_LIMITED else ""
+    return f"{least}{ranking.lead:+.0%} over {second}".replace("%", " %")
+
+
+def _limits(result: Result) -> str:
+    """Busy share, cycles a packet and estimate of a switch that the tester limits."""
+    if result.verdict.kind is not VerdictKind.TESTER_LIMITED or result.switch_busy_share is None:
+        return ""
+    return f"{percent(result.switch_busy_share)} busy, {estimate(result.capacity_estimate_pps)}".removesuffix(", ")
+
+
+def headline(results: Sequence[Result], comparisons: Sequence[Comparison] = ()) -> str:
+    """Who leads how often: by throughput, and by cycles a packet where the tester limits. Ties go to nobody."""
+    rankings = [r for r in rank(results) if len(r.results) > 1]
+    by_rate = _wins("Highest throughput", [r for r in rankings if r.by == "throughput"], comparisons)
+    limited = "Lowest cycles a packet (the tester limits there)"
+    by_cycles = _wins(limited, [r for r in rankings if r.by == "cycles"], comparisons)
+    return " ".join(sentence for sentence in (by_rate, by_cycles) if sentence)
+
+
+def _wins(what: str, rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -> str:
+    if not rankings:
+        return ""
+    clear = [r for r in rankings if not level_with_first(r, comparisons)]
+    parts = [f"{name} in {n}" for name, n in Counter(r.first.point.switch for r in clear).most_common()]
+    few = sum(too_few_tell(r, comparisons) for r in rankings)
+    if close := len(rankings) - len(clear) - few:
+        parts.append(f"too close to call in {close}")
+    if few:
+        parts.append(f"too few trials count in {few}")
+    plural = "" if len(rankings) == 1 else "s"
+    return f"{what}, over {len(rankings)} comparison{plural}: {', '.join(parts)}."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The terminal table: a run at a glance, in 100 columns or fewer, with or without colour and Unicode."""
+"""The terminal table: a run at a glance, in 100 columns or fewer, with or without color and Unicode."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from rich.text import Text
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.words import PATHS
-from planebench.report.anatomy_data import anatomy_sentences
+from planebench.model.scenario import scenario_named
+from planebench.report.anatomy import anatomy_sentences
 from planebench.report.cells import Notes, latency_tables, throughput_tables
-from planebench.report.chain_cells import chain_blocks
-from planebench.report.conditions_data import conditions_table, conditions_warnings
+from planebench.report.chains import chain_blocks
+from planebench.report.conditions import conditions_table, conditions_warnings
 from planebench.report.glyphs import Glyphs
-from planebench.report.hosting_data import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
+from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
+from planebench.report.latency import load_sentences, v2v_sentence
+from planebench.report.ledger import policy_sentences
 from planebench.report.limit_cells import band_tables, limit_tables
-from planebench.report.remarks import headline, load_sentences, policy_sentences, v2v_sentence
-from planebench.report.search_cells import search_tables
+from planebench.report.recommend import headline
+from planebench.report.searches import search_tables
 from planebench.report.table_end import against_table, cut, endnotes, legend
-from planebench.report.traffic_data import traffic_sentences
+from planebench.report.traffic import traffic_sentences
 from planebench.stats.derived import Derived
 
 MAX_WIDTH = 140
@@ -37,7 +39,7 @@ MAX_LINES = 24
 
 
 def print_table(derived: Derived, console: Console | None = None) -> None:
-    """Print the table of a run, complete or not. Without ``console``: to stdout, colours as the terminal has them."""
+    """Print the table of a run, complete or not. Without ``console``: to stdout, colors as the terminal has them."""
     console = console or Console(highlight=False)
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
@@ -83,7 +85,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     glyphs = notes.glyphs
     yield _title(results[0].point, glyphs)
     yield from throughput_tables(results, notes, width)
-    yield from limit_tables(results, derived.comparisons, glyphs, width)
+    yield from limit_tables(derived, results, glyphs, width)
     yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
@@ -130,7 +132,7 @@ def _heading(run: Run, glyphs: Glyphs) -> Text:
 def _title(point: Point, glyphs: Glyphs) -> Text:
     title = Text("\n")
     title.append(point.scenario, style="bold cyan")
-    title.append("  " + glyphs.text(PATHS[point.scenario]), style="dim")
+    title.append("  " + glyphs.text(scenario_named(point.scenario).drawn_path), style="dim")
     return title
 
 

@@ -9,15 +9,20 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from planebench.metrics.column import in_terminal
+from planebench.metrics.results import RESULT, OfResult
 from planebench.model.records import VerdictKind
 from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, reasons
 from planebench.report.cells import Notes
-from planebench.report.comparison_words import ComparisonRow, comparison_rows, counted, deciding
-from planebench.report.conditions_data import conditions_remark
+from planebench.report.comparison import ComparisonRow, comparison_rows, counted, deciding
+from planebench.report.conditions import conditions_remark
 from planebench.report.evidence import causes
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import bare_table
-from planebench.report.remarks import band_words, deviations, floor_sentence, unexplained_sentences
+from planebench.report.latency import floor_sentence
+from planebench.report.ledger import unexplained_sentences
+from planebench.report.searches import deviations
+from planebench.report.throughput import band_words
 from planebench.stats.derived import Derived
 from planebench.stats.results import DIRECTION_ORDER
 
@@ -60,9 +65,8 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
         yield "latency: mean / p99 in µs"
     if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
         yield "≥ at least: the tester was the limit"
-        yield "%, c: busy share and cycles a packet of the switch"
-        if any(r.switch_batch_size is not None for r in results):
-            yield "b: its batch size"
+        figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))
+        yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):
         yield "est.: an estimate, throughput / busy share; idle time may not be free"
     if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):

@@ -22,25 +22,25 @@ from planebench.model.records import Point
 from planebench.model.words import listed
 from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
-from planebench.running.prepare import Prepared, cpus_of
+from planebench.running.machine import cpus_of
+from planebench.running.survey import Survey
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
-from planebench.switches.base import queues_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs import parse_chain
+from planebench.vnfs import build_chain, parse_chain
 
 
-def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> RunHeader:
+def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
     """The header of a run that starts now."""
-    plan, now = prepared.plan, datetime.now(UTC)
-    findings = [] if prepared.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
-    placement = _placement(prepared.points, cpus_of(facts, plan.switch_cores))
+    plan, now = survey.plan, datetime.now(UTC)
+    findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
+    placement = _placement(survey.measured, cpus_of(facts, plan.switch_cores))
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
-    warnings += [] if prepared.simulated else _not_calibrated(plan)
-    warnings += _not_simulated(prepared)
-    hosted, shared = _hosted_settings(prepared.points, cpus_of(facts, plan.switch_cores))
-    warnings += [] if prepared.simulated else shared
+    warnings += [] if survey.simulated else _not_calibrated(plan)
+    warnings += _not_simulated(survey)
+    hosted, shared = _hosted_settings(survey.measured, cpus_of(facts, plan.switch_cores))
+    warnings += [] if survey.simulated else shared
     return RunHeader(
         run_id=new_run_id(plan.name, now),
         name=plan.name,
@@ -52,11 +52,11 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
         settings=_settings(plan, settings, placement)
         | _chain_settings(plan)
         | _traffic_settings(plan)
-        | _parallel_settings(prepared.points, cpus_of(facts, plan.switch_cores))
+        | _parallel_settings(survey.measured, cpus_of(facts, plan.switch_cores))
         | hosted,
-        switches=tuple(_switch_info(label, prepared, facts, settings) for label in prepared.labels),
-        skipped=prepared.skipped,
-        warnings=tuple(dict.fromkeys(warnings if prepared.simulated else (*warnings, *placement.warnings))),
+        switches=tuple(_switch_info(label, survey, facts, settings) for label in survey.labels),
+        skipped=survey.skipped,
+        warnings=tuple(dict.fromkeys(warnings if survey.simulated else (*warnings, *placement.warnings))),
         calibration=settings.calibration,
         traffic=traffic_infos(plan.traffic),
         papers=plan.papers,
@@ -68,9 +68,9 @@ def make_header(prepared: Prepared, facts: HostFacts, settings: LiveSettings) ->
 def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
     """Of the topology with most VNFs, hosted ones before tasks of the tester. VNFs side by side are placed by
     themselves: :func:`_parallel_settings`."""
-    chained = [point for point in points if point.scenario != "parallel"]
+    chained = [point for point in points if not point.side_by_side]
     longest = max(chained, key=lambda point: (point.chain_length, len(_hosted(point))), default=None)
-    beside = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
     return place(cpus, longest.chain_length, hosted=_hosted(longest))
@@ -85,7 +85,7 @@ def _hosted_settings(
     points: Sequence[Point], cpus: Cpus
 ) -> tuple[dict[str, str | int | float | bool | None], list[str]]:
     """Where hosted VNFs of chains run, and a warning where they share their CPUs."""
-    hosted = [point for point in points if point.scenario != "parallel" and _hosted(point)]
+    hosted = [point for point in points if not point.side_by_side and _hosted(point)]
     most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
     if most is None:
         return {}, []
@@ -102,7 +102,7 @@ def _hosted_settings(
 
 def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
     """Where VNFs side by side run, which is what over-provisioning is."""
-    most = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    most = max((point.chain_length for point in points if point.side_by_side), default=0)
     if not most:
         return {}
     used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
@@ -124,10 +124,10 @@ def _not_calibrated(plan: Plan) -> list[str]:
     return [text] if names else []
 
 
-def _not_simulated(prepared: Prepared) -> list[str]:
+def _not_simulated(survey: Survey) -> list[str]:
     """What the figures of a simulated switch do not have in them."""
-    names = [label for label, adapter in prepared.adapters.items() if isinstance(adapter, SelfMeasured)]
-    points = [point for point in prepared.points if point.switch in names]
+    names = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
+    points = [point for point in survey.measured if point.switch in names]
     missing = {
         "network functions": any(point.chain_length for point in points),
         "what they run in": any(map(_hosted, points)),
@@ -209,15 +209,15 @@ def _telling(points: Sequence[Point]) -> Topology:
     Points that have both kinds, but none of them both, are shown as p2v.
     """
     shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
-    built = {shape: build(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
+    built = {shape: build_chain(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
     there = {port.side for topology in built.values() for port in topology.ports}
     whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
     return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
 
 
-def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
-    adapter = prepared.adapters[label.label]
-    topology = _telling([point for point in prepared.points if point.switch == label.label])
+def _switch_info(label: SwitchLabel, survey: Survey, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
+    adapter = survey.adapters[label.label]
+    topology = _telling([point for point in survey.points if point.switch == label.label])
     links = LinkSettings(
         workdir=Path("/"),
         wire=settings.wire,
@@ -225,10 +225,12 @@ def _switch_info(label: SwitchLabel, prepared: Prepared, facts: HostFacts, setti
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
-        queues=queues_of(adapter),
+        queues=adapter.queues,
         veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
-    cpus = cpus_of(facts, prepared.plan.switch_cores)
+    cpus = cpus_of(facts, survey.plan.switch_cores)
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
-    return SwitchInfo(label.label, label.adapter, prepared.versions[label.label], adapter.settings(request))
+    return SwitchInfo(
+        label.label, label.adapter, survey.versions[label.label], adapter.settings(request), adapter.remedy
+    )

@@ -10,6 +10,8 @@ from planebench.model.chain_name import HOSTINGS
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
+from planebench.model.switch_figures import figures_of, median
 from planebench.stats.choose import LIMITED, VALID, Choice, choose, run_band
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import finding, latency_groups, summarise_latency
@@ -23,7 +25,6 @@ __all__ = ["derive_results", "latency_groups", "run_band"]
 MAX_SPREAD = 0.10
 """(max - min) / median of the trials that count; above it the result is unstable."""
 
-SCENARIO_ORDER = ("p2p", "p2v", "v2v", "loopback", "parallel")
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
 
@@ -41,7 +42,7 @@ def derive_results(run: Run) -> tuple[Result, ...]:
 
 def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
     """Sort key of a point without its switch."""
-    scenario, direction = SCENARIO_ORDER.index(point.scenario), DIRECTION_ORDER.index(point.direction)
+    scenario, direction = scenario_named(point.scenario).order, DIRECTION_ORDER.index(point.direction)
     size = (point.frame_size_bytes, point.traffic)
     return (scenario, point.chain_length, point.chain, direction, *size, point.wire, HOSTINGS.index(point.hosting))
 
@@ -57,7 +58,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
     throughput_pps = statistics.fmean(rates) if rates else None
-    busy_share = _median([t.switch.busy_share for t in choice.trials])
+    switch = figures_of(t.switch for t in choice.trials)
+    busy_share = switch["busy_share"]
     return Result(
         point=point,
         version=run.version_of(point.switch),
@@ -68,8 +70,6 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         loss_ratio=_loss_ratio(choice.trials),
         band=choice.band,
         latency=latency,
-        switch_cycles_per_packet=_median([t.switch.cycles_per_packet for t in choice.trials]),
-        switch_busy_share=busy_share,
         trials=tuple(sorted(counting)),
         rejected=sum(t.role != "warmup" and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
@@ -82,10 +82,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         ledger=_ledger(choice.trials),
         mean_frame_bytes=mean_forwarded_bytes(choice.trials),
         sent=sent_traffic(choice.trials),
-        fib_updates_per_s=_median([t.updates.per_s for t in choice.trials if t.updates is not None]),
-        switch_batch_size=_median([t.switch.batch_size for t in choice.trials]),
-        switch_received_packets=_total([t.switch.packets for t in choice.trials]),
-        switch_forwarded_packets=_total([t.switch.forwarded_packets for t in choice.trials]),
+        fib_updates_per_s=median([t.updates.per_s for t in choice.trials if t.updates is not None]),
+        switch=switch,
     )
 
 
@@ -130,14 +128,3 @@ def _loss_ratio(trials: Sequence[Trial]) -> float | None:
     directions = [d for t in trials for d in t.directions]
     base = sum(max(d.offered_packets, d.intended_packets) for d in directions)
     return sum(d.lost_packets + d.unsent_packets for d in directions) / base if base else None
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    """None if one of them is not known: a part of the frames would be a wrong number."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
-
-
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return statistics.median(known) if known else None

@@ -9,35 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from planebench.model import conditions, header, hosting, records, status
-from planebench.model import run as run_records
+from planebench.model.closed import adapter
 from planebench.model.errors import StoreError
 from planebench.model.header import READABLE_VERSIONS, RunHeader
 
 R = TypeVar("R")
-
-CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-def _close_schemas() -> None:
-    """Tell pydantic, which reads this attribute of any dataclass, to refuse what a record does not declare."""
-    for module in (conditions, header, hosting, records, run_records, status):
-        for value in vars(module).values():
-            if isinstance(value, type) and dataclasses.is_dataclass(value):
-                setattr(value, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
-
-
-_close_schemas()
-
-
-@cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def to_json(record: Any, *, indent: int | None = None) -> bytes:
@@ -56,7 +36,7 @@ def to_json(record: Any, *, indent: int | None = None) -> bytes:
 def from_json(kind: type[R], data: bytes, where: str) -> R:
     """Parse one record of class ``kind``; ``where`` (file, line) opens the message of the StoreError."""
     try:
-        record: R = _adapter(kind).validate_json(data)  # type: ignore[arg-type]
+        record: R = adapter(kind).validate_json(data)  # type: ignore[arg-type]
     except ValidationError as error:
         raise StoreError(f"{where}: {explain(error)}") from error
     return record

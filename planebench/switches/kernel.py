@@ -21,12 +21,15 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, everywhere
 from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, VnfInterface
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef
+from planebench.wiring.request import SwitchRequest, VnfInterface
 
 SETUP_TIMEOUT_S = 20.0
 NAPI_WEIGHT = 64
@@ -68,7 +71,7 @@ class KernelAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """Only kernel interfaces; v2v has no wire. DPDK's af_packet, on the other side of them, takes 1518 bytes."""
-        if situation.wire not in self.wires and situation.scenario != "v2v":
+        if situation.wire not in self.wires and situation.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"

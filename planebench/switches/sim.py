@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found
 from planebench.measure.runner import Runner
 from planebench.model.errors import StartError
+from planebench.model.option import Option
 from planebench.model.records import Trial
 from planebench.sim import SIM_KEYS, SimRunner, SimSpec
-from planebench.switches.base import Adapter, Found, Option, RunningSwitch, SwitchRequest, Traits
+from planebench.wiring.adapter import Adapter, RunningSwitch, Traits
+from planebench.wiring.request import SwitchRequest
 
 
 class SimAdapter(Adapter):

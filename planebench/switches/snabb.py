@@ -11,24 +11,15 @@ import struct
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
 from planebench.model.claims import everywhere
 from planebench.model.errors import DiedError, UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Option,
-    Situation,
-    SwitchPort,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
@@ -65,7 +56,7 @@ class SnabbAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """v2v needs no wire; its wire ports are kernel interfaces."""
-        if situation.scenario != "v2v" and situation.wire not in self.wires:
+        if situation.wired and situation.wire not in self.wires:
             return (
                 f"snabb has no {situation.wire} wire: it is a vhost-user device, and drives no emulated NIC; "
                 "use --wire veth"

@@ -278,3 +278,14 @@ def test_what_is_in_the_files_of_traffic_is_kept(planebench, own_run_folder: Pat
         found.append(settings["traffic_files"])
     assert all(text.startswith(f"{addresses} ") for text in found)
     assert found[0] != found[1]
+
+
+def test_an_outage_that_a_switch_cannot_have_is_refused_before_anything_starts(planebench, tmp_path: Path) -> None:
+    told = ("outage", "--chain", "separate:l2fwd", "--restart", "vnf0")
+    done = planebench(*told, "--switch", "linux-bridge")
+    if "is not installed" in done.err:
+        pytest.skip(done.err)
+    assert done.code == 2
+    assert "--switch linux-bridge: not supported: VNFs of linux-bridge are connected by veth" in done.err
+    assert "ring_size" in planebench(*told, "--ring-size", "100").err
+    assert 'unknown wire "token-ring"' in planebench(*told, "--wire", "token-ring").err

@@ -32,7 +32,7 @@ def test_stages_are_all_of_a_plan(options: dict[str, object]) -> None:
     name = str(options.get("plan", "quick"))
     plan = override(load_plan(name), **{key: value for key, value in options.items() if key != "plan"})
     points = expand(plan)
-    found = stages(plan, points, points)
+    found = stages(plan, points)
     assert sum(stage.steps for stage in found) == planned_trials(plan, points)
     assert sum(stage.seconds for stage in found) == pytest.approx(estimate(plan, points))
     methods = ["r_plus", *plan.search.methods, *(["latency"] if plan.latency.loads else [])]
@@ -41,16 +41,6 @@ def test_stages_are_all_of_a_plan(options: dict[str, object]) -> None:
     without = [pair for pair in expected if pair in {(s.topology, s.method) for s in found}]
     assert [(s.topology, s.method) for s in found] == without
     assert {s.method for s in found} == set(methods)
-
-
-def test_what_a_switch_refuses_is_a_step_but_takes_no_time() -> None:
-    plan = load_plan("quick")
-    points = expand(plan)
-    measured = [point for point in points if point.scenario == "p2p" and point.switch == points[0].switch]
-    found = stages(plan, points, measured)
-    assert sum(stage.steps for stage in found) == planned_trials(plan, points)
-    assert sum(stage.seconds for stage in found) == pytest.approx(estimate(plan, measured))
-    assert {stage.topology for stage in found if stage.seconds} == {"p2p"}
 
 
 def test_what_is_ahead_shrinks_from_the_front(clock: Clock) -> None:

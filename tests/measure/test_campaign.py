@@ -230,3 +230,15 @@ def test_parts_share_topologies_and_what_both_want_is_measured_once(tmp_path: Pa
         (t.point, t.role, t.load.label) for t in whole
     )
     assert watcher.steps == planned_trials(plan, points)
+
+
+def test_latency_that_failed_with_the_switch_is_measured_again(tmp_path: Path) -> None:
+    """The switch had died; it may be mended when the run is resumed."""
+    plan = plan_of("sim", repeat=1, restarts=0, loads="0.5")
+    trials = run(plan, tmp_path)
+    died = Verdict(VerdictKind.INVALID, ("the switch died",))
+    begun = tuple(dataclasses.replace(t, verdict=died) if t.role == "latency" else t for t in trials)
+    with RunWriter.create(tmp_path / "again", make_header()) as writer:
+        campaign(plan, writer, Watcher(), begun).run()
+    (again,) = read_run(writer.path).trials
+    assert (again.role, again.verdict.kind) == ("latency", VerdictKind.VALID)

@@ -18,8 +18,7 @@ from planebench.papers import all_claims
 from planebench.papers.measured import Measured
 from planebench.report.export import to_json
 from planebench.report.html import to_html
-from planebench.report.papers_data import papers_page
-from planebench.report.papers_figures import dot_rows, shown_shapes
+from planebench.report.papers import dot_rows, papers_page, shown_shapes
 from planebench.stats.derived import Derived
 
 

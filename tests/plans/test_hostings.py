@@ -15,7 +15,7 @@ from planebench.model.errors import NotInstalledError, UsageError
 from planebench.plans import estimate, expand, group_points, load_plan, override
 from planebench.plans.order import Rounds
 from planebench.plans.schema import plan_from_document
-from planebench.running.prepare import check_hostings
+from planebench.running.survey import survey
 from planebench.store import read_plan, write_plan
 from planebench.switches.registry import get_adapter
 
@@ -121,9 +121,11 @@ def test_a_switch_without_vhost_user_ports_for_vnfs_is_told_as_not_supported() -
     assert why == "not supported: VNFs of linux-bridge are connected by veth; in VMs and containers by vhost-user"
 
 
-def test_what_is_not_here_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = expand(override(QUICK, scenario="loopback", hosting="container"))
+def test_a_hosting_that_is_not_installed_is_reported_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(HOSTINGS["container"]), "find", lambda _: NotFound("apt-get install bubblewrap"))
-    with pytest.raises(NotInstalledError, match='hosting "container" is not installed; get it with: apt-get install'):
-        check_hostings(points)
-    check_hostings(expand(override(QUICK, scenario="loopback")))
+    held = survey(QUICK, {"switch": "testpmd", "scenario": "loopback", "hosting": "container"})
+    sentence = 'hosting "container" is not installed; get it with: apt-get install bubblewrap'
+    assert sentence in held.missing
+    with pytest.raises(NotInstalledError, match=sentence):
+        held.required()
+    assert sentence not in survey(QUICK, {"switch": "testpmd", "scenario": "loopback"}).missing

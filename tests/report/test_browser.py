@@ -31,7 +31,7 @@ BOXES = """() => [...document.querySelectorAll("figure")].map(figure => {
     const room = figure.getBoundingClientRect();
     return [figure.id, box.width, box.height, room.width, room.height];
 })"""
-COLOURS = """() => ["body", "section", ".panel svg text"].map(name => {
+COLORS = """() => ["body", "section", ".panel svg text"].map(name => {
     const style = getComputedStyle(document.querySelector(name));
     return [style.backgroundColor, style.color, style.fill];
 })"""
@@ -96,12 +96,12 @@ def test_a_phone_needs_no_scrolling_to_the_side(opened: tuple[Page, list[str], l
     assert page.evaluate(OVERFLOW) <= 0
 
 
-def test_dark_mode_has_colours_of_its_own(opened: tuple[Page, list[str], list[str]]) -> None:
+def test_dark_mode_has_colors_of_its_own(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     page.emulate_media(color_scheme="light")
-    light = page.evaluate(COLOURS)
+    light = page.evaluate(COLORS)
     page.emulate_media(color_scheme="dark")
-    dark = page.evaluate(COLOURS)
+    dark = page.evaluate(COLORS)
     page.emulate_media(color_scheme="light")
     body, section, words = zip(light, dark, strict=True)
     assert body[0][0] != body[1][0] and section[0][0] != section[1][0]

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from planebench.model import words as wording
 from planebench.model.run import Run
-from planebench.report.chart_data import apart, end_labels, latency_rows, percentile_rows, scatter_latencies, spread
-from planebench.report.palette import SWITCH_COLOURS, switch_colours
+from planebench.report.charts.base import apart, end_labels, spread
+from planebench.report.charts.figure import SWITCH_COLORS, switch_colors
+from planebench.report.latency import latency_rows, percentile_rows, scatter_latencies
 from planebench.stats import derive_results
 
 
@@ -62,17 +63,17 @@ def test_the_scatter_needs_two_switches_at_the_same_load() -> None:
     assert scatter_latencies(v2v) == []
 
 
-def test_a_switch_has_its_own_colour() -> None:
+def test_a_switch_has_its_own_color() -> None:
     labels = [f"s{i}" for i in range(12)]
-    colours = switch_colours(labels)
-    assert len(set(list(colours.values())[: len(SWITCH_COLOURS)])) == len(SWITCH_COLOURS)
-    assert colours["s10"] == colours["s0"]
+    colors = switch_colors(labels)
+    assert len(set(list(colors.values())[: len(SWITCH_COLORS)])) == len(SWITCH_COLORS)
+    assert colors["s10"] == colors["s0"]
 
 
-@pytest.mark.parametrize("colour", SWITCH_COLOURS)
-def test_colours_read_on_white_and_on_near_black(colour: str) -> None:
-    assert _contrast(colour, "#ffffff") >= 3
-    assert _contrast(colour, "#171c21") >= 3
+@pytest.mark.parametrize("color", SWITCH_COLORS)
+def test_colors_read_on_white_and_on_near_black(color: str) -> None:
+    assert _contrast(color, "#ffffff") >= 3
+    assert _contrast(color, "#171c21") >= 3
 
 
 def _contrast(a: str, b: str) -> float:
@@ -81,8 +82,8 @@ def _contrast(a: str, b: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
-def _luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+def _luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 

@@ -10,11 +10,11 @@ from rich_run import rich_run
 
 from planebench.model.records import SwitchCycles, Trial
 from planebench.model.run import Run
-from planebench.report.cores_data import cores_table
-from planebench.report.paper_tables import paper_tables
+from planebench.report.comparison import versus
+from planebench.report.conditions import cores_sentence, switch_cores
+from planebench.report.cores import cores_table
+from planebench.report.papers import paper_tables
 from planebench.report.recommend import Recommendation, recommendations
-from planebench.report.switch_cores import cores_sentence, switch_cores
-from planebench.report.versus import versus
 from planebench.stats.derived import Derived
 
 UNKNOWN = SwitchCycles()

@@ -9,9 +9,8 @@ from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.report.figures import make_figures
-from planebench.report.remarks import deviations
 from planebench.report.search_words import search_figure
-from planebench.report.searches_data import burst_table, search_table
+from planebench.report.searches import burst_table, deviations, search_table
 from planebench.report.table import table_text
 from planebench.stats import derive_results
 from planebench.stats.choose import foreign_band

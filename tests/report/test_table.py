@@ -81,7 +81,7 @@ def test_the_best_of_a_column_is_green_and_bold() -> None:
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_without_colour_there_are_no_colours(environment: dict[str, str]) -> None:
+def test_without_color_there_are_no_colors(environment: dict[str, str]) -> None:
     out = io.StringIO()
     print_table(Derived(make_run()), Console(file=out, width=100, force_terminal=True, _environ=environment))
     assert "\x1b[32m" not in out.getvalue()

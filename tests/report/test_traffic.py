@@ -15,14 +15,14 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.records import DirectionCounts, TrafficSent, Trial
 from planebench.model.run import Finished, Run
-from planebench.report.anatomy_data import anatomy_rows, anatomy_table
+from planebench.report.anatomy import anatomy_rows, anatomy_table
+from planebench.report.charts.figure import PART_COLORS
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.images import inline_svg
-from planebench.report.palette import PART_COLOURS
 from planebench.report.table import table_text
-from planebench.report.traffic_data import traffic_table
+from planebench.report.traffic import traffic_table
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import encode
 from planebench.stats.results import derive_results
@@ -79,7 +79,7 @@ def test_the_table_of_parts_has_shares_and_every_part() -> None:
     assert "hosting" not in cells
 
 
-def test_hops_to_hosted_vnfs_have_a_column_and_a_colour_of_their_own() -> None:
+def test_hops_to_hosted_vnfs_have_a_column_and_a_color_of_their_own() -> None:
     plain = anatomy()
     hosted = [replace(part, kind="hosting" if part.kind == "switch" else part.kind) for part in plain.parts]
     results = derive_results(run(anatomies=(plain, replace(plain, name="n1->n0", parts=tuple(hosted)))))
@@ -91,7 +91,7 @@ def test_hops_to_hosted_vnfs_have_a_column_and_a_colour_of_their_own() -> None:
     ]
     kinds = [row["kind"] for row in anatomy_rows(results)]
     assert kinds[5:] == ["tester", "hops with hosting", "VNFs", "hops with hosting", "tester"]
-    assert set(kinds) == set(PART_COLOURS)
+    assert set(kinds) == set(PART_COLORS)
 
 
 def test_an_anatomy_that_does_not_add_up_is_said_not_drawn() -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,4 +73,29 @@ def test_a_run_without_a_plan_is_no_candidate(tmp_path: Path) -> None:
     assert read_plan(writer.path) is None
     assert find_unfinished(tmp_path, load_plan("quick")) is None
     (writer.path / "plan.json").write_text('{"name": 1}')
+    assert find_unfinished(tmp_path, load_plan("quick")) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"seed": "1"}, "seed: input should be a valid integer, got '1'"),
+        ({"jitter": 3}, "unknown key jitter"),
+        ({"search": {"max_r": 2, "novel": True}}, "unknown key search.novel"),
+        (
+            {"latency": {"loads": ["0.5"], "duration_s": 1, "repetitions": 1, "probe_rate_pps": 1, "v2v_pps": 1}},
+            "loads",
+        ),
+    ],
+)
+def test_a_plan_with_keys_of_a_newer_planebench_is_not_the_present_plan(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    """It is closed and strict, so a run that measured something else is never resumed."""
+    writer = begun(tmp_path)
+    writer.close()
+    path = writer.path / "plan.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(StoreError, match=re.escape(said)):
+        read_plan(writer.path)
     assert find_unfinished(tmp_path, load_plan("quick")) is None

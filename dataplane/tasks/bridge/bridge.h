@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bridge: a learning switch of 2 to 32 ports, VLAN-aware if asked to. docs/design/bridge.md is its manual.
-// Here is what its files share: bridge.c makes and reports it, bridge_decide.h says where frames go,
-// bridge_in_place.c and bridge_mbufs.c take them there.
+// Here is what its files share: bridge.c makes and reports it, bridge_forward.h says where frames go,
+// bridge_forward.c takes them there.
 //
 // Threads: as any task (task.h). Several bridges may share a table (mac_table.h): entries, not counters.
 #pragma once
 
 #include "lib/mac_table.h"
 #include "port/port.h"
+#include "runtime/config.h"
 #include "tasks/task.h"
+
+// The key "bridge" of a task (docs/design/planed-protocol.md): decoding and checking. Pure; struct
+// config_bridge is in config.h. Errors are sentences that name the key, as everywhere in the document.
+
+// What a bridge without the key has.
+void config_bridge_default(struct config_bridge *bridge);
+
+// Decode the value of the key over the defaults. Returns 0, or -EINVAL with a sentence in error.
+int config_bridge_decode(const json_t *value, void *bridge, const char *where, char *error);
+
+// That the task may have the key, that it fits its ports, and that tasks before it which share its table
+// agree.
+int config_bridge_check(const struct config *config, const struct config_task *task, char *error);
 
 enum { BRIDGE_VLANS = 4096 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bridge with VLANs: which ports a frame leaves by, and with which tag; then the pieces that a frame in place
 // leaves in, on plain memory.
-#include "tasks/bridge/bridge_frames.h"
+#include "tasks/bridge/bridge_forward.h"
 #include "tasks/bridge/bridge_rig.h"
 
 // Where a frame goes, and with which tag: per port '.' nothing, 'u' untagged, 't' tagged with tci.

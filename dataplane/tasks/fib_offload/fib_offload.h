@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fib_offload: the switch that forwards for many VNFs (docs/fib-offload.md is its manual, its parts and their
 // seams are in docs/design/fib-offload.md). Here is what its files share: fib_offload.c takes bursts through
-// it, fib_offload_rare.c knows frames that are not simply forwarded, fib_offload_open.c makes it,
-// fib_offload_fibs.c has the FIBs by name, fib_offload_settings.c reads the configuration,
-// fib_offload_report.c and _methods.c are what is seen of it.
+// it, fib_offload_open.c makes it and has the FIBs by name, fib_offload_settings.c reads the configuration,
+// fib_offload_methods.c has its methods and its report.
 //
 // Threads: a FIB may be shared by tasks of several workers. Workers look up without locks; whoever changes
 // it, a worker with a message or the control thread with a method, has its lock (fib_trylock). A VNF's
@@ -176,22 +175,3 @@ static inline unsigned offload_vnf_of_mac(const struct offload *o, const uint8_t
 	entry = o->macs[offload_slot(o->mac_factor, mac)];
 	return likely(entry && !((entry ^ mac) >> 16)) ? entry & 0xffff : OFFLOAD_NONE;
 }
-
-// What becomes of a frame for a VNF that is offloaded and whose packet is not plain: OFFLOAD_LOOK_UP with *p,
-// or a verdict. wire: by which it came, or OFFLOAD_NONE.
-uint8_t offload_classify(struct offload *o, struct offload_vnf *to, unsigned wire,
-                         const struct vnf_frame *frame, uint64_t now_tsc, struct packet *p);
-
-// To the VNF itself, within its rate. Returns the verdict.
-uint8_t offload_punt(struct offload *o, struct offload_vnf *to, unsigned wire, const struct vnf_frame *frame,
-                     uint64_t now_tsc);
-
-// A frame with a destination that is no VNF's, by a wire.
-uint8_t offload_stray(struct offload *o, unsigned wire, const struct vnf_frame *frame, uint64_t now_tsc);
-
-// A frame from a VNF's port: a verdict, or the other VNF that it is for in *to.
-uint8_t offload_from_vnf(struct offload *o, struct offload_vnf *from, const struct vnf_frame *frame,
-                         uint64_t now_tsc, unsigned *to);
-
-// Whether a rule says that a packet is control.
-bool offload_is_control(const struct offload *o, const struct packet *p);

@@ -20,8 +20,6 @@ enum {
 #define PUNT_PPS_MAX   1e9
 #define PUNT_BURST_MAX 1e6
 
-#define REFUSE(...) (snprintf(error, CONFIG_ERROR_MAX, __VA_ARGS__), -EINVAL)
-
 struct document {
 	struct offload_settings s;
 	const json_t *vnfs;
@@ -57,7 +55,8 @@ static int decode_protocol(const json_t *value, void *out, const char *where, ch
 	else if (text && strcmp(text, "udp") == 0)
 		number = IPPROTO_UDP;
 	if (number < 1 || number > 255)
-		return REFUSE("%s: expected \"tcp\", \"udp\" or a protocol number from 1 to 255", where);
+		return config_error(error, "%s: expected \"tcp\", \"udp\" or a protocol number from 1 to 255",
+		                    where);
 	*(uint8_t *)out = (uint8_t)number;
 	return 0;
 }
@@ -77,8 +76,8 @@ static int decode_rule(const json_t *value, struct offload_rule *rule, const cha
 	if (schema_decode(value, fields, &document, where, error))
 		return -EINVAL;
 	if (document.port && document.protocol != IPPROTO_TCP && document.protocol != IPPROTO_UDP)
-		return REFUSE("%s.port: protocol %u has no ports here; leave \"port\" out", where,
-		              document.protocol);
+		return config_error(error, "%s.port: protocol %u has no ports here; leave \"port\" out",
+		                    where, document.protocol);
 	rule->protocol = document.protocol;
 	rule->port = rte_cpu_to_be_16((uint16_t)document.port);
 	return 0;
@@ -90,8 +89,9 @@ static int decode_also(const json_t *value, void *out, const char *where, char *
 	size_t count = json_array_size(value);
 
 	if (!json_is_array(value) || count > OFFLOAD_RULES_MAX)
-		return REFUSE("%s: expected an array of at most %d objects {\"protocol\", \"port\"}", where,
-		              OFFLOAD_RULES_MAX);
+		return config_error(error,
+		                    "%s: expected an array of at most %d objects {\"protocol\", \"port\"}",
+		                    where, OFFLOAD_RULES_MAX);
 	for (size_t i = 0; i < count; i++) {
 		char which[WHERE_MAX];
 
@@ -121,7 +121,8 @@ static const struct field punt_fields[] = {
 static int keep(const json_t *value, void *out, const char *where, char *error)
 {
 	if (!json_is_array(value) || json_array_size(value) > OFFLOAD_VNFS_MAX)
-		return REFUSE("%s: expected an array of at most %d objects", where, OFFLOAD_VNFS_MAX);
+		return config_error(error, "%s: expected an array of at most %d objects", where,
+		                    OFFLOAD_VNFS_MAX);
 	*(const json_t **)out = value;
 	return 0;
 }
@@ -192,14 +193,17 @@ static int wires_of(const struct offload_fib_settings *fib, const struct vnf_doc
 	for (unsigned i = 0; i < document->wire_count; i++) {
 		last = index_of(fib->wires, fib->wire_count, document->wires[i]);
 		if (last < 0)
-			return REFUSE("%s.wires: \"%s\" is not one of \"wires\"", where, document->wires[i]);
+			return config_error(error, "%s.wires: \"%s\" is not one of \"wires\"", where,
+			                    document->wires[i]);
 		if (out->wires >> last & 1)
-			return REFUSE("%s.wires: \"%s\" is named twice", where, document->wires[i]);
+			return config_error(error, "%s.wires: \"%s\" is named twice", where,
+			                    document->wires[i]);
 		out->wires |= (uint8_t)(1u << last);
 	}
 	chosen = document->out[0] ? index_of(fib->wires, fib->wire_count, document->out) : last;
 	if (chosen < 0 || !(out->wires >> chosen & 1))
-		return REFUSE("%s.out: \"%s\" is not one of the VNF's wires", where, document->out);
+		return config_error(error, "%s.out: \"%s\" is not one of the VNF's wires", where,
+		                    document->out);
 	out->out = (uint8_t)chosen;
 	return 0;
 }
@@ -212,14 +216,17 @@ static int check_unique(const struct offload_settings *s, const struct offload_v
 		const struct offload_vnf_settings *other = &s->vnfs[i];
 
 		if (other->vnf == vnf->vnf)
-			return REFUSE("%s.vnf: %u is vnfs[%u], too; each needs a number of its own", where,
-			              vnf->vnf, i);
+			return config_error(error,
+			                    "%s.vnf: %u is vnfs[%u], too; each needs a number of its own",
+			                    where, vnf->vnf, i);
 		if (other->port == vnf->port)
-			return REFUSE("%s.port: vnfs[%u] has the same; each needs a port of its own", where,
-			              i);
+			return config_error(error,
+			                    "%s.port: vnfs[%u] has the same; each needs a port of its own",
+			                    where, i);
 		if (memcmp(other->mac, vnf->mac, sizeof(vnf->mac)) == 0)
-			return REFUSE("%s.mac: vnfs[%u] has the same; each needs an address of its own",
-			              where, i);
+			return config_error(error,
+			                    "%s.mac: vnfs[%u] has the same; each needs an address of its own",
+			                    where, i);
 	}
 	return 0;
 }
@@ -230,9 +237,11 @@ static int port_of(const struct config_task *config, const struct offload_fib_se
 	int port = index_of(config->ports, config->port_count, name);
 
 	if (port < 0)
-		return REFUSE("%s: \"%s\" is not one of the task's \"ports\"; add it there", where, name);
+		return config_error(error, "%s: \"%s\" is not one of the task's \"ports\"; add it there",
+		                    where, name);
 	if (fib && index_of(fib->wires, fib->wire_count, name) >= 0)
-		return REFUSE("%s: \"%s\" is a wire; a VNF needs a port of its own", where, name);
+		return config_error(error, "%s: \"%s\" is a wire; a VNF needs a port of its own", where,
+		                    name);
 	return port;
 }
 
@@ -256,7 +265,8 @@ static int read_vnf(const struct config_task *config, const json_t *value, struc
 	if (port < 0 || wires_of(&s->fib, &document, out, where, error))
 		return -EINVAL;
 	if (document.mac[0] & 1 || memcmp(document.mac, zeros, sizeof(zeros)) == 0)
-		return REFUSE("%s.mac: a VNF's address is a unicast one, not a group's, not 0", where);
+		return config_error(error, "%s.mac: a VNF's address is a unicast one, not a group's, not 0",
+		                    where);
 	out->vnf = (uint16_t)document.vnf;
 	memcpy(out->mac, document.mac, sizeof(out->mac));
 	out->port = (uint8_t)port;
@@ -283,7 +293,7 @@ static int read_wires(const struct config_task *config, struct offload_settings 
 		if (port < 0)
 			return -EINVAL;
 		if (index_of(s->fib.wires, i, s->fib.wires[i]) >= 0)
-			return REFUSE("%s.wires: \"%s\" is named twice", where, s->fib.wires[i]);
+			return config_error(error, "%s.wires: \"%s\" is named twice", where, s->fib.wires[i]);
 		s->wire_ports[i] = (uint8_t)port;
 	}
 	return 0;
@@ -296,14 +306,16 @@ static int check_ports(const struct config_task *config, const struct offload_se
 		bool used = index_of(s->fib.wires, s->fib.wire_count, config->ports[i]) >= 0;
 
 		if (index_of(config->ports, i, config->ports[i]) >= 0)
-			return REFUSE("task %s: port %s is named twice; a switch has it once", config->name,
-			              config->ports[i]);
+			return config_error(error, "task %s: port %s is named twice; a switch has it once",
+			                    config->name, config->ports[i]);
 		for (unsigned v = 0; v < s->vnf_count; v++)
 			used = used || s->vnfs[v].port == i;
 		if (!used)
-			return REFUSE("task %s: port %s is neither one of \"wires\" nor the \"port\" of one "
-			              "of \"vnfs\"; leave it out",
-			              config->name, config->ports[i]);
+			return config_error(
+			        error,
+			        "task %s: port %s is neither one of \"wires\" nor the \"port\" of one "
+			        "of \"vnfs\"; leave it out",
+			        config->name, config->ports[i]);
 	}
 	return 0;
 }
@@ -320,14 +332,16 @@ int offload_settings_read(const struct config_task *config, struct offload_setti
 	memcpy(document.s.fib.name, config->name, sizeof(document.s.fib.name));
 	snprintf(where, sizeof(where), "task %s: settings", config->name);
 	if (!config->settings)
-		return REFUSE("task %s: kind fib_offload needs \"settings\" with \"wires\" and \"vnfs\"",
-		              config->name);
+		return config_error(
+		        error, "task %s: kind fib_offload needs \"settings\" with \"wires\" and \"vnfs\"",
+		        config->name);
 	if (schema_decode(config->settings, fields, &document, where, error) ||
 	    read_wires(config, &document.s, where, error))
 		return -EINVAL;
 	if (document.s.fib.routes4 + document.s.fib.routes6 == 0)
-		return REFUSE("%s: \"routes4\" and \"routes6\" are both 0; there is room for no route",
-		              where);
+		return config_error(error,
+		                    "%s: \"routes4\" and \"routes6\" are both 0; there is room for no route",
+		                    where);
 	for (size_t i = 0; i < json_array_size(document.vnfs); i++)
 		if (read_vnf(config, json_array_get(document.vnfs, i), &document.s, error))
 			return -EINVAL;

@@ -203,8 +203,7 @@ static int settings_read(const struct config_task *config, struct settings *out,
 	*out = (struct settings){0};
 	if (config->settings)
 		return schema_decode(config->settings, fields, out, where, error);
-	snprintf(error, CONFIG_ERROR_MAX, "%s are missing: give routes and mac", where);
-	return -EINVAL;
+	return config_error(error, "%s are missing: give routes and mac", where);
 }
 
 static int source_check(const struct config_task *config, char *error)
@@ -306,10 +305,8 @@ static json_t *call_rate(struct vnf *vnf, const json_t *params, uint64_t now_tsc
 
 	if (schema_decode(params, fields, &rate, "params", error))
 		return NULL;
-	if (rate.flat_out == (json_object_get(params, "updates_per_s") != NULL)) {
-		snprintf(error, CONFIG_ERROR_MAX, "params: give either updates_per_s or flat_out");
-		return NULL;
-	}
+	if (rate.flat_out == (json_object_get(params, "updates_per_s") != NULL))
+		return config_error_null(error, "params: give either updates_per_s or flat_out");
 	s->rate = rate.updates_per_s;
 	s->flat_out = rate.flat_out;
 	s->rate_tsc = now_tsc;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A filter rule on the 5-tuple and how its parts are read: what a line of a rule file and an object of JSON
 // have in common (docs/nf/firewall.md has the grammar). Pure; needs no EAL. The setters take hostile text and
-// return 0, or -EINVAL with a reason and a way out in error (RULE_REASON_MAX).
+// return 0, or -EINVAL with a reason and a way out in error (SCHEMA_ERROR_MAX).
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RULE_NAME_MAX = 32, RULE_REASON_MAX = 144, RULE_ADDRESS_BYTES = 16 };
+enum { RULE_NAME_MAX = 32, RULE_ADDRESS_BYTES = 16 };
 
 // Addresses of one end: the first bits of address[], in network order. IPv4 has 4 bytes there.
 struct rule_end {
@@ -50,3 +51,28 @@ static inline bool rule_names_ports(const struct rule *rule)
 
 // Read one line without its end and comment into rule. text is changed. As the setters.
 int rule_parse_line(char *text, struct rule *rule, char *error);
+
+// Lists of filter rules: from a file, text or JSON, or from a JSON array of a configuration. Pure; needs no
+// EAL. What is read is hostile. A list is loaded whole or refused whole: after an error it is empty.
+//
+// The list owns its rules; rule_list_free() ends it. Control thread only.
+
+enum { RULE_LIST_MAX = 16384, RULE_ERROR_MAX = 256, RULE_FILE_BYTES_MAX = 8 << 20 };
+
+struct rule_list {
+	struct rule *rules; // in the order in which they are asked
+	unsigned count, room;
+	bool in_lines; // of a text file: rules[].line is a line
+};
+
+// All set *list, which need not be initialised, and return 0; or -EINVAL or -errno with a sentence in error
+// (RULE_ERROR_MAX) that has the place, the text, the reason and a way out. where names the origin in it.
+
+// JSON if the first byte that is not blank is [ or {, else text.
+int rule_list_load(struct rule_list *list, const char *path, char *error);
+int rule_list_parse(struct rule_list *list, const char *data, size_t length, const char *where, char *error);
+
+// An array of objects, or of strings that are lines.
+int rule_list_decode(struct rule_list *list, const json_t *array, const char *where, char *error);
+
+void rule_list_free(struct rule_list *list);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "test/fuzz.h"
-#include "tasks/firewall/rule_file.h"
+#include "tasks/firewall/rule.h"
 
 static unsigned long files, accepted, rules;
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "tasks/firewall/rule_file.h"
+#include "tasks/firewall/rule.h"
 #include "test/unit.h"
 
 // JSON is written with ' in place of its own quotes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lent buffers: each is filled once, in whatever order and number they come, and anew after forgetting.
-#include "tasks/generator/frame_room.h"
+#include "tasks/generator/generator_way.h"
 #include "test/unit.h"
 
 #include <rte_common.h>

@@ -2,7 +2,7 @@
 // Generator task: sends the tester frames of one stream on one port, paced or flat out, for a given time.
 //
 // A packet costs a write of 64 bytes whatever its size, and what the port asks for: mbufs, which come from a
-// pool of the task's own (frame_pool.h), to devices of DPDK; nothing where the port lends its buffers; one
+// pool of the task's own, to devices of DPDK; nothing where the port lends its buffers; one
 // copy into a guest's (generator_way.h).
 // Everything here is for the control thread; all but generator_running() with the worker parked.
 //

@@ -9,13 +9,14 @@
 #include <rte_cycles.h>
 #include <stdatomic.h>
 
-#include "tasks/tester/frame.h"
-#include "tasks/tester/frame_run.h"
-#include "tasks/generator/pacer.h"
 #include "port/port.h"
-#include "tasks/tester/profile.h"
+#include "ring/view.h"
+#include "tasks/generator/pacer.h"
 #include "tasks/stamps.h"
 #include "tasks/task.h"
+#include "tasks/tester/frame.h"
+#include "tasks/tester/frame_run.h"
+#include "tasks/tester/profile.h"
 
 enum { PROBE_NONE = -1 };
 
@@ -138,3 +139,29 @@ static inline void profile_probe_stamp(struct generator *g, uint8_t *const *data
 	profile_write_probe(g->profile, data[g->probe_index], g->offered + (uint64_t)g->probe_index,
 	                    g->probe_tsc);
 }
+
+// Buffers that a port lends again and again, and which of them have the pattern of the tester frame in them.
+// A buffer is known by its address and filled when it is seen for the first time: whatever the order in which
+// they come, and however many there are, none is sent unfilled. Frames without pattern ask for nothing.
+//
+// Relies on port_lends_room(): between two loans nobody writes behind a frame's head. Created and freed on
+// the control thread; used by one worker.
+
+struct frame_room;
+
+// For a port with about so many buffers; twice as many are known at a time. NULL without memory.
+struct frame_room *frame_room_create(unsigned buffers);
+void frame_room_free(struct frame_room *room);
+
+// Know no buffer any more: others may have written to them, or the frames are longer now.
+void frame_room_forget(struct frame_room *room);
+
+// Make n lent buffers frames of length bytes that lack only their first FRAME_STORE_BYTES, which are at
+// data[]. Returns how many: it ends before a buffer without room for one, or of several pieces.
+unsigned frame_room_prepare(struct frame_room *room, struct frame *frames, unsigned n, uint32_t length,
+                            uint8_t **data);
+
+// The same with a length for each frame, heads of store bytes, and the pattern in each buffer as far as it
+// goes, or as a frame of longest bytes needs it.
+unsigned frame_room_prepare_mixed(struct frame_room *room, struct frame *frames, unsigned n,
+                                  const uint16_t *lengths, uint32_t store, uint32_t longest, uint8_t **data);

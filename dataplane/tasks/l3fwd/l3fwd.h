@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// l3fwd in parts: settings (l3fwd_settings.c), frames (l3fwd.c, l3fwd_rare.c), what is seen of it
-// (l3fwd_report.c). Threads as in vnf.h.
+// l3fwd in parts: frames (l3fwd.c), settings, report and methods (l3fwd_control.c). Threads as in vnf.h.
 #pragma once
 
 #include "lib/packet.h"
@@ -68,12 +67,6 @@ static inline uint64_t l3fwd_mac(const uint8_t *frame)
 	memcpy(&mac, frame, RTE_ETHER_ADDR_LEN);
 	return mac;
 }
-
-// Any frame from ports[in]: L3FWD_FINE, then *p is what it is; or its verdict.
-uint8_t l3fwd_classify(struct l3fwd *l, unsigned in, const struct vnf_frame *frame, struct packet *p);
-
-// The verdict of a packet that was looked up and does not leave. Its route said verdict.
-uint8_t l3fwd_refuse(struct l3fwd *l, const struct vnf_frame *frame, uint8_t verdict);
 
 void l3fwd_report(const struct vnf *vnf, json_t *object);
 extern const struct vnf_method l3fwd_methods[];

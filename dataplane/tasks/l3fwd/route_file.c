@@ -1,19 +1,126 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tasks/l3fwd/route_file.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/route_parse.h"
 #include "lib/input_file.h"
+#include "lib/route_parse.h"
+#include "lib/schema.h"
+
+// --- Lists -----------------------------------------------------------------------------------------------
+
+// A list of routes: growing, ordering, naming. Reading is in route_file.c, one route in route_parse.c.
+
+enum { ROOM_FIRST = 64 };
+
+struct route *route_list_next(struct route_list *list)
+{
+	if (list->count == list->room) {
+		size_t room = list->room ? list->room * 2 : ROOM_FIRST;
+		struct route *routes = reallocarray(list->routes, room, sizeof(*routes));
+
+		if (!routes)
+			return NULL;
+		list->routes = routes;
+		list->room = room;
+	}
+	list->routes[list->count] =
+	        (struct route){.port = ROUTE_UNSET, .via = UINT32_MAX, .place = (uint32_t)list->count};
+	return &list->routes[list->count++];
+}
+
+void route_list_synthetic(struct route_list *list, size_t count)
+{
+	list->count = count;
+}
+
+static struct route synthetic(const struct route_list *list, size_t i)
+{
+	struct route route = {.port = ROUTE_UNSET, .via = UINT32_MAX};
+	uint32_t address = htonl((10u << 24) + (uint32_t)i);
+
+	if (list->via_count)
+		route = list->hops[i % list->via_count];
+	memcpy(route.address, &address, sizeof(address));
+	route.version = 4;
+	route.length = 32;
+	return route;
+}
+
+struct route route_list_at(const struct route_list *list, size_t i)
+{
+	return list->routes ? list->routes[i] : synthetic(list, i);
+}
+
+void route_list_free(struct route_list *list)
+{
+	free(list->routes);
+	free(list->hops);
+	list->routes = list->hops = NULL;
+	list->count = list->room = 0;
+}
+
+void route_place(const struct route_list *list, const struct route *route, char *out, size_t size)
+{
+	if (list->text)
+		snprintf(out, size, "%s:%u", list->source, route->place);
+	else
+		snprintf(out, size, "%s[%u]", list->source, route->place);
+}
+
+void route_text(const struct route *route, char out[static ROUTE_TEXT_MAX])
+{
+	inet_ntop(route->version == 4 ? AF_INET : AF_INET6, route->address, out, ROUTE_TEXT_MAX);
+	snprintf(out + strlen(out), ROUTE_TEXT_MAX - strlen(out), "/%u", route->length);
+}
+
+// Of the prefixes; 0 if they are the same.
+static int compare_prefixes(const struct route *a, const struct route *b)
+{
+	int addresses;
+
+	if (a->version != b->version)
+		return a->version - b->version;
+	addresses = memcmp(a->address, b->address, sizeof(a->address));
+	return addresses ? addresses : a->length - b->length;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct route *a = left, *b = right;
+	int prefixes = compare_prefixes(a, b);
+
+	return prefixes ? prefixes : (a->place > b->place) - (a->place < b->place);
+}
+
+int route_list_sort(struct route_list *list, char *error)
+{
+	if (list->count)
+		qsort(list->routes, list->count, sizeof(*list->routes), compare);
+	for (size_t i = 1; i < list->count; i++) {
+		const struct route *first = &list->routes[i - 1], *again = &list->routes[i];
+		char place[ROUTE_SOURCE_MAX + 24], text[ROUTE_TEXT_MAX];
+
+		if (compare_prefixes(first, again) != 0)
+			continue;
+		route_place(list, again, place, sizeof(place));
+		route_text(again, text);
+		return config_error(error, "%s: %s is there already, in %s%u%s; keep one of them", place,
+		                    text, list->text ? "line " : "routes[", first->place,
+		                    list->text ? "" : "]");
+	}
+	return 0;
+}
+
+// --- Reading ---------------------------------------------------------------------------------------------
 
 enum { SHOWN_MAX = 44 }; // of a line, in a message
 
 #define ROUTES_KEY ": routes"
-
-#define REFUSE(code_, ...) (snprintf(error, ROUTE_ERROR_MAX, __VA_ARGS__), -(code_))
 
 // --- Text ------------------------------------------------------------------------------------------------
 
@@ -39,12 +146,14 @@ static int parse_line(struct route_list *list, const char *text, size_t bytes, u
 		return 0;
 	route = route_list_next(list);
 	if (!route)
-		return REFUSE(ENOMEM, "%s:%u: no memory for so many routes", list->source, number);
+		return (config_error(error, "%s:%u: no memory for so many routes", list->source, number),
+		        -ENOMEM);
 	route->place = number;
 	if (route_parse_words(list, route, line, reason) == 0)
 		return 0;
 	show(shown, text, bytes);
-	return REFUSE(EINVAL, "%s:%u: \"%s\": %.99s", list->source, number, shown, reason); // all of it fits
+	return config_error(error, "%s:%u: \"%s\": %.99s", list->source, number, shown,
+	                    reason); // all of it fits
 }
 
 int route_list_text(struct route_list *list, const char *text, size_t bytes, char *error)
@@ -61,11 +170,11 @@ int route_list_text(struct route_list *list, const char *text, size_t bytes, cha
 		if (length && text[length - 1] == '\r')
 			length--;
 		if (length > ROUTE_LINE_MAX)
-			return REFUSE(EINVAL, "%s:%u: a line of %zu bytes; a route has %d at most",
-			              list->source, number, length, ROUTE_LINE_MAX);
+			return config_error(error, "%s:%u: a line of %zu bytes; a route has %d at most",
+			                    list->source, number, length, ROUTE_LINE_MAX);
 		if (memchr(text, '\0', length))
-			return REFUSE(EINVAL, "%s:%u: a zero byte; expected text, one prefix a line",
-			              list->source, number);
+			return config_error(error, "%s:%u: a zero byte; expected text, one prefix a line",
+			                    list->source, number);
 		status = parse_line(list, text, length, number, error);
 		text = newline ? newline + 1 : end;
 	}
@@ -80,13 +189,15 @@ int route_list_json(struct route_list *list, const json_t *array, char *error)
 
 	list->text = false;
 	if (!json_is_array(array))
-		return REFUSE(EINVAL, "%s: expected an array of objects {\"prefix\", ...}", list->source);
+		return config_error(error, "%s: expected an array of objects {\"prefix\", ...}",
+		                    list->source);
 	for (size_t i = 0; i < json_array_size(array) && status == 0; i++) {
 		struct route *route = route_list_next(list);
 		char inner[ROUTE_ERROR_MAX], where[32];
 
 		if (!route)
-			return REFUSE(ENOMEM, "%s[%zu]: no memory for so many routes", list->source, i);
+			return (config_error(error, "%s[%zu]: no memory for so many routes", list->source, i),
+			        -ENOMEM);
 		snprintf(where, sizeof(where), "[%zu]", i);
 		status = route_parse_json(list, route, json_array_get(array, i), where, inner);
 		if (status)
@@ -103,7 +214,7 @@ static int parse_json(struct route_list *list, const char *text, size_t bytes, c
 	int status;
 
 	if (!root)
-		return REFUSE(EINVAL, "%s:%d: no JSON: %.120s", list->source, at.line, at.text);
+		return config_error(error, "%s:%d: no JSON: %.120s", list->source, at.line, at.text);
 	if (json_is_object(root))
 		array = json_object_size(root) == 1 ? json_object_get(root, "routes") : NULL;
 	strcat(list->source, ROUTES_KEY);
@@ -134,8 +245,9 @@ int route_list_file(struct route_list *list, const char *path, char *error)
 
 	set_source(list, path);
 	if (!text)
-		return REFUSE(EINVAL, "%s: %s; name a file of routes, %d MB at most, that planed may read",
-		              list->source, why, ROUTE_FILE_BYTES_MAX >> 20);
+		return config_error(error,
+		                    "%s: %s; name a file of routes, %d MB at most, that planed may read",
+		                    list->source, why, ROUTE_FILE_BYTES_MAX >> 20);
 	while (blank < bytes && strchr(" \t\r\n", text[blank]) && text[blank])
 		blank++;
 	if (blank < bytes && (text[blank] == '{' || text[blank] == '['))

@@ -4,7 +4,7 @@
 // is refused with the place, the text, the reason and the way out.
 //
 // A list owns its routes: route_list_free(), also after an error. Control thread. Not covered: what a route's
-// next hop is when it names none (l3fwd_settings.h).
+// next hop is when it names none (l3fwd_control.c).
 #pragma once
 
 #include <jansson.h>

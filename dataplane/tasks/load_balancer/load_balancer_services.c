@@ -1,10 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Settings of load_balancer, and the tables that are made of them. Control thread.
 #include <errno.h>
+#include <rte_jhash.h>
+#include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "tasks/load_balancer/load_balancer.h"
+#include "lib/log.h"
 #include "lib/schema.h"
+#include "runtime/config.h"
+#include "tasks/load_balancer/load_balancer.h"
+
+// --- Maglev ----------------------------------------------------------------------------------------------
+
+bool maglev_is_prime(uint32_t n)
+{
+	for (uint32_t i = 2; (uint64_t)i * i <= n; i++)
+		if (n % i == 0)
+			return false;
+	return n >= 2;
+}
+
+void maglev_permute(struct maglev_backend *backend, const char *name, uint32_t size)
+{
+	alignas(uint32_t) char key[CONFIG_NAME_MAX]; // the hash reads words
+	uint32_t length = (uint32_t)strnlen(name, sizeof(key));
+
+	memcpy(key, name, length);
+	backend->offset = rte_jhash(key, length, 0) % size;
+	backend->skip = rte_jhash(key, length, 1) % (size - 1) + 1;
+}
+
+// The next entry of its permutation that is still free. There is one.
+static uint32_t entry_next(const uint16_t *table, uint32_t size, struct maglev_backend *backend)
+{
+	uint32_t entry;
+
+	do {
+		entry = backend->at;
+		backend->at += backend->skip;
+		if (backend->at >= size)
+			backend->at -= size;
+	} while (table[entry] != MAGLEV_NONE);
+	return entry;
+}
+
+void maglev_fill(uint16_t *table, uint32_t size, struct maglev_backend *backends, unsigned n)
+{
+	uint16_t in[MAGLEV_BACKENDS_MAX]; // those that take turns: of 4096 it may be one
+	uint32_t filled = 0;
+	unsigned count = 0;
+
+	memset(table, 0xff, size * sizeof(*table)); // MAGLEV_NONE
+	for (unsigned i = 0; i < n; i++) {
+		backends[i].at = backends[i].offset;
+		if (backends[i].weight)
+			in[count++] = (uint16_t)i;
+	}
+	while (count && filled < size)
+		for (unsigned k = 0; k < count; k++)
+			for (uint32_t turn = 0; turn < backends[in[k]].weight && filled < size;
+			     turn++, filled++)
+				table[entry_next(table, size, &backends[in[k]])] = in[k];
+}
+
+// --- Settings --------------------------------------------------------------------------------------------
 
 enum {
 	TABLE_SIZE_DEFAULT = 65537, // the paper's (s5.3): small, fast to make
@@ -18,8 +78,6 @@ enum {
 };
 
 static_assert(LB_BUCKETS == 1 << (64 - 54), "lb_bucket() gives so many");
-
-#define REFUSE(...) (snprintf(error, CONFIG_ERROR_MAX, __VA_ARGS__), -EINVAL)
 
 // --- A backend -------------------------------------------------------------------------------------------
 
@@ -37,7 +95,7 @@ static int backend_decode(const json_t *value, struct lb_backend *backend, const
 	if (schema_decode(value, backend_fields, backend, where, error) != 0)
 		return -EINVAL;
 	if (backend->mac[0] & 1)
-		return REFUSE("%s.mac: a group address; a backend is one station", where);
+		return config_error(error, "%s.mac: a group address; a backend is one station", where);
 	return 0;
 }
 
@@ -54,19 +112,22 @@ static int backends_decode(const json_t *array, struct lb_settings *settings, st
 	size_t n = json_array_size(array), limit = settings->table_size / ENTRIES_PER_BACKEND;
 
 	if (n < 1 || n > MAGLEV_BACKENDS_MAX)
-		return REFUSE("%s.backends: expected an array of 1 to %d objects", where,
-		              MAGLEV_BACKENDS_MAX);
+		return config_error(error, "%s.backends: expected an array of 1 to %d objects", where,
+		                    MAGLEV_BACKENDS_MAX);
 	if (n > limit)
-		return REFUSE("%s.backends: %zu are too many for a table_size of %u; it should be a prime of "
-		              "%zu or "
-		              "more (100 for each backend), for even shares",
-		              where, n, settings->table_size, n * ENTRIES_PER_BACKEND);
+		return config_error(
+		        error,
+		        "%s.backends: %zu are too many for a table_size of %u; it should be a prime of "
+		        "%zu or "
+		        "more (100 for each backend), for even shares",
+		        where, n, settings->table_size, n * ENTRIES_PER_BACKEND);
 	if (settings->backend_count + n > LB_BACKENDS_MAX)
-		return REFUSE("%s.backends: with those of the services before more than %d; use fewer", where,
-		              LB_BACKENDS_MAX);
+		return config_error(error,
+		                    "%s.backends: with those of the services before more than %d; use fewer",
+		                    where, LB_BACKENDS_MAX);
 	own = realloc(settings->backends, (settings->backend_count + n) * sizeof(*own));
 	if (!own)
-		return REFUSE("%s.backends: no memory", where);
+		return config_error(error, "%s.backends: no memory", where);
 	settings->backends = own;
 	service->first = settings->backend_count;
 	service->count = (uint16_t)n;
@@ -82,7 +143,7 @@ static int backends_decode(const json_t *array, struct lb_settings *settings, st
 	qsort(own, n, sizeof(*own), by_name);
 	for (size_t i = 1; i < n; i++)
 		if (strcmp(own[i - 1].name, own[i].name) == 0)
-			return REFUSE("%s.backends: \"%s\" is named twice", where, own[i].name);
+			return config_error(error, "%s.backends: \"%s\" is named twice", where, own[i].name);
 	return 0;
 }
 
@@ -126,10 +187,12 @@ static int service_decode(const json_t *value, struct lb_settings *settings, con
 	        .port = htons(document.port),
 	};
 	if (inet_pton(service->version == 4 ? AF_INET : AF_INET6, document.address, service->address) != 1)
-		return REFUSE("%s.address: \"%s\" is no IPv4 or IPv6 address", where, document.address);
+		return config_error(error, "%s.address: \"%s\" is no IPv4 or IPv6 address", where,
+		                    document.address);
 	for (unsigned i = 0; i < settings->service_count; i++)
 		if (same(&settings->services[i], service))
-			return REFUSE("%s: the same address, protocol and port as services[%u]", where, i);
+			return config_error(error, "%s: the same address, protocol and port as services[%u]",
+			                    where, i);
 	settings->service_count++;
 	return backends_decode(json_object_get(value, "backends"), settings, service, where, error);
 }
@@ -139,13 +202,15 @@ static int services_decode(const json_t *array, struct lb_settings *settings, ch
 	size_t n = json_array_size(array);
 
 	if (!json_is_array(array) || n < 1 || n > LB_SERVICES_MAX)
-		return REFUSE("settings.services: expected an array of 1 to %d objects", LB_SERVICES_MAX);
+		return config_error(error, "settings.services: expected an array of 1 to %d objects",
+		                    LB_SERVICES_MAX);
 	if (n * settings->table_size > ENTRIES_MAX)
-		return REFUSE("settings.table_size: %zu tables of %u entries are more than %d in all", n,
-		              settings->table_size, ENTRIES_MAX);
+		return config_error(error,
+		                    "settings.table_size: %zu tables of %u entries are more than %d in all",
+		                    n, settings->table_size, ENTRIES_MAX);
 	settings->services = calloc(n, sizeof(*settings->services));
 	if (!settings->services)
-		return REFUSE("settings.services: no memory");
+		return config_error(error, "settings.services: no memory");
 	for (size_t i = 0; i < n; i++) {
 		char where[48];
 
@@ -210,8 +275,8 @@ int lb_settings_decode(const struct config_task *config, struct lb_settings *set
 	if (config->settings && schema_decode(config->settings, fields, settings, where, error) != 0)
 		return -EINVAL;
 	if (!maglev_is_prime(settings->table_size))
-		return REFUSE("%s.table_size: %u is no prime; try 65537 or 655373", where,
-		              settings->table_size);
+		return config_error(error, "%s.table_size: %u is no prime; try 65537 or 655373", where,
+		                    settings->table_size);
 	services = given ? json_incref((json_t *)(uintptr_t)given) : services_default();
 	status = services_decode(services, settings, text);
 	json_decref(services);
@@ -276,4 +341,199 @@ int lb_build(struct lb *lb)
 		*bucket = (uint16_t)i;
 	}
 	return 0;
+}
+
+// --- Report and methods ----------------------------------------------------------------------------------
+
+// What is seen of load_balancer, backends up and down, and the hand-over of connections. Control thread,
+// worker parked.
+
+// --- backends --------------------------------------------------------------------------------------------
+
+static json_t *backend_json(const struct lb_backend *backend)
+{
+	const uint8_t *mac = backend->mac;
+
+	return json_pack(
+	        "{s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I}", "name", backend->name, "mac",
+	        json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]),
+	        "weight", (json_int_t)backend->weight, "up", backend->up, "packets",
+	        (json_int_t)backend->packets, "bytes", (json_int_t)backend->bytes, "slots",
+	        (json_int_t)backend->slots, "connections", (json_int_t)backend->connections);
+}
+
+static json_t *service_json(const struct lb *lb, const struct lb_service *service)
+{
+	char address[FLOW_ADDRESS_TEXT];
+	json_t *backends = json_array();
+
+	for (unsigned i = 0; i < service->count; i++)
+		json_array_append_new(backends, backend_json(&lb->settings.backends[service->first + i]));
+	return json_pack("{s:s, s:s, s:i, s:o}", "address",
+	                 flow_address((const uint8_t *)service->address, service->version, address),
+	                 "protocol",
+	                 service->protocol == IPPROTO_UDP   ? "udp"
+	                 : service->protocol == IPPROTO_TCP ? "tcp"
+	                                                    : "any",
+	                 "port", (int)ntohs(service->port), "backends", backends);
+}
+
+static const struct field backends_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
+
+static json_t *backends(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+{
+	struct lb *lb = (struct lb *)vnf;
+	json_t *services;
+	uint8_t nothing;
+
+	if (schema_decode(params, backends_fields, &nothing, "params", error) != 0)
+		return NULL;
+	flow_table_expire(&lb->connections, now_tsc, UINT32_MAX);
+	services = json_array();
+	for (unsigned i = 0; i < lb->settings.service_count; i++)
+		json_array_append_new(services, service_json(lb, &lb->settings.services[i]));
+	return json_pack("{s:I, s:o}", "table_size", (json_int_t)lb->settings.table_size, "services",
+	                 services);
+}
+
+// --- backend ---------------------------------------------------------------------------------------------
+
+struct backend_params {
+	uint32_t service;
+	char backend[CONFIG_NAME_MAX];
+	bool up;
+};
+
+static const struct field call_backend_fields[] = {
+        {.key = "task", .type = FIELD_ANY},
+        {.key = "service",
+         FIELD(FIELD_UINT, struct backend_params, service),
+         .required = true,
+         .max = LB_SERVICES_MAX - 1},
+        {.key = "backend", FIELD(FIELD_NAME, struct backend_params, backend), .required = true},
+        {.key = "up", FIELD(FIELD_BOOL, struct backend_params, up), .required = true},
+        {0},
+};
+
+static struct lb_backend *backend_find(const struct lb *lb, const struct lb_service *service,
+                                       const char *name)
+{
+	for (unsigned i = 0; i < service->count; i++)
+		if (strcmp(lb->settings.backends[service->first + i].name, name) == 0)
+			return &lb->settings.backends[service->first + i];
+	return NULL;
+}
+
+// Fill the table anew. Returns how many entries changed, or -1 without memory: then nothing has.
+static json_int_t refill(struct lb *lb, struct lb_service *service)
+{
+	size_t size = lb->settings.table_size;
+	uint16_t *before = malloc(size * sizeof(*before));
+	json_int_t changed = 0;
+
+	if (!before)
+		return -1;
+	memcpy(before, service->table, size * sizeof(*before));
+	lb_fill(lb, service);
+	for (size_t i = 0; i < size; i++)
+		changed += before[i] != service->table[i];
+	free(before);
+	return changed;
+}
+
+// Connections of backends that are up stay where they are; those of this one, if it went, move as their
+// packets come.
+static json_t *backend_set(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+{
+	struct backend_params given = {0};
+	struct lb *lb = (struct lb *)vnf;
+	struct lb_backend *backend;
+	json_int_t changed;
+	bool was;
+
+	if (schema_decode(params, call_backend_fields, &given, "params", error) != 0)
+		return NULL;
+	if (given.service >= lb->settings.service_count)
+		return config_error_null(error,
+		                         "params.service: %u is not valid: there are %u, counted from 0",
+		                         given.service, lb->settings.service_count);
+	backend = backend_find(lb, &lb->settings.services[given.service], given.backend);
+	if (!backend)
+		return config_error_null(
+		        error, "params.backend: services[%u] has no \"%s\"; see load_balancer.backends",
+		        given.service, given.backend);
+	was = backend->up;
+	backend->up = given.up;
+	changed = refill(lb, &lb->settings.services[given.service]);
+	if (changed < 0) {
+		backend->up = was;
+		return config_error_null(error, "no memory");
+	}
+	return json_pack("{s:I}", "changed_slots", changed);
+}
+
+const struct vnf_method lb_methods[] = {
+        {"backend", backend_set},
+        {"backends", backends},
+        {0},
+};
+
+// --- Hand-over -------------------------------------------------------------------------------------------
+
+// Where a connection goes now: to the backend of that name, if its packets are still for a service that has
+// it and it is up. Returns NULL if not.
+static struct lb_backend *backend_now(struct lb *lb, const struct lb *old, const struct flow *flow)
+{
+	unsigned service = lb_find(lb, &flow->key);
+	struct lb_backend *backend;
+
+	if (flow->value[0] == 0 || service == LB_NONE)
+		return NULL;
+	backend = backend_find(lb, &lb->settings.services[service],
+	                       old->settings.backends[flow->value[0] - 1].name);
+	return backend && backend->up ? backend : NULL;
+}
+
+// From the oldest on: what does not fit is the oldest.
+void lb_adopt(struct vnf *vnf, struct vnf *before)
+{
+	struct lb *lb = (struct lb *)vnf, *old = (struct lb *)before;
+	const struct flow_table *table = &old->connections;
+
+	if (!lb->connections.capacity || !table->capacity)
+		return;
+	lb->connections.now_tsc = table->now_tsc;
+	for (uint32_t i = flow_table_oldest(table); i != FLOW_NONE; i = flow_table_newer(table, i)) {
+		struct flow flow = table->flows[i];
+		struct lb_backend *backend = backend_now(lb, old, &flow);
+
+		if (!backend)
+			continue;
+		flow.value[0] = (uint64_t)(backend - lb->settings.backends) + 1;
+		flow_table_put(&lb->connections, &flow);
+		backend->connections++;
+	}
+}
+
+// --- Report ----------------------------------------------------------------------------------------------
+
+void lb_report(const struct vnf *vnf, json_t *object)
+{
+	struct lb *lb = (struct lb *)(uintptr_t)vnf;
+	const struct lb_counts *counts = &lb->counts;
+	uint64_t packets = 0, bytes = 0;
+
+	flow_table_expire(&lb->connections, lb->connections.now_tsc, UINT32_MAX);
+	for (uint32_t i = 0; i < lb->settings.backend_count; i++) {
+		packets += lb->settings.backends[i].packets;
+		bytes += lb->settings.backends[i].bytes;
+	}
+	json_object_set_new(object, "connections", json_integer(lb->connections.count));
+	json_object_set_new(object, "balanced_packets", json_integer((json_int_t)packets));
+	json_object_set_new(object, "balanced_bytes", json_integer((json_int_t)bytes));
+	json_object_set_new(object, "new_connections", json_integer((json_int_t)counts->new_connections));
+	json_object_set_new(object, "moved_connections", json_integer((json_int_t)counts->moved));
+	json_object_set_new(object, "untracked_packets", json_integer((json_int_t)counts->untracked));
+	json_object_set_new(object, "fragment_packets", json_integer((json_int_t)counts->fragments));
+	json_object_set_new(object, "other_packets", json_integer((json_int_t)counts->other));
 }

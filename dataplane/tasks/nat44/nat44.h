@@ -10,8 +10,58 @@
 
 #include <rte_branch_prediction.h>
 
-#include "tasks/nat44/nat44_settings.h"
 #include "lib/packet.h"
+#include "runtime/config.h"
+
+// The settings of nat44 (docs/nf/nat44.md) as a C struct. Passive data; needs no EAL.
+
+enum {
+	NAT44_OUTSIDE_MAX = 64,
+	NAT44_INSIDE_MAX = 64,
+	NAT44_FORWARD_MAX = 256,
+	NAT44_FORWARD_ADDRESSES_MAX = 64, // of forwards, that are not in "outside"
+	NAT44_SESSIONS_MAX = 1 << 23,
+};
+
+enum nat44_protocol { NAT44_UDP, NAT44_TCP, NAT44_ICMP, NAT44_PROTOCOLS };
+
+struct nat44_prefix {
+	uint32_t address, mask; // host byte order
+};
+
+struct nat44_endpoint {
+	uint32_t address; // host byte order
+	uint16_t port;
+};
+
+struct nat44_forward {
+	int protocol; // enum nat44_protocol
+	struct nat44_endpoint outside, inside;
+};
+
+struct nat44_settings {
+	struct nat44_outside {
+		unsigned count;
+		uint32_t addresses[NAT44_OUTSIDE_MAX]; // host byte order
+	} outside;
+	struct nat44_inside {
+		unsigned count;
+		struct nat44_prefix prefixes[NAT44_INSIDE_MAX];
+	} inside;
+	struct nat44_forwards {
+		bool given;
+		unsigned count;
+		struct nat44_forward items[NAT44_FORWARD_MAX];
+	} forward;
+	uint32_t port_min, port_max;
+	uint32_t sessions_max, sessions_per_host; // the latter 0: no limit
+	uint32_t udp_s, tcp_established_s, tcp_transitory_s, icmp_s;
+	bool hairpin, tcp_loose;
+};
+
+// Decode and validate a task's settings, defaults where there are none. Returns 0, or -EINVAL with a sentence
+// in error.
+int nat44_settings_decode(const struct config_task *config, struct nat44_settings *settings, char *error);
 
 enum { NAT44_INSIDE, NAT44_OUTSIDE }; // indexes of ports[]
 
@@ -242,7 +292,7 @@ void nat44_remove(struct nat44 *nat, struct nat44_session *s);
 // End what is over, looking at no more than looks sessions of each class.
 void nat44_reap(struct nat44 *nat, uint64_t now_tsc, unsigned looks);
 
-// --- nat44_ports.c: addresses, ports, hosts --------------------------------------------------------------
+// --- nat44_table.c: addresses, ports, hosts --------------------------------------------------------------
 
 // Allocate, zero and touch memory; counted in memory_bytes. NULL without.
 void *nat44_memory(struct nat44 *nat, size_t bytes);
@@ -265,23 +315,7 @@ uint32_t nat44_host_find(const struct nat44 *nat, rte_be32_t ip);
 uint32_t nat44_host_add(struct nat44 *nat, rte_be32_t ip, unsigned address);
 void nat44_host_leave(struct nat44 *nat, uint32_t host); // one session less
 
-// --- nat44_tcp.c: what a segment does to a session -------------------------------------------------------
-
-bool nat44_tcp_opens(const struct nat44 *nat, uint8_t flags);
-void nat44_tcp_begin(struct nat44_session *s, rte_be32_t remote_ip, rte_be16_t remote_port);
-void nat44_tcp_out(struct nat44 *nat, struct nat44_session *s, uint8_t flags, rte_be32_t remote_ip,
-                   rte_be16_t remote_port, uint64_t now_tsc);
-void nat44_tcp_in(struct nat44 *nat, struct nat44_session *s, uint8_t flags, rte_be32_t remote_ip,
-                  rte_be16_t remote_port, uint64_t now_tsc);
-
-// --- nat44_icmp.c: verdicts ------------------------------------------------------------------------------
-
-uint8_t nat44_icmp_out(struct nat44 *nat, const struct vnf_frame *frame, const struct packet *p,
-                       uint64_t now_tsc);
-uint8_t nat44_icmp_in(struct nat44 *nat, const struct vnf_frame *frame, const struct packet *p,
-                      uint64_t now_tsc);
-
-// --- nat44_report.c --------------------------------------------------------------------------------------
+// --- nat44_control.c --------------------------------------------------------------------------------------
 
 void nat44_adopt(struct vnf *vnf, struct vnf *old);
 void nat44_clear(struct vnf *vnf);

@@ -219,26 +219,22 @@ static int load(struct capture *c, pcap_t *pcap, uint32_t room, const char *path
 {
 	int link = pcap_datalink(pcap), rc;
 
-	if (link != DLT_EN10MB) {
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %.100s: link type %d is not Ethernet", where, path,
-		         link);
-		return -EINVAL;
-	}
+	if (link != DLT_EN10MB)
+		return config_error(error, "%s: %.100s: link type %d is not Ethernet", where, path, link);
 	rc = read_all(c, pcap, room);
 	if (rc == TAKEN && c->count)
 		return 0;
 	if (rc == TAKEN)
-		snprintf(error, SCHEMA_ERROR_MAX,
-		         "%s: %.100s: none of %llu frames is IPv4 or IPv6 with UDP or TCP, whole and at most "
-		         "%u bytes",
-		         where, path, (unsigned long long)c->in_file, room + FRAME_FCS_BYTES);
-	else if (rc == TOO_MANY)
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %.100s: more than %d frames; cut it (editcap)", where,
-		         path, CAPTURE_FRAMES_MAX);
-	else
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %.100s: %.80s", where, path,
-		         rc == NO_MEMORY ? "no memory for its frames" : pcap_geterr(pcap));
-	return -EINVAL;
+		return config_error(
+		        error,
+		        "%s: %.100s: none of %llu frames is IPv4 or IPv6 with UDP or TCP, whole and at most "
+		        "%u bytes",
+		        where, path, (unsigned long long)c->in_file, room + FRAME_FCS_BYTES);
+	if (rc == TOO_MANY)
+		return config_error(error, "%s: %.100s: more than %d frames; cut it (editcap)", where, path,
+		                    CAPTURE_FRAMES_MAX);
+	return config_error(error, "%s: %.100s: %.80s", where, path,
+	                    rc == NO_MEMORY ? "no memory for its frames" : pcap_geterr(pcap));
 }
 
 struct capture *capture_load(const char *path, uint32_t room, struct stat *stat, const char *where,

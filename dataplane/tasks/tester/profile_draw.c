@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which frame number k is, for a burst at a time, and what of these the port took. Look-ups in large tables
 // are begun for the whole burst before the first one is needed.
+#include <rte_branch_prediction.h>
+#include <rte_ip.h>
 #include <rte_prefetch.h>
+#include <rte_udp.h>
+#include <string.h>
 
 #include "lib/alias.h"
 #include "lib/draw.h"
+#include "tasks/tester/frame_load.h"
 #include "tasks/tester/profile.h"
 
 static inline struct profile_draw *slot(struct profile *p, uint64_t k)
@@ -131,4 +136,201 @@ void profile_count(struct profile *p, uint64_t k, unsigned n)
 	}
 	ledger->bytes += bytes;
 	ledger->packets += n;
+}
+
+// --- Writing ---------------------------------------------------------------------------------------------
+
+// Writing the frames that were drawn. The checksums are worked out from sums of what a frame is made of: the
+// headers, the size with its pattern, the flow, the address and the number (one's complement sums add up, RFC
+// 1071). A frame costs the same whatever its size.
+
+enum {
+	IPV4_LENGTH = 2,
+	IPV4_CHECKSUM = 10,
+	IPV4_SRC = 12,
+	IPV6_LENGTH = 4,
+	IPV6_SRC_LOW = 20,
+	IPV6_DST = 24,
+	UDP_LENGTH = 4,
+	UDP_CHECKSUM = 6,
+	TCP_CHECKSUM = 16,
+	FIRST_PORT = 49152, // of the dynamic ports (RFC 6335)
+};
+
+static inline void put16(uint8_t *at, uint16_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+static inline void put32(uint8_t *at, uint32_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+static inline uint32_t words(uint32_t value)
+{
+	return (value & 0xffff) + (value >> 16);
+}
+
+static inline uint32_t words_of_16(const uint8_t *at)
+{
+	uint64_t a = load64(at), b = load64(at + 8);
+
+	return frame_fold64((a & UINT32_MAX) + (a >> 32) + (b & UINT32_MAX) + (b >> 32));
+}
+
+// RFC 768: a checksum of 0 would mean that there is none. TCP knows no such thing.
+static inline uint16_t checksum_of(uint32_t sum, bool udp)
+{
+	uint16_t checksum = (uint16_t)~frame_fold(sum);
+
+	return checksum == 0 && udp ? 0xffff : checksum;
+}
+
+// Write the addresses; returns what they add to the transport's sum.
+static inline uint32_t ipv4_write(const struct profile *p, uint8_t *ip, const struct profile_size *size,
+                                  uint32_t src_be, uint32_t dst_be)
+{
+	uint32_t sum = words(src_be) + words(dst_be);
+
+	put16(ip + IPV4_LENGTH, size->ip_bytes_be);
+	put16(ip + IPV4_CHECKSUM, (uint16_t)~frame_fold(p->ip_sum + size->ip_sum + sum));
+	put32(ip + IPV4_SRC, src_be);
+	put32(ip + IPV4_SRC + 4, dst_be);
+	return sum;
+}
+
+static inline uint32_t ipv6_write(uint8_t *ip, const struct profile_size *size, uint32_t src_low_be,
+                                  const uint8_t *dst)
+{
+	put16(ip + IPV6_LENGTH, size->ip_bytes_be);
+	put32(ip + IPV6_SRC_LOW, src_low_be);
+	memcpy(ip + IPV6_DST, dst, 16);
+	return words(src_low_be) + words_of_16(dst);
+}
+
+// v6, udp and store are known where this is inlined.
+static inline __attribute__((always_inline)) void frame_make(const struct profile *p, uint8_t *data,
+                                                             const struct profile_draw *d, uint32_t number_be,
+                                                             bool v6, bool udp, unsigned store)
+{
+	const struct profile_size *size = &p->sizes[d->size];
+	uint32_t host = d->flow % PROFILE_FLOW_HOSTS, other = d->flow / PROFILE_FLOW_HOSTS;
+	uint32_t src_be = rte_cpu_to_be_32(p->src_low + host);
+	uint16_t port_be =
+	        rte_cpu_to_be_16((uint16_t)(FIRST_PORT + (p->stream + host + other) % PROFILE_FLOW_PORTS));
+	uint32_t sum = p->l4_sum + size->l4_sum + port_be + words(number_be);
+	uint8_t *l4 = data + p->l4;
+
+	memcpy(data, p->image, store);
+	memcpy(data, p->macs[d->mac], 6);
+	if (v6)
+		sum += ipv6_write(data + p->l3, size, src_be, p->addresses[4 * (size_t)d->place]);
+	else
+		sum += ipv4_write(p, data + p->l3, size, src_be, load32(p->addresses[d->place]));
+	put16(l4, port_be);
+	if (udp)
+		put16(l4 + UDP_LENGTH, size->l4_bytes_be);
+	put16(l4 + (udp ? UDP_CHECKSUM : TCP_CHECKSUM), checksum_of(sum, udp));
+	put32(data + p->own + FRAME_OWN_SEQUENCE, number_be);
+}
+
+#define WRITE(v6, udp, store)                                                                                \
+	for (unsigned i = 0; i < n; i++)                                                                     \
+	frame_make(p, data[i], profile_drawn(p, k + i), rte_cpu_to_be_32((uint32_t)(k + i)), v6, udp, store)
+
+static void write_plain(const struct profile *p, uint8_t *const *data, uint64_t k, unsigned n)
+{
+	WRITE(false, true, FRAME_STORE_BYTES);
+}
+
+static void write_other(const struct profile *p, uint8_t *const *data, uint64_t k, unsigned n)
+{
+	if (p->version == 6 && p->protocol == IPPROTO_UDP)
+		WRITE(true, true, PROFILE_STORE_MAX);
+	else if (p->version == 6)
+		WRITE(true, false, PROFILE_STORE_MAX);
+	else if (p->protocol == IPPROTO_UDP)
+		WRITE(false, true, PROFILE_STORE_MAX);
+	else
+		WRITE(false, false, PROFILE_STORE_MAX);
+}
+
+// The capture's headers, ours, and the pattern.
+static void capture_write(const struct profile *p, uint8_t *data, const struct profile_draw *d,
+                          uint32_t number_be)
+{
+	const struct capture_frame *f = &p->capture->frames[d->place];
+	unsigned tail = f->own + FRAME_OWN_BYTES;
+
+	memcpy(data, f->head, sizeof(f->head));
+	memcpy(data + f->own, p->image, FRAME_OWN_BYTES);
+	memcpy(data + tail, frame_pattern() + tail, PROFILE_STORE_MAX - tail);
+	if (p->macs_given)
+		memcpy(data, p->macs[d->mac], 6);
+	put32(data + f->own + FRAME_OWN_SEQUENCE, number_be);
+	put16(data + f->checksum, checksum_of(p->l4_sum + f->l4_sum + words(number_be), f->udp));
+}
+
+void profile_write(const struct profile *p, uint8_t *const *data, uint64_t k, unsigned n)
+{
+	if (p->capture)
+		for (unsigned i = 0; i < n; i++)
+			capture_write(p, data[i], profile_drawn(p, k + i),
+			              rte_cpu_to_be_32((uint32_t)(k + i)));
+	else if (p->store == FRAME_STORE_BYTES)
+		write_plain(p, data, k, n);
+	else
+		write_other(p, data, k, n);
+}
+
+// The words that are not 0 any more go into the checksum as it is (RFC 1624 eqn. 3).
+void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uint64_t tsc)
+{
+	const struct capture_frame *f = p->capture ? &p->capture->frames[profile_drawn(p, k)->place] : NULL;
+	bool udp = f ? f->udp : p->protocol == IPPROTO_UDP;
+	uint8_t *own = data + (f ? f->own : p->own);
+	uint8_t *checksum = data + (f ? f->checksum : p->l4 + (udp ? UDP_CHECKSUM : TCP_CHECKSUM));
+	uint64_t tsc_be = rte_cpu_to_be_64(tsc);
+	uint32_t sum;
+
+	profile_write(p, &data, k, 1);
+	sum = (uint16_t)~load16(checksum) + (FRAME_FLAG_PROBE << 8);
+	sum += words((uint32_t)tsc_be) + words((uint32_t)(tsc_be >> 32));
+	own[FRAME_OWN_FLAGS] = FRAME_FLAG_PROBE;
+	memcpy(own + FRAME_OWN_TSC, &tsc_be, sizeof(tsc_be));
+	put16(checksum, checksum_of(sum, udp));
+}
+
+// --- A trial's sums --------------------------------------------------------------------------------------
+
+static void own_write(uint8_t *own, const struct frame_flow *flow)
+{
+	memset(own, 0, FRAME_OWN_BYTES);
+	put16(own, rte_cpu_to_be_16(FRAME_MAGIC));
+	own[FRAME_OWN_STREAM] = flow->stream;
+	put16(own + FRAME_OWN_EPOCH, rte_cpu_to_be_16(flow->epoch));
+}
+
+// Of the headers what is the same in all frames: the rest of the image is 0.
+static void sums_set(struct profile *p)
+{
+	const uint8_t *ip = p->image + p->l3;
+	unsigned addresses = p->version == 6 ? 32 : 8;
+	uint64_t sum = frame_sum16(p->image + p->l4 - addresses, addresses) + (uint64_t)(p->protocol << 8);
+
+	p->ip_sum = frame_fold64(frame_sum16(ip, sizeof(struct rte_ipv4_hdr)));
+	p->l4_sum = frame_fold64(sum + frame_sum16(p->image + p->l4, p->own + FRAME_OWN_BYTES - p->l4));
+}
+
+void profile_begin(struct profile *p, const struct frame_flow *flow)
+{
+	profile_clear(p);
+	if (p->capture) { // the image is our bytes, and nothing else
+		own_write(p->image, flow);
+		p->l4_sum = frame_fold64(frame_sum16(p->image, FRAME_OWN_BYTES));
+		return;
+	}
+	own_write(p->image + p->own, flow);
+	sums_set(p);
 }

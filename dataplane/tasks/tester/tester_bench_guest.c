@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tasks/generator/frame_room.h"
+#include "tasks/generator/generator_way.h"
 #include "tasks/tester/frame_run.h"
 #include "test/guest.h"
 #include "tasks/tester/tester_bench.h"
@@ -107,7 +107,7 @@ static unsigned peek_bare(struct bench *b)
 	return n;
 }
 
-// As generator_room.c, without a port.
+// As the generator in lent buffers, without a port.
 static unsigned write_lent(struct bench *b)
 {
 	struct bench_guest *g = b->guest;

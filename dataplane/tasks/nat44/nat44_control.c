@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <arpa/inet.h>
+#include <errno.h>
+#include <rte_cycles.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/schema.h"
+#include "tasks/nat44/nat44.h"
+
+// --- Settings --------------------------------------------------------------------------------------------
+
+enum { TIMEOUT_MAX_S = 1000000, PORT_MAX = 65535 };
+
+// --- Values ----------------------------------------------------------------------------------------------
+
+// An address that a host can have (RFC 1122 s3.2.1.3, RFC 1112 s4).
+static bool is_unicast(uint32_t ip)
+{
+	return ip >> 24 != 0 && ip >> 24 != 127 && ip < UINT32_C(0xe0000000);
+}
+
+static int parse_ipv4(const char *text, uint32_t *out)
+{
+	struct in_addr address;
+
+	if (inet_pton(AF_INET, text, &address) != 1)
+		return -EINVAL;
+	*out = ntohl(address.s_addr);
+	return 0;
+}
+
+static int parse_number(const char *text, unsigned long max, unsigned long *out)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 5 || text[digits] != '\0')
+		return -EINVAL;
+	*out = strtoul(text, NULL, 10);
+	return *out <= max ? 0 : -EINVAL;
+}
+
+// "A<separator>N": an address and a number.
+static int parse_pair(const json_t *value, char separator, unsigned long max, uint32_t *address,
+                      unsigned long *number)
+{
+	const char *text = json_string_value(value);
+	const char *at = text ? strchr(text, separator) : NULL;
+	char head[INET_ADDRSTRLEN];
+
+	if (!at || json_string_length(value) != strlen(text) || at - text >= (ptrdiff_t)sizeof(head))
+		return -EINVAL;
+	memcpy(head, text, (size_t)(at - text));
+	head[at - text] = '\0';
+	return parse_ipv4(head, address) || parse_number(at + 1, max, number) ? -EINVAL : 0;
+}
+
+// --- Arrays ----------------------------------------------------------------------------------------------
+
+static int decode_outside(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_outside *outside = out;
+
+	outside->count = (unsigned)json_array_size(value);
+	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_OUTSIDE_MAX)
+		return config_error(error, "%s: expected an array of 1 to %d IPv4 addresses", where,
+		                    NAT44_OUTSIDE_MAX);
+	for (unsigned i = 0; i < outside->count; i++) {
+		const char *text = json_string_value(json_array_get(value, i));
+		uint32_t *address = &outside->addresses[i];
+
+		if (!text || parse_ipv4(text, address) || !is_unicast(*address))
+			return config_error(
+			        error, "%s[%u]: expected a unicast IPv4 address like 198.18.255.1", where, i);
+		for (unsigned j = 0; j < i; j++)
+			if (outside->addresses[j] == *address)
+				return config_error(error, "%s[%u]: %s is there twice; name it once", where,
+				                    i, text);
+	}
+	return 0;
+}
+
+static int decode_inside(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_inside *inside = out;
+
+	inside->count = (unsigned)json_array_size(value);
+	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_INSIDE_MAX)
+		return config_error(error, "%s: expected an array of 1 to %d prefixes", where,
+		                    NAT44_INSIDE_MAX);
+	for (unsigned i = 0; i < inside->count; i++) {
+		struct nat44_prefix *prefix = &inside->prefixes[i];
+		unsigned long length;
+
+		if (parse_pair(json_array_get(value, i), '/', 32, &prefix->address, &length))
+			return config_error(error, "%s[%u]: expected a prefix like 10.0.0.0/8", where, i);
+		prefix->mask = length ? UINT32_MAX << (32 - length) : 0;
+		if (prefix->address & ~prefix->mask)
+			return config_error(error, "%s[%u]: \"%.40s\" has bits set beyond its length", where,
+			                    i, json_string_value(json_array_get(value, i)));
+	}
+	return 0;
+}
+
+static int decode_endpoint(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_endpoint *endpoint = out;
+	unsigned long port;
+
+	if (parse_pair(value, ':', PORT_MAX, &endpoint->address, &port) || port == 0 ||
+	    !is_unicast(endpoint->address))
+		return config_error(
+		        error, "%s: expected a unicast IPv4 address and a port like 198.18.255.1:80", where);
+	endpoint->port = (uint16_t)port;
+	return 0;
+}
+
+static const char *const protocols[] = {[NAT44_UDP] = "udp", [NAT44_TCP] = "tcp", NULL};
+
+static const struct field forward_fields[] = {
+        {.key = "protocol",
+         FIELD(FIELD_CHOICE, struct nat44_forward, protocol),
+         .choices = protocols,
+         .required = true},
+        {.key = "outside",
+         FIELD(FIELD_CUSTOM, struct nat44_forward, outside),
+         .decode = decode_endpoint,
+         .required = true},
+        {.key = "inside",
+         FIELD(FIELD_CUSTOM, struct nat44_forward, inside),
+         .decode = decode_endpoint,
+         .required = true},
+        {0},
+};
+
+static int decode_forwards(const json_t *value, void *out, const char *where, char *error)
+{
+	struct nat44_forwards *forwards = out;
+
+	forwards->given = true;
+	forwards->count = (unsigned)json_array_size(value);
+	if (!json_is_array(value) || json_array_size(value) > NAT44_FORWARD_MAX)
+		return config_error(error, "%s: expected an array of at most %d objects", where,
+		                    NAT44_FORWARD_MAX);
+	for (unsigned i = 0; i < forwards->count; i++) {
+		char which[64];
+
+		snprintf(which, sizeof(which), "settings.forward[%u]", i);
+		if (schema_decode(json_array_get(value, i), forward_fields, &forwards->items[i], which,
+		                  error))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static const struct field fields[] = {
+        {.key = "outside", FIELD(FIELD_CUSTOM, struct nat44_settings, outside), .decode = decode_outside},
+        {.key = "inside", FIELD(FIELD_CUSTOM, struct nat44_settings, inside), .decode = decode_inside},
+        {.key = "forward", FIELD(FIELD_CUSTOM, struct nat44_settings, forward), .decode = decode_forwards},
+        {.key = "port_min", FIELD(FIELD_UINT, struct nat44_settings, port_min), .min = 1, .max = PORT_MAX},
+        {.key = "port_max", FIELD(FIELD_UINT, struct nat44_settings, port_max), .min = 1, .max = PORT_MAX},
+        {.key = "sessions_max",
+         FIELD(FIELD_UINT, struct nat44_settings, sessions_max),
+         .min = 1,
+         .max = NAT44_SESSIONS_MAX},
+        {.key = "sessions_per_host",
+         FIELD(FIELD_UINT, struct nat44_settings, sessions_per_host),
+         .max = NAT44_SESSIONS_MAX},
+        {.key = "udp_s", FIELD(FIELD_UINT, struct nat44_settings, udp_s), .min = 1, .max = TIMEOUT_MAX_S},
+        {.key = "tcp_established_s",
+         FIELD(FIELD_UINT, struct nat44_settings, tcp_established_s),
+         .min = 1,
+         .max = TIMEOUT_MAX_S},
+        {.key = "tcp_transitory_s",
+         FIELD(FIELD_UINT, struct nat44_settings, tcp_transitory_s),
+         .min = 1,
+         .max = TIMEOUT_MAX_S},
+        {.key = "icmp_s", FIELD(FIELD_UINT, struct nat44_settings, icmp_s), .min = 1, .max = TIMEOUT_MAX_S},
+        {.key = "hairpin", FIELD(FIELD_BOOL, struct nat44_settings, hairpin)},
+        {.key = "tcp_loose", FIELD(FIELD_BOOL, struct nat44_settings, tcp_loose)},
+        {0},
+};
+
+// --- Defaults --------------------------------------------------------------------------------------------
+
+// The tester's odd streams come from outside, to 198.19.STREAM.1:28770 (tasks/generator/generator.c, frame.c). They go
+// to 198.19.STREAM.2 and keep their port, by which the monitor knows them; and back to .1 in a second nat44
+// of a chain.
+static void forward_tester(struct nat44_forwards *forwards)
+{
+	enum { PORT = 28770 };
+
+	for (uint32_t stream = 1; stream < CONFIG_STREAMS; stream += 2) {
+		uint32_t net = UINT32_C(0xc6130000) | stream << 8;
+
+		for (uint32_t host = 1; host <= 2; host++)
+			for (unsigned protocol = NAT44_UDP; protocol <= NAT44_TCP; protocol++)
+				forwards->items[forwards->count++] = (struct nat44_forward){
+				        protocol, {net | host, PORT}, {net | (3 - host), PORT}};
+	}
+}
+
+static const struct nat44_settings defaults = {
+        .outside = {1, {UINT32_C(0xc612ff01)}}, // 198.18.255.1
+        .inside = {1, {{0, 0}}},
+        .port_min = 1024, // RFC 4787 REQ-3
+        .port_max = PORT_MAX,
+        .sessions_max = 65536,
+        .udp_s = 300,              // RFC 4787 REQ-5
+        .tcp_established_s = 7440, // RFC 5382 REQ-5
+        .tcp_transitory_s = 240,   // RFC 5382 REQ-5
+        .icmp_s = 60,              // RFC 5508 REQ-2
+        .hairpin = true,
+        .tcp_loose = true,
+};
+
+// --- Together --------------------------------------------------------------------------------------------
+
+static bool same(const struct nat44_endpoint *a, const struct nat44_endpoint *b)
+{
+	return a->address == b->address && a->port == b->port;
+}
+
+static int check_forwards(const struct nat44_forwards *forwards, const char *where, char *error)
+{
+	for (unsigned i = 0; i < forwards->count; i++)
+		for (unsigned j = 0; j < i; j++) {
+			const struct nat44_forward *a = &forwards->items[i], *b = &forwards->items[j];
+
+			if (a->protocol == b->protocol &&
+			    (same(&a->outside, &b->outside) || same(&a->inside, &b->inside)))
+				return config_error(
+				        error,
+				        "%s.forward[%u]: its %s is that of forward[%u]; an endpoint is "
+				        "forwarded once",
+				        where, i, same(&a->outside, &b->outside) ? "outside" : "inside", j);
+		}
+	return 0;
+}
+
+static bool is_pool(const struct nat44_outside *outside, uint32_t address)
+{
+	for (unsigned i = 0; i < outside->count; i++)
+		if (outside->addresses[i] == address)
+			return true;
+	return false;
+}
+
+// Addresses of forwards that are not in "outside".
+static unsigned own_addresses(const struct nat44_settings *settings)
+{
+	const struct nat44_forwards *forwards = &settings->forward;
+	unsigned own = 0;
+
+	for (unsigned i = 0; i < forwards->count; i++) {
+		unsigned j = 0;
+
+		while (forwards->items[j].outside.address != forwards->items[i].outside.address)
+			j++;
+		own += i == j && !is_pool(&settings->outside, forwards->items[i].outside.address);
+	}
+	return own;
+}
+
+int nat44_settings_decode(const struct config_task *config, struct nat44_settings *settings, char *error)
+{
+	char where[48];
+
+	snprintf(where, sizeof(where), "task %s.settings", config->name);
+	*settings = defaults;
+	if (strcmp(config->ports[0], config->ports[1]) == 0)
+		return config_error(
+		        error,
+		        "task %s: port %s is named twice; kind nat44 takes an inside and an outside "
+		        "port",
+		        config->name, config->ports[0]);
+	if (config->settings && schema_decode(config->settings, fields, settings, where, error))
+		return -EINVAL;
+	if (!settings->forward.given && !json_object_get(config->settings, "outside"))
+		forward_tester(&settings->forward);
+	if (settings->port_min > settings->port_max)
+		return config_error(error, "%s: port_min %u is above port_max %u", where, settings->port_min,
+		                    settings->port_max);
+	if (own_addresses(settings) > NAT44_FORWARD_ADDRESSES_MAX)
+		return config_error(error, "%s.forward: %u addresses that are not in \"outside\"; at most %d",
+		                    where, own_addresses(settings), NAT44_FORWARD_ADDRESSES_MAX);
+	return check_forwards(&settings->forward, where, error);
+}
+
+// --- Report and methods ----------------------------------------------------------------------------------
+
+// What is seen of the NAT and done to it by hand: counters, nat44.sessions, nat44.flush, and the sessions of
+// a task that is replaced. Control thread; the worker is parked.
+
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 10000, SCAN_MAX = 1 << 18, ENDPOINT_MAX = INET_ADDRSTRLEN + 6 };
+
+static const char *const protocol_names[] = {"udp", "tcp", "icmp"};
+static const char *const state_names[NAT44_STATES] = {
+        [NAT44_OPENING] = "opening", [NAT44_ESTABLISHED] = "established", [NAT44_CLOSING] = "closing",
+        [NAT44_RESET] = "reset",     [NAT44_SHARED] = "shared",           [NAT44_STATIC] = "static",
+};
+
+static const char *endpoint(rte_be32_t ip, rte_be16_t port, char text[static ENDPOINT_MAX])
+{
+	inet_ntop(AF_INET, &ip, text, INET_ADDRSTRLEN);
+	snprintf(text + strlen(text), 7, ":%u", ntohs(port));
+	return text;
+}
+
+// --- Counters --------------------------------------------------------------------------------------------
+
+void nat44_clear(struct vnf *vnf)
+{
+	struct nat44 *nat = (struct nat44 *)vnf;
+
+	nat->created = nat->expired = nat->hairpinned = 0;
+}
+
+static json_t *address_report(const struct nat44 *nat, const struct nat44_address *address)
+{
+	char text[INET_ADDRSTRLEN];
+	json_t *ports = json_object();
+
+	inet_ntop(AF_INET, &address->ip, text, sizeof(text));
+	for (unsigned i = 0; i < NAT44_PROTOCOLS; i++)
+		json_object_set_new(
+		        ports, protocol_names[i],
+		        json_integer((json_int_t)address->ports[i].in_use[0] + address->ports[i].in_use[1]));
+	return json_pack("{s:s, s:o}", "address", text, "ports", ports);
+}
+
+void nat44_report(const struct vnf *vnf, json_t *object)
+{
+	const struct nat44 *nat = (const struct nat44 *)vnf;
+	json_t *by_protocol = json_object(), *addresses = json_array();
+	uint64_t sessions = 0;
+
+	for (unsigned i = 0; i < NAT44_PROTOCOLS; i++) {
+		json_object_set_new(by_protocol, protocol_names[i], json_integer((json_int_t)nat->live[i]));
+		sessions += nat->live[i];
+	}
+	for (unsigned i = 0; i < nat->address_count; i++)
+		json_array_append_new(addresses, address_report(nat, &nat->addresses[i]));
+	json_object_set_new(object, "sessions", json_integer((json_int_t)sessions));
+	json_object_set_new(object, "sessions_max", json_integer(nat->settings.sessions_max));
+	json_object_set_new(object, "forwards", json_integer(nat->settings.forward.count));
+	json_object_set_new(object, "by_protocol", by_protocol);
+	json_object_set_new(object, "created", json_integer((json_int_t)nat->created));
+	json_object_set_new(object, "expired", json_integer((json_int_t)nat->expired));
+	json_object_set_new(object, "hairpinned", json_integer((json_int_t)nat->hairpinned));
+	json_object_set_new(object, "memory_bytes", json_integer((json_int_t)nat->memory_bytes));
+	json_object_set_new(object, "addresses", addresses);
+}
+
+// --- Methods ---------------------------------------------------------------------------------------------
+
+static json_t *session_report(const struct nat44 *nat, const struct nat44_session *s, uint64_t now_tsc)
+{
+	char inside[ENDPOINT_MAX + 1], outside[ENDPOINT_MAX + 1];
+	enum nat44_protocol protocol = nat44_key_protocol(s->key);
+	double hz = (double)rte_get_tsc_hz();
+	uint64_t end_tsc = s->used_tsc + nat->timeout_tsc[s->class];
+	json_t *object = json_pack("{s:s, s:s, s:s}", "protocol", protocol_names[protocol], "inside",
+	                           endpoint(nat44_key_ip(s->key), nat44_key_port(s->key), inside), "outside",
+	                           endpoint(s->outside_ip, s->outside_port, outside));
+
+	if (s->class == NAT44_CLASS_STATIC || protocol == NAT44_TCP)
+		json_object_set_new(object, "state", json_string(state_names[s->state]));
+	if (s->class != NAT44_CLASS_STATIC) {
+		json_object_set_new(object, "idle_s", json_real((double)(now_tsc - s->used_tsc) / hz));
+		json_object_set_new(object, "expires_in_s", json_real((double)(end_tsc - now_tsc) / hz));
+	}
+	return object;
+}
+
+struct page {
+	uint32_t from, limit;
+};
+
+static const struct field page_fields[] = {
+        {.key = "task", .type = FIELD_ANY},
+        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
+        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = LIMIT_MAX},
+        {0},
+};
+
+// A bounded part of the table: the worker is parked. "next" is where to go on, null at the end.
+static json_t *call_sessions(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+{
+	const struct nat44 *nat = (const struct nat44 *)vnf;
+	uint32_t end = nat->settings.sessions_max + nat->settings.forward.count + 1;
+	struct page page = {0, LIMIT_DEFAULT};
+	json_t *sessions;
+	uint32_t at;
+
+	if (params && schema_decode(params, page_fields, &page, "params", error))
+		return NULL;
+	sessions = json_array();
+	for (at = page.from; at < end && at - page.from < SCAN_MAX; at++) {
+		const struct nat44_session *s = &nat->sessions[at];
+
+		if (!s->key || nat44_is_over(nat, s, now_tsc))
+			continue;
+		if (json_array_size(sessions) == page.limit)
+			break;
+		json_array_append_new(sessions, session_report(nat, s, now_tsc));
+	}
+	return json_pack("{s:o, s:o}", "sessions", sessions, "next",
+	                 at < end ? json_integer(at) : json_null());
+}
+
+static const struct field flush_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
+
+static json_t *call_flush(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+{
+	struct nat44 *nat = (struct nat44 *)vnf;
+	json_int_t flushed = 0;
+	char nothing;
+
+	if (params && schema_decode(params, flush_fields, &nothing, "params", error))
+		return NULL;
+	for (unsigned class = 0; class < NAT44_CLASSES; class ++)
+		for (; nat->lists[class].oldest; flushed++)
+			nat44_remove(nat, &nat->sessions[nat->lists[class].oldest]);
+	return json_pack("{s:I}", "flushed", flushed);
+}
+
+const struct vnf_method nat44_methods[] = {
+        {"sessions", call_sessions},
+        {"flush", call_flush},
+        {0},
+};
+
+// --- Replaced --------------------------------------------------------------------------------------------
+
+// The session that was used last of those that are next in each list; NULL at the end. Steps over it.
+static const struct nat44_session *newest_next(const struct nat44 *nat, uint32_t next[NAT44_CLASSES])
+{
+	const struct nat44_session *newest = NULL;
+
+	for (unsigned class = 0; class < NAT44_CLASSES; class ++) {
+		const struct nat44_session *s = &nat->sessions[next[class]];
+
+		if (next[class] && (!newest || s->listed_tsc > newest->listed_tsc))
+			newest = s;
+	}
+	if (newest)
+		next[newest->class] = newest->older;
+	return newest;
+}
+
+// From the newest on: what there is no room for is what was idle longest.
+void nat44_adopt(struct vnf *vnf, struct vnf *old_vnf)
+{
+	struct nat44 *nat = (struct nat44 *)vnf;
+	const struct nat44 *old = (const struct nat44 *)old_vnf;
+	const struct nat44_session *s;
+	uint32_t next[NAT44_CLASSES];
+
+	for (unsigned class = 0; class < NAT44_CLASSES; class ++)
+		next[class] = old->lists[class].newest;
+	while ((s = newest_next(old, next)))
+		nat44_take_over(nat, s);
+}

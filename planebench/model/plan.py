@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The records of a plan, defined once: what their keys are, what each may be, and what it is where nobody says.
+
+A plan file, the options of the command line and plan.json are all validated by these annotations
+(:mod:`planebench.plans.schema`, :mod:`planebench.store.codec`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+
+from planebench.model.header import Skipped
+from planebench.model.hosting import Hosting
+from planebench.model.records import Direction, ScenarioName, WireName
+from planebench.model.traffic import PLAIN, TrafficProfile
+
+MissingSwitches = Literal["skip", "error"]
+Band = Literal["near", "far"]
+RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
+SwitchCores = Literal[1, 2, 3, 4]
+Seconds = Annotated[float, Gt(0), Le(3600)]
+Count = Annotated[int, Ge(1), Le(1000)]
+Share = Annotated[float, Gt(0), Le(1)]
+PartOfOne = Annotated[float, Gt(0), Lt(1)]
+Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
+RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputPlan:
+    """Saturating trials, whose mean is R+. ``retries``: how often a trial that was disturbed is run again."""
+
+    duration_s: Seconds
+    repetitions: Count
+    warmup_s: Annotated[float, Ge(0), Le(60)] = 0.0
+    retries: Annotated[int, Ge(0), Le(100)] = 2
+    restarts: Annotated[int, Ge(0), Le(999)] = 0
+    """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages."""
+    max_rate_pps: RatePerDirection | None = None
+    """Saturating trials send at this rate in each direction instead of the maximum: a line rate for a wire without."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """Searches on every point, after R+. Names of :data:`planebench.search.METHODS`, without ``r_plus``.
+
+    Where a value is None, that of the method's standard is taken.
+    """
+
+    methods: tuple[str, ...] = ()
+    duration_s: Seconds | None = None
+    """Duration of each search trial."""
+    duration_sum_s: Seconds | None = None
+    """NDR and PDR: seconds of trials at a load before it is decided (CSIT: 21)."""
+    relative_width: PartOfOne | None = None
+    """Upper and lower bound may differ by this share of the upper (CSIT: 0.005)."""
+    pdr_loss_ratio: PartOfOne = 0.005
+    max_r: Annotated[int, Ge(1), Le(100)] = 2
+    """BSwLV (ETSI GS NFV-TST 009): a load fails only when this many trials at it lost frames."""
+    burst_repetitions: Count = 3
+    """Repetitions of the search for the longest burst, b2b (RFC 2544 asks for 50)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyPlan:
+    """Latency trials at shares of R+ (``loads``, empty for none); in v2v at the fixed ``v2v_pps`` instead.
+
+    ``rates_pps`` are fixed loads of each sending end beside these: the same for every point, so that their latencies
+    may be set against each other, as of a chain and of its parts.
+    ``probe_rate_pps`` probes per second travel inside the background traffic of each sending end.
+    """
+
+    loads: tuple[Share, ...]
+    duration_s: Seconds
+    repetitions: Count = 1
+    probe_rate_pps: Rate = 1000
+    v2v_pps: Rate = 1_000_000
+    rates_pps: tuple[RatePerDirection, ...] = ()
+    anatomy: bool = False
+    """Probes are stamped at every task of their path, so that latency splits into parts."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any latency is taken."""
+        return bool(self.loads or self.rates_pps)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The matrix of a run and how each point of it is measured.
+
+    ``switches`` are adapter names and may repeat: the same switch named twice is measured twice. ``missing_switches``
+    says what becomes of one that is not installed. ``chain_lengths``, of l2fwd, and ``chains``, by name with absolute
+    paths (planebench.vnfs), are for loopback only: each of both is a topology. So is each of ``vnf_counts``, for
+    parallel only; its VNFs are what the chains of one function say, l2fwd where there is none.
+    """
+
+    name: str
+    description: str
+    switches: Annotated[tuple[Annotated[str, MinLen(1)], ...], MinLen(1)]
+    scenarios: tuple[ScenarioName, ...]
+    directions: tuple[Direction, ...]
+    frame_sizes_bytes: tuple[int, ...]
+    chain_lengths: tuple[int, ...]
+    throughput: ThroughputPlan
+    latency: LatencyPlan
+    seed: Annotated[int, Ge(0)] = 1
+    wire: WireName = "virtio"
+    hosting: Hosting = "process"
+    """What the VNFs run in of which a chain says nothing else."""
+    ring_size: RingSize = 256
+    switch_cores: SwitchCores = 1
+    """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
+    missing_switches: MissingSwitches = "error"
+    time_budget_s: Annotated[float, Gt(0)] | None = None
+    search: SearchPlan = field(default_factory=SearchPlan)
+    band: Band | None = None
+    """The core-distance band that counts; None: the one with most trials."""
+    chains: tuple[str, ...] = ()
+    traffic: tuple[TrafficProfile, ...] = (PLAIN,)
+    """Each makes points: one with sizes of its own one, another one for each of ``frame_sizes_bytes``."""
+
+    papers: tuple[str, ...] = ()
+    """The papers whose tables and figures it reproduces, by short name."""
+    left_out: tuple[Skipped, ...] = ()
+    """Tables and figures of these papers that it leaves out, and why."""
+    purpose: str = ""
+    """Of a part: what it is for, as ``Table 3``."""
+    vnf_counts: tuple[int, ...] = (1,)
+    parts: tuple[Plan, ...] = ()
+    """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
+    have between them (:mod:`planebench.plans.parts`); everything but matrix and latency is the same in all of them."""
+
+    more_hostings: tuple[Hosting, ...] = ()
+    """What they run in besides, each a topology of its own."""
+
+    @property
+    def hostings(self) -> tuple[Hosting, ...]:
+        """All of them."""
+        return (self.hosting, *self.more_hostings)
+
+    @property
+    def sections(self) -> tuple[Plan, ...]:
+        """The matrices of the plan: its parts, or itself."""
+        return self.parts or (self,)
+
+    def profile(self, name: str) -> TrafficProfile:
+        """The traffic profile of a point, by the name it has there."""
+        return next(profile for profile in self.traffic if profile.name == name)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the time goes, for page, chart and terminal: parts of the latency by chain, load and switch (ic16 Fig. 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from planebench.model.anatomy import PartKind
+from planebench.model.records import VerdictKind
+from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
+from planebench.model.words import NOTHING, count, latency_counts, load_words, percent, point_words, printable, us
+from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_key, full_cell_title
+from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads
+from planebench.stats.ranking import same_cell
+
+PAPER = "ic16 (Fig. 8) gives the hypervisor a share of up to 80 %; that is the paper's figure, of its own hosts."
+
+NOTE = (
+    "Tester: generator and monitor. Switch: all hops; waiting in rings, and for the next task's poll, is in them. "
+    "Hosting: hops to and from VNFs in processes, containers and VMs of their own, so the switch and what the hosting "
+    "puts in the way: set it against the same chain with hosting process. "
+    f"The parts of each probe add up to its latency. {PAPER}"
+)
+
+KINDS: dict[PartKind, str] = {
+    "tester": "tester",
+    "switch": "switch hops",
+    "hosting": "hops with hosting",
+    "vnf": "VNFs",
+}
+
+SHARES: dict[PartKind, str] = {"switch": "switch", "hosting": "hosting", "vnf": "VNFs", "tester": "tester"}
+"""Columns of the table, in their order."""
+
+Found = tuple[Result, LatencySummary, AnatomySummary]
+
+
+def found_anatomies(results: Sequence[Result]) -> list[Found]:
+    """Every direction of every load that was taken apart."""
+    return [(r, s, a) for r in results for s in r.latency for a in s.anatomy]
+
+
+def anatomy_table(results: Sequence[Result]) -> PageTable:
+    """A row a direction and load: the mean, the shares of switch, VNFs and tester, and every part of it."""
+    found = found_anatomies(results)
+    shares = _shares([a for _, _, a in found])
+    points = [r.point for r, _, _ in found]
+    rows = tuple(
+        Row(
+            (*point_cells(r.point, points), _load(s), a.direction, *_cells(a, shares)),
+            not latency_counts(s) or not a.parts,
+        )
+        for r, s, a in found
+    )
+    columns = (Head("load"), Head("way"), *heads(("probes", "mean µs", *(SHARES[kind] for kind in shares))))
+    return PageTable(
+        "Where the time goes",
+        (*point_heads(points), *columns, Head("parts, mean / p50 / p99 in µs", "text"), Head("not joined", "text")),
+        rows,
+        NOTE,
+    )
+
+
+def anatomy_rows(results: Sequence[Result]) -> list[ChartRow]:
+    """A row a part of the chart: from where to where of the mean latency it is, in us."""
+    rows: list[ChartRow] = []
+    for result, summary, anatomy in found_anatomies(results):
+        start = 0.0
+        for part in anatomy.parts:
+            rows.append(_row(result, summary, anatomy, part, start))
+            start += part.mean
+    return rows
+
+
+def anatomy_sentences(results: Sequence[Result]) -> list[str]:
+    """One line a direction and load for the terminal."""
+    lines = [
+        f"{r.point.switch} {point_words(r.point)}, {_load(s)}, {a.direction}: {_line(a)}"
+        for r, s, a in found_anatomies(results)
+    ]
+    return [*lines, PAPER] if lines else []
+
+
+def _load(summary: LatencySummary) -> str:
+    """``50 % of R+``; of functional trials that is said, for their shares tell how it is put together, not how fast."""
+    functional = summary.verdict.kind is VerdictKind.FUNCTIONAL
+    return f"{load_words(summary.load)}, functional" if functional else load_words(summary.load)
+
+
+def _line(anatomy: AnatomySummary) -> str:
+    if not anatomy.parts:
+        return f"no anatomy: {anatomy.problem}"
+    shares = ", ".join(f"{KINDS[kind]} {percent(anatomy.share(kind))}" for kind in _kinds(anatomy))
+    return f"{us(anatomy.mean)} µs: {shares}"
+
+
+def _kinds(anatomy: AnatomySummary) -> Iterator[PartKind]:
+    """Those that the path has: without VNFs there is no share of theirs."""
+    present = {part.kind for part in anatomy.parts}
+    return (kind for kind in SHARES if kind in present)
+
+
+def _shares(found: Sequence[AnatomySummary]) -> tuple[PartKind, ...]:
+    """The kinds that have a column: hosting only where a VNF is hosted."""
+    present = {part.kind for anatomy in found for part in anatomy.parts}
+    return tuple(kind for kind in SHARES if kind != "hosting" or kind in present)
+
+
+def _cells(anatomy: AnatomySummary, shares: Sequence[PartKind]) -> tuple[str, ...]:
+    if not anatomy.parts:
+        return (NOTHING,) * (2 + len(shares)) + (anatomy.problem, missing_words(anatomy))
+    present = {part.kind for part in anatomy.parts}
+    return (
+        count(anatomy.probes),
+        us(anatomy.mean),
+        *(percent(anatomy.share(kind)) if kind in present else NOTHING for kind in shares),
+        "; ".join(f"{part.name} {us(part.mean)} / {us(part.p50)} / {us(part.p99)}" for part in anatomy.parts),
+        missing_words(anatomy),
+    )
+
+
+def missing_words(anatomy: AnatomySummary) -> str:
+    """Probes without a stamp everywhere, by reason, and trials that did not add up."""
+    words = [f"{count(number)} {why}" for why, number in anatomy.not_joined.items()]
+    if anatomy.left_out:
+        words.append(f"{anatomy.left_out} trials left out, whose parts did not add up")
+    return "; ".join(words) or "0"
+
+
+def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part: PartSummary, start: float) -> ChartRow:
+    switch = printable(result.point.switch)
+    several = len(summary.anatomy) > 1
+    return {
+        "bar": f"{switch} {anatomy.direction}" if several else switch,
+        "load": _load(summary),
+        "kind": KINDS[part.kind],
+        "start": start,
+        "end": start + part.mean,
+        "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)}, {anatomy.direction}, {part.name}: mean "
+        f"{us(part.mean)} µs ({percent(part.share)}), p50 {us(part.p50)}, p99 {us(part.p99)} µs",
+    }
+
+
+def anatomy_figures(results: Sequence[Result]) -> Iterator[Figure]:
+    """Yield the mean latency part by part along the path, one figure per cell."""
+    from planebench.report.charts.bars import anatomy_bars
+
+    for cell, members in same_cell(results).items():
+        rows = anatomy_rows(members)
+        if rows:
+            yield Figure(
+                cell_key("anatomy", cell), "anatomy", cell.scenario, full_cell_title(cell), partial(anatomy_bars, rows)
+            )

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bars, ranges and dots: throughput, latency, the parts of a latency, published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from planebench.report.anatomy import KINDS
+from planebench.report.chains import WHOLE
+from planebench.report.charts.base import BAR_STEP, INK_LABELS, by_row, color, log_ticks, plain, table
+from planebench.report.charts.figure import GRID, INK, MUTED, PART_COLORS, PARTS, ChartRow, Colors
+
+
+def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
+    """Horizontal bars by frame size and switch; whisker = lowest to highest trial; pale and dashed = lower bound.
+
+    ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
+    """
+    return by_row(_bars(rows, colors, top).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
+
+
+def overview_bars(panels: Mapping[str, Sequence[ChartRow]], colors: Colors, top: float) -> alt.TopLevelMixin:
+    """The bars of several scenarios, two in a row: ``{title: rows}``."""
+    size = {"width": 330, "height": alt.Step(24)}
+    titled = [_bars(rows, colors, top).properties(title=title, **size) for title, rows in panels.items()]
+    columns = 2 if len(titled) > 1 else 1
+    return plain(alt.concat(*titled, columns=columns, spacing={"row": 18, "column": 28}))
+
+
+def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
+    base = alt.Chart(table(rows)).encode(y=_switch_axis(rows, colors))
+    x = alt.X("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
+    bars = base.mark_bar(height={"band": 0.74}, strokeWidth=1.2).encode(
+        x=x,
+        color=color(colors),
+        stroke=color(colors),
+        fillOpacity=_when("limited", 0.28, 1.0),
+        strokeDash=alt.condition("datum.limited", alt.value([3, 2]), alt.value([1, 0])),
+        description="tip:N",
+    )
+    whiskers = (
+        base.transform_filter("datum.high > datum.low")
+        .mark_rule(color=INK, strokeWidth=1.2)
+        .encode(x="low:Q", x2="high:Q")
+    )
+    labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
+        x="high:Q", text="label:N", color=_when("counts", INK, MUTED)
+    )
+    return alt.layer(bars, whiskers, labels)
+
+
+def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
+    """By load and switch, on a log axis: dot = median, thick line to p99, thin line to p99.9; pale = does not count.
+
+    A thin dashed line is the latency floor of the tester, where it is known.
+    """
+    scale = alt.Scale(type="log", domain=list(domain), nice=False)
+    axis = alt.Axis(format="~g", values=log_ticks(*domain), labelOverlap=True)
+    data = table(rows)
+    base = alt.Chart(data).encode(y=_switch_axis(rows, colors), color=color(colors), opacity=_when("counts", 1.0, 0.4))
+    x = alt.X("p50:Q", title="latency, µs (log scale)", scale=scale, axis=axis)
+    tail = base.mark_rule(strokeWidth=1.3).encode(x=x, x2="p99_9:Q")
+    body = base.mark_rule(strokeWidth=5, strokeCap="round").encode(x=x, x2="p99:Q", description="tip:N")
+    median = base.mark_point(size=34, filled=True, opacity=1, stroke=INK, strokeWidth=1).encode(
+        x=x, description="tip:N"
+    )
+    labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
+        x=alt.X("p99_9:Q", scale=scale), text="label:N", color=_when("counts", INK, MUTED)
+    )
+    floor = (
+        alt.Chart(data)
+        .transform_filter("isValid(datum.floor)")
+        .mark_rule(color=MUTED, strokeWidth=1, strokeDash=[2, 2])
+        .encode(x=alt.X("min(floor):Q", scale=scale))
+    )
+    layers = [tail, body, median, labels] + ([floor] if any(row.get("floor") for row in rows) else [])
+    return by_row(alt.layer(*layers).properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
+
+
+def _when(flag: str, then: Any, otherwise: Any) -> Any:
+    return alt.condition(f"datum.{flag}", alt.value(then), alt.value(otherwise))
+
+
+def _switch_axis(rows: Sequence[ChartRow], colors: Colors) -> alt.Y:
+    present = {row["switch"] for row in rows}
+    order = [label for label in colors if label in present]
+    axis = alt.Axis(title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelColor=INK, labelLimit=110)
+    return alt.Y("switch:N", sort=order, axis=axis)
+
+
+def anatomy_bars(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
+    """A bar a switch (and direction, where both send), by load; an axis of its own, as parts tell, not lengths."""
+    order = list(dict.fromkeys(row["bar"] for row in rows))
+    present = [kind for kind in KINDS.values() if any(row["kind"] == kind for row in rows)]
+    scale = alt.Scale(domain=present, range=[PART_COLORS[kind] for kind in present])
+    axis = alt.Axis(title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelColor=INK, labelLimit=130)
+    bars = (
+        alt.Chart(table(rows))
+        .mark_bar(height={"band": 0.74}, stroke="white", strokeWidth=0.6)
+        .encode(
+            y=alt.Y("bar:N", sort=order, axis=axis),
+            x=alt.X("start:Q", title="mean latency, µs", axis=alt.Axis(tickCount=5)),
+            x2="end:Q",
+            color=alt.Color("kind:N", scale=scale, legend=alt.Legend(orient="bottom", title=None, labelColor=INK)),
+            description="tip:N",
+        )
+    )
+    return by_row(bars.properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
+
+
+def stacked_parts(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
+    """Two bars a switch and chain: the chain, and its parts one behind the other."""
+    names = list(dict.fromkeys([WHOLE, *(row["part"] for row in rows)]))
+    scale = alt.Scale(domain=names, range=[PARTS[i % len(PARTS)] for i in range(len(names))])
+    order = list(dict.fromkeys(row["bar"] for row in rows))
+    y = alt.Y("bar:N", sort=order, axis=alt.Axis(title=None, **INK_LABELS))
+    base = alt.Chart(table(rows)).encode(y=y)
+    bars = base.mark_bar(height={"band": 0.74}).encode(
+        x=alt.X("us:Q", title="mean latency, µs", stack="zero", axis=alt.Axis(tickCount=5)),
+        color=alt.Color(
+            "part:N", scale=scale, legend=alt.Legend(title=None, orient="bottom", columns=2, labelColor=INK)
+        ),
+        order="order:Q",
+        description="tip:N",
+    )
+    labels = base.mark_text(align="left", dx=4, fontSize=11, color=INK).encode(
+        x=alt.X("sum(us):Q", stack=False), text=alt.Text("sum(us):Q", format=".3~g")
+    )
+    layered = alt.layer(bars, labels).properties(width=200, height=alt.Step(BAR_STEP))
+    header = alt.Header(title=None, labelOrient="top", labelAnchor="start", labelPadding=3, labelColor=MUTED)
+    facets = list(dict.fromkeys(row["chain"] for row in rows))
+    facet = layered.facet(row=alt.Row("chain:N", sort=facets, header=header), spacing=8)
+    return plain(facet.resolve_scale(y="independent"))
+
+
+LINE_STEP = 16
+"""Height of a line in px."""
+
+
+def shape_dots(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
+    """A panel a cell (or a switch), a line a switch (or a cell); x is the multiple of the reference, 1 is the rule."""
+    low, high = min(row["ratio"] for row in rows), max(row["ratio"] for row in rows)
+    domain = [min(low, 1.0) / 1.15, max(high, 1.0) * 1.15]
+    axis = alt.Axis(format="~g", values=log_ticks(*domain))
+    scale = alt.Scale(type="log", domain=domain, nice=False)
+    x = alt.X("ratio:Q", title="multiple of the reference (log scale)", scale=scale, axis=axis)
+    order = list(dict.fromkeys(row["line"] for row in rows))  # a panel has only the lines that it needs
+    y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **INK_LABELS))
+    base = alt.Chart(table([{**row, "one": 1.0} for row in rows]))
+    rule = base.mark_rule(color=MUTED, strokeDash=[2, 2]).encode(x=alt.X("one:Q", scale=scale))
+    span = base.mark_line(color=GRID, strokeWidth=3).encode(x=x, y=y, detail="line:N")
+    theirs, ours = (f"datum.whose == '{whose}'" for whose in ("the paper", "here"))
+    hollow = base.transform_filter(theirs).mark_point(size=52, filled=False, strokeWidth=1.6, color=INK, opacity=1)
+    filled = base.transform_filter(ours).mark_point(size=44, filled=True, color=PARTS[0], opacity=1)
+    marks = base.mark_text(align="left", dx=6, fontSize=11, color=INK).encode(x=x, y=y, text="mark:N")
+    dots = [mark.encode(x=x, y=y, description="tip:N") for mark in (hollow, filled)]
+    layered = alt.layer(rule, span, *dots, marks).properties(width=225, height=alt.Step(LINE_STEP))
+    return plain(_by_panel(layered, rows))
+
+
+def _by_panel(chart: Any, rows: Sequence[ChartRow]) -> Any:
+    """One below the other, the name above its dots."""
+    order = list(dict.fromkeys(row["panel"] for row in rows))
+    header = alt.Header(title=None, labelOrient="top", labelAnchor="start", labelColor=MUTED, labelPadding=3)
+    return chart.facet(row=alt.Row("panel:N", sort=order, header=header), spacing=8).resolve_scale(y="independent")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Axes, labels, colors and frames that all charts share; page and image files draw the same Altair definition.
+
+Charts are about 340 px wide, so that a phone shows them unscaled and a desk screen three in a row. Their colors for
+text and lines are the three of :mod:`planebench.report.charts.figure`, which the page replaces in dark mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from planebench.report.charts.figure import GRID, INK, MUTED, SHAPES, ChartRow, Colors
+
+FONT = "Helvetica, Arial, sans-serif"
+
+BAR_STEP = 19
+"""Height of a switch's row in px."""
+
+INK_LABELS: dict[str, Any] = {
+    "grid": False,
+    "ticks": False,
+    "domain": False,
+    "labelPadding": 6,
+    "labelColor": INK,
+    "labelLimit": 150,
+}
+"""Of an axis of names."""
+
+
+def table(rows: Sequence[ChartRow]) -> alt.InlineData:
+    """Rows as the data of a chart."""
+    return alt.InlineData(values=list(rows))
+
+
+def color(colors: Colors) -> Any:
+    """The color of a mark by its switch, without a legend."""
+    return alt.Color("switch:N", scale=alt.Scale(domain=list(colors), range=list(colors.values())), legend=None)
+
+
+def shape(colors: Colors) -> Any:
+    """The shape of a point by its switch, so that a print without colors can be read."""
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(colors))]
+    return alt.Shape("switch:N", scale=alt.Scale(domain=list(colors), range=shapes), legend=None)
+
+
+def by_row(chart: Any, field: str, rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
+    """The chart once for each value of a field, one below the other, the value above its rows."""
+    order = list(dict.fromkeys(row[field] for row in rows))
+    header = alt.Header(
+        title=None, labelOrient="top", labelAnchor="start", labelColor=MUTED, labelPadding=3, labelFontWeight=600
+    )
+    return plain(chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8))
+
+
+def line_labels(rows: Sequence[ChartRow], x: alt.X, y: str | alt.Y, colors: Colors) -> Any:
+    """The name of the switch at the end of its line."""
+    text = alt.Chart(table(rows)).mark_text(align="left", dx=9, fontSize=11, clip=False)
+    return text.encode(x=x, y=y, text="switch:N", color=color(colors))
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 steps within less than two decades, powers of ten beyond."""
+    steps = (1, 2, 5) if high / low < 200 else (1,)
+    ticks = [s * 10.0**e for e in range(-3, 8) for s in steps]
+    return [t for t in ticks if low <= t <= high]
+
+
+def log_gap(domain: tuple[float, float]) -> float:
+    """Distance of two labels in log10 units on an axis 170 px high."""
+    return 13 / 170 * math.log10(domain[1] / domain[0])
+
+
+def plain(chart: Any) -> alt.TopLevelMixin:
+    """No frame, no background, quiet grid."""
+    text = {"labelFont": FONT, "titleFont": FONT}
+    axis = {"labelColor": MUTED, "titleColor": MUTED, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID}
+    configured: alt.TopLevelMixin = (
+        chart.configure(background="transparent", font=FONT, padding=4)
+        .configure_view(stroke=None)
+        .configure_axis(**text, **axis, labelFontSize=11, titleFontSize=11, titleFontWeight=400)
+        .configure_axisY(grid=True)
+        .configure_header(labelFont=FONT, labelFontSize=12)
+        .configure_title(font=FONT, fontSize=12, color=MUTED, anchor="start")
+        .configure_text(font=FONT)
+    )
+    return configured
+
+
+def end_labels(rows: Sequence[ChartRow], x: str, y: str, gap: float, log: bool = False) -> list[ChartRow]:
+    """For each switch a label at the last point of its line, moved apart to at least ``gap`` (in y, or in log10 y)."""
+    last: dict[str, ChartRow] = {}
+    for row in rows:
+        if row["switch"] not in last or row[x] >= last[row["switch"]][x]:
+            last[row["switch"]] = row
+    places = spread(
+        {s: math.log10(r[y]) if log else r[y] for s, r in last.items()}, gap, floor=None if log else gap / 3
+    )
+    return [{**row, "label_y": 10 ** places[s] if log else places[s]} for s, row in last.items()]
+
+
+def apart(rows: Sequence[ChartRow], x: str, y: str, dx: float, dy: float) -> list[ChartRow]:
+    """Each row with a ``label_y`` at least ``dy`` (log10 y) from that of any other row within ``dx``."""
+    placed: list[ChartRow] = []
+    for row in sorted(rows, key=lambda r: r[y]):
+        near = [math.log10(p["label_y"]) for p in placed if abs(p[x] - row[x]) < dx]
+        place = max([math.log10(row[y]), *(other + dy for other in near)])
+        placed.append({**row, "label_y": 10**place})
+    return placed
+
+
+def spread(wanted: Mapping[str, float], gap: float, floor: float | None = None) -> dict[str, float]:
+    """Positions at least ``gap`` apart, in the same order, each group of neighbours centred on where it belongs.
+
+    No position is below ``floor``: what would be there is moved up, and what is in its way with it.
+    """
+    groups: list[tuple[list[str], float]] = []
+    for name in sorted(wanted, key=lambda n: wanted[n]):
+        groups.append(([name], wanted[name]))
+        while len(groups) > 1 and _overlap(groups[-2], groups[-1], gap):
+            (names_a, centre_a), (names_b, centre_b) = groups[-2:]
+            total = len(names_a) + len(names_b)
+            centre = (centre_a * len(names_a) + centre_b * len(names_b)) / total
+            groups[-2:] = [(names_a + names_b, centre)]
+    places = {n: centre + (i - (len(names) - 1) / 2) * gap for names, centre in groups for i, n in enumerate(names)}
+    lowest = -math.inf if floor is None else floor
+    for name, place in places.items():
+        places[name] = max(place, lowest)
+        lowest = places[name] + gap
+    return places
+
+
+def _overlap(a: tuple[list[str], float], b: tuple[list[str], float], gap: float) -> bool:
+    return b[1] - a[1] < gap * (len(a[0]) + len(b[0])) / 2

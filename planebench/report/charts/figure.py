@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A chart with its words, the colors of switches, and the rows that charts draw. Imports no chart library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planebench.model.records import Point, ScenarioName
+from planebench.model.words import ARROWS, frames, printable
+
+if TYPE_CHECKING:
+    import altair as alt
+
+SWITCH_COLORS = (
+    "#2878d0",  # blue
+    "#d9731a",  # orange
+    "#199473",  # green
+    "#bf4f9b",  # magenta
+    "#8068cf",  # violet
+    "#a98600",  # ochre
+    "#d64545",  # red
+    "#3494ab",  # teal
+    "#7b8794",  # grey
+    "#96704e",  # brown
+)
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+"""Of points, by position of their switch like the colors."""
+
+PART_COLORS = {"tester": "#7b8794", "switch hops": "#2878d0", "hops with hosting": "#8068cf", "VNFs": "#d9731a"}
+"""Parts of a latency, by whose they are."""
+
+INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
+"""Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
+
+PARTS = ("#3a6ea5", "#199473", "#d9731a", "#8068cf", "#a98600", "#bf4f9b")
+"""Of a stacked bar: the whole first, then its parts. Not colors of switches: there, the rows have their names."""
+
+
+def switch_colors(labels: Sequence[str]) -> dict[str, str]:
+    """Label -> color, by position; after ten switches the colors start again (labels still tell them apart)."""
+    return {label: SWITCH_COLORS[i % len(SWITCH_COLORS)] for i, label in enumerate(labels)}
+
+
+ChartRow = dict[str, Any]
+
+TIP_MARK = "\u2063"
+"""Starts every ``tip`` (an invisible separator): tells our descriptions of a mark from those that Vega makes up."""
+
+SMALLEST_US = 1e-3
+"""One nanosecond: a log axis has no zero."""
+
+Colors = Mapping[str, str]
+"""Switch label -> color, in the order of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it up when it is asked for."""
+
+    key: str
+    kind: str
+    scenario: ScenarioName
+    title: str
+    make: Callable[[], alt.TopLevelMixin]
+
+    @property
+    def chart(self) -> alt.TopLevelMixin:
+        """The chart, made anew each time: a big run has more of them than its page shows.
+
+        Altair does not check it against its schema, which takes a third of the time: a test does.
+        """
+        from altair.utils.schemapi import debug_mode  # takes a second: the terminal needs no chart
+
+        with debug_mode(False):
+            return self.make()
+
+    @property
+    def full_title(self) -> str:
+        """The title where no heading tells the scenario and the kind."""
+        return self.title if self.kind in ("overview", "papers") else f"{self.scenario} {self.kind}: {self.title}"
+
+
+def frames_key(cell: Point) -> str:
+    """Frame size and traffic of a cell as part of a key: two cells that differ in either have two keys."""
+    return f"{cell.frame_size_bytes}-{safe(cell.traffic)}" if cell.traffic else str(cell.frame_size_bytes)
+
+
+def safe(text: str) -> str:
+    """Fit for a file name and an anchor."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)
+
+
+def cell_key(kind: str, cell: Point) -> str:
+    """The key of a figure of a cell."""
+    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
+
+
+def cell_title(cell: Point) -> str:
+    """Direction and frames: ``→ unidirectional, 64 B``."""
+    return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
+
+
+def full_cell_title(cell: Point) -> str:
+    """As :func:`cell_title`, with the chain where there is one."""
+    return f"{chain_title(cell)}{cell_title(cell)}"
+
+
+def chain_title(cell: Point) -> str:
+    """``firewall,l3fwd, ``, ``N = 2, ``; empty where there is no chain."""
+    return f"{printable(cell.chain_label)}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comparisons of two switches in words: rows of page and terminal, and the view from one of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from planebench.model.records import Point
+from planebench.model.results import Comparison, Metric
+from planebench.model.words import METRICS, NOTHING, load_words, point_words
+from planebench.report.page_table import Head, PageTable, Row
+from planebench.stats.derived import Derived
+from planebench.stats.ranking import cell_id
+
+_LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One comparison in words: ``ratio`` is b / a."""
+
+    point: str
+    metric: str
+    a: str
+    b: str
+    ratio: str
+    interval: str
+    told: str
+    note: str
+    distinguishable: bool
+
+
+def comparison_rows(derived: Derived, comparisons: Iterable[Comparison]) -> list[ComparisonRow]:
+    """The rows of some comparisons, in their order."""
+    names = {cell_id(r.point): point_words(r.point) for r in derived.results}
+    return [_row(c, names.get(c.point, c.point)) for c in comparisons]
+
+
+def deciding(derived: Derived) -> tuple[list[Comparison], list[Comparison]]:
+    """Comparisons of what a cell is ranked by, NDR and PDR; and all others."""
+    by_cycles = {cell_id(r.point) for r in derived.rankings if r.by == "cycles"}
+    first: list[Comparison] = []
+    rest: list[Comparison] = []
+    for comparison in derived.comparisons:
+        ranked_by = "cycles_per_packet" if comparison.point in by_cycles else "throughput"
+        (first if comparison.metric in (ranked_by, "ndr", "pdr") else rest).append(comparison)
+    return first, rest
+
+
+def told_words(comparison: Comparison) -> str:
+    """Who is better; or that it cannot be told."""
+    if not comparison.distinguishable:
+        return "not distinguishable"
+    b_is_better = (comparison.ratio < 1) == (comparison.metric in _LESS_IS_BETTER)
+    return f"{comparison.b if b_is_better else comparison.a} better"
+
+
+def counted(comparisons: Sequence[Comparison]) -> str:
+    """``3 of 7 distinguishable``."""
+    return f"{sum(c.distinguishable for c in comparisons)} of {len(comparisons)} distinguishable"
+
+
+def _row(comparison: Comparison, point: str) -> ComparisonRow:
+    at = f" at {load_words(comparison.load)}" if comparison.load else ""
+    return ComparisonRow(
+        point=point,
+        metric=METRICS[comparison.metric] + at,
+        a=comparison.a,
+        b=comparison.b,
+        ratio=f"{comparison.ratio:#.3g}",
+        interval=_interval(comparison),
+        told=told_words(comparison),
+        note=comparison.note,
+        distinguishable=comparison.distinguishable,
+    )
+
+
+def _interval(comparison: Comparison) -> str:
+    if comparison.low is None and comparison.high is None:
+        return NOTHING
+    low = "open" if comparison.low is None else f"{comparison.low:#.3g}"
+    high = "open" if comparison.high is None else f"{comparison.high:#.3g}"
+    return f"{low} to {high}"
+
+
+MAX_ROWS = 400
+"""Of each table; the JSON export has them all."""
+
+_HEADS = (
+    Head("point"),
+    Head("by"),
+    Head("a", "switch"),
+    Head("b", "switch"),
+    Head("b / a", "strong"),
+    Head("interval", "number"),
+    Head("told apart"),
+    Head("note", "text"),
+)
+
+
+def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
+    """Comparisons of what decides (throughput or cycles a packet, NDR, PDR); and all others."""
+    first, rest = deciding(derived)
+    return _table(derived, "What decides", first), _table(derived, "Everything else", rest)
+
+
+def _table(derived: Derived, caption: str, comparisons: Sequence[Comparison]) -> PageTable:
+    rows = tuple(
+        Row((r.point, r.metric, r.a, r.b, r.ratio, r.interval, r.told, r.note), not r.distinguishable)
+        for r in comparison_rows(derived, comparisons[:MAX_ROWS])
+    )
+    return PageTable(f"{caption}: {counted(comparisons)}", _HEADS, rows, left_out=max(0, len(comparisons) - MAX_ROWS))
+
+
+_A, _B = (tuple(f"{letter}{then}" for then in (" is ", " not ", ": ")) for letter in "ab")
+"""How notes of stats/compare.py begin that are about one side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """``ratio`` = one / other with its interval of 95 %; a side of it is None where it is open, both with too few."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    distinguishable: bool
+    note: str
+
+    @property
+    def words(self) -> str:
+        """Ratio, sign of multiplication, interval; ``open`` for a side that a lower bound leaves open."""
+        if self.low is None and self.high is None:
+            return f"{self.ratio:.2f} × (no interval)"
+        low, high = ("open" if side is None else f"{side:.2f}" for side in (self.low, self.high))
+        return f"{self.ratio:.2f} × [{low}, {high}]"
+
+
+def versus(
+    comparisons: Sequence[Comparison], cell: Point, metric: Metric, one: str, other: str, load: str = ""
+) -> Versus | None:
+    """``one`` against ``other`` at a cell (a point, whatever its switch); None where they were not compared."""
+    at = cell_id(cell)
+    for c in comparisons:
+        if c.point == at and (c.metric, c.load) == (metric, load) and {c.a, c.b} == {one, other}:
+            c = replace(c, note=_named(c))
+            return _seen(c) if c.b == one else _turned(c)
+    return None
+
+
+def _seen(c: Comparison) -> Versus:
+    return Versus(c.ratio, c.low, c.high, c.distinguishable, c.note)
+
+
+def _turned(c: Comparison) -> Versus | None:
+    """a / b of a comparison that says b / a; None where b / a is 0."""
+    if not c.ratio:
+        return None
+    return Versus(1 / c.ratio, _inverse(c.high), _inverse(c.low), c.distinguishable, c.note)
+
+
+def _named(c: Comparison) -> str:
+    """The note with the labels for its a and b: who reads one pair does not know which is which."""
+    parts = []
+    for part in c.note.split("; "):
+        part = part.replace("a and b ", f"{c.a} and {c.b} ", 1) if part.startswith("a and b ") else part
+        part = f"{c.a}{part[1:]}" if part.startswith(_A) else f"{c.b}{part[1:]}" if part.startswith(_B) else part
+        parts.append(part)
+    return "; ".join(parts)
+
+
+def _inverse(side: float | None) -> float | None:
+    return 1 / side if side else None

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the VNFs of a run ran in, and trials that are functional: for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planebench.model.chain_name import chain_label
+from planebench.model.conditions import Conditions
+from planebench.model.hosting import HostingFacts
+from planebench.model.records import Trial, VerdictKind
+from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
+from planebench.model.words import count, printable
+from planebench.report.page_table import Head, PageTable, Row
+
+TITLE = "VNFs ran in"
+
+FUNCTIONAL = "Functional: frames were counted, and that holds; rates and latencies tell nothing"
+
+EMULATED = "emulated"
+
+_Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
+"""Where, hosting, program, whether emulated, details."""
+
+
+def hosting_lines(run: Run) -> list[str]:
+    """``loopback-2: vnf0, vnf1 in vm: QEMU 7.2.22, emulated; kernel: 6.1``, once for what is alike."""
+    return [f"{where}: {vnfs} in {hosting}: {what}" for where, vnfs, hosting, what in _rows(run)]
+
+
+def hosting_page(run: Run) -> dict[str, Any]:
+    """The section of the page; empty where all VNFs were tasks of the tester."""
+    rows = tuple(Row(row) for row in _rows(run))
+    heads = (Head("topology"), Head("VNFs"), Head("in"), Head("what it is", "text"))
+    sentences = functional_sentences(run)
+    if not (rows or sentences):
+        return {}
+    return {"table": PageTable("", heads, rows), "functional": sentences, "words": FUNCTIONAL}
+
+
+def functional_sentences(run: Run) -> list[str]:
+    """What was counted in functional trials, a sentence a switch and topology, with the reasons."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in run.trials:
+        if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup":
+            groups.setdefault((trial.point.switch, trial.point.scenario_label), []).append(trial)
+    return [_sentence(f"{switch} {where}", trials) for (switch, where), trials in groups.items()]
+
+
+def _sentence(who: str, trials: Sequence[Trial]) -> str:
+    sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
+    came = sum(trial.forwarded_packets for trial in trials)
+    why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.reasons))
+    plural = "s" if len(trials) > 1 else ""
+    return printable(f"{who}, {len(trials)} trial{plural}: {count(sent)} frames sent, {count(came)} came ({why})")
+
+
+def _rows(run: Run) -> list[tuple[str, str, str, str]]:
+    """Topology, VNFs, hosting, and what it is, a row for VNFs that are alike."""
+    vnfs: dict[_Key, dict[str, None]] = {}
+    for conditions in run.conditions:
+        for fact in conditions.hosting:
+            vnfs.setdefault(_key(conditions, fact), {})[fact.vnf] = None
+    return [(key[0], _names(list(found)), key[1], "; ".join(_what(key))) for key, found in vnfs.items()]
+
+
+def _names(vnfs: Sequence[str]) -> str:
+    """``vnf0, vnf1``; ``vnf0 to vnf62`` of many."""
+    return printable(", ".join(vnfs) if len(vnfs) <= 3 else f"{vnfs[0]} to {vnfs[-1]}")
+
+
+def _key(conditions: Conditions, fact: HostingFacts) -> _Key:
+    where = f"{conditions.scenario}-{conditions.chain_length}"
+    if conditions.chain:
+        named = 1 if scenario_named(conditions.scenario).side_by_side else conditions.chain_length
+        where = f"{conditions.scenario} {chain_label(conditions.chain, named)}"
+    emulated = EMULATED if fact.emulated else ""
+    return printable(where), fact.hosting, printable(fact.program), emulated, tuple(sorted(fact.details.items()))
+
+
+def _what(key: _Key) -> Iterator[str]:
+    _, _, program, emulated, details = key
+    yield f"{program}, {emulated}" if emulated else program
+    yield from (printable(f"{name}: {text}") for name, text in details)

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Latency and jitter: rows and figures by load, frame size and percentile; sentences on latency against load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from planebench.metrics.results import JITTERS
+from planebench.model.header import Calibration
+from planebench.model.records import Point, Trial
+from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
+from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
+from planebench.model.words import (
+    ARROWS,
+    frame_size,
+    frames,
+    latency_counts,
+    load_words,
+    mpps,
+    printable,
+    result_words,
+    us,
+)
+from planebench.report.charts.figure import (
+    SMALLEST_US,
+    TIP_MARK,
+    ChartRow,
+    Colors,
+    Figure,
+    cell_key,
+    chain_title,
+    full_cell_title,
+    safe,
+)
+from planebench.report.throughput import throughput_row
+from planebench.stats.ceiling import latency_floor
+from planebench.stats.choose import is_foreign
+from planebench.stats.derived import Derived
+from planebench.stats.histogram import exceedance, merge, summarise
+from planebench.stats.ranking import counts, same_cell
+from planebench.stats.results import latency_groups, run_band
+from planebench.stats.searches import Settings
+
+SMALLEST_SHARE = 1e-5
+"""Where percentile curves end: p99.999."""
+
+
+def latency_row(result: Result, summary: LatencySummary) -> ChartRow:
+    """Percentiles of one switch at one load, in us."""
+    counting = latency_counts(summary)
+    figures = f"{us(summary.p50)} / {us(summary.p99)}"
+    return {
+        "switch": printable(result.point.switch),
+        "load": load_words(summary.load),
+        "p50": max(summary.p50, SMALLEST_US),
+        "p99": max(summary.p99, SMALLEST_US),
+        "p99_9": max(summary.p99_9, SMALLEST_US),
+        "label": figures if counting else f"({figures})",
+        "counts": counting,
+        "tip": f"{TIP_MARK}{printable(result.point.switch)} at {load_words(summary.load)}: mean {us(summary.mean)}, "
+        f"p50 {us(summary.p50)}, p90 {us(summary.p90)}, p99 {us(summary.p99)}, p99.9 {us(summary.p99_9)}, "
+        f"max {us(summary.max)} µs" + ("" if counting else f" ({summary.verdict.kind.value})"),
+    }
+
+
+def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> list[ChartRow]:
+    """All latencies of a cell that have samples; loads in the order they come in. ``floor_us``: of the tester."""
+    return [{**latency_row(r, s), "floor": floor_us} for r in results for s in r.latency if s.samples]
+
+
+def percentile_rows(run: Run, results: Sequence[Result], load: str) -> list[ChartRow]:
+    """Percentile curves of the valid trials of one cell and load: ``above`` is the share of probes that took longer."""
+    band = run_band(run.trials, run.header.settings.get("band"))
+    by_point = run.by_point()
+    rows: list[ChartRow] = []
+    for result in results:
+        if any(s.load == load and latency_counts(s) for s in result.latency):
+            choice = latency_groups(by_point[result.point], result.band or band)[load]
+            rows += _curve(
+                printable(result.point.switch), [t.latency.histogram for t in choice.trials if t.latency is not None]
+            )
+    return rows
+
+
+def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySummary]]:
+    """For conext19's Fig. 1: at the highest share of R+ where two switches or more have one that counts."""
+    shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
+    for result in results:
+        for latency in result.latency:
+            share = _share(latency.load)
+            if share is not None and _comparable(latency) and counts(result) and not is_foreign(result.verdict):
+                shares.setdefault(share, []).append((result, latency))
+    return next((shares[share] for share in sorted(shares, reverse=True) if len(shares[share]) > 1), [])
+
+
+def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, float] | None) -> ChartRow:
+    """Throughput (x) and mean latency (y) of a switch, each from its lowest to its highest trial."""
+    bar, (low, high) = throughput_row(result), ends or (latency.mean, latency.mean)
+    x = {"x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"]}
+    return {
+        "switch": bar["switch"],
+        **x,
+        **_y(latency.mean, low, high),
+        "tip": f"{bar['tip']}; mean {us(latency.mean)} µs",
+    }
+
+
+def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
+    """Mean latency (x) and its standard deviation (y) of a switch, of all probes together."""
+    switch, mean = printable(result.point.switch), max(latency.mean, SMALLEST_US)
+    tip = f"{TIP_MARK}{switch} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(latency.stddev)} µs"
+    sd = latency.stddev
+    return {"switch": switch, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
+
+
+def _comparable(latency: LatencySummary) -> bool:
+    return latency_counts(latency) and latency.samples > 0 and not is_foreign(latency.verdict)
+
+
+def _y(value: float, low: float, high: float) -> ChartRow:
+    return {"y": max(value, SMALLEST_US), "y_low": max(low, SMALLEST_US), "y_high": max(high, SMALLEST_US)}
+
+
+def _curve(switch: str, histograms: Sequence[str]) -> list[ChartRow]:
+    points = [(value, above) for value, above in exceedance(merge(histograms)) if above >= SMALLEST_SHARE]
+    return [{"switch": switch, "us": max(value, SMALLEST_US), "above": above} for value, above in points]
+
+
+def _share(load: str) -> float | None:
+    try:
+        return float(load)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Lowest and highest of the trials that count, in us."""
+
+    mean: tuple[float, float]
+    p50: tuple[float, float]
+
+
+Spreads = Mapping[tuple[Point, str], Spread]
+"""By point and load label; only where two trials or more count."""
+
+
+def latency_spreads(derived: Derived) -> Spreads:
+    """Return the spread of every accepted latency that has several trials."""
+    found = {}
+    for result in derived.results:
+        loads = {s.load for s in result.latency if latency_counts(s)}
+        groups = latency_groups(derived.trials.get(result.point, []), result.band or derived.band) if loads else {}
+        for load in loads:
+            spread = _spread(groups[load].trials)
+            if spread is not None:
+                found[result.point, load] = spread
+    return found
+
+
+def _spread(trials: Sequence[Trial]) -> Spread | None:
+    each = [s for t in trials if t.latency is not None and (s := summarise(merge([t.latency.histogram]))) is not None]
+    if len(each) < 2:
+        return None
+    return Spread(_ends([s.mean for s in each]), _ends([s.p50 for s in each]))
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+MIN_LOADS = 4
+"""Loads that count for a chart of latency against load; fewer are read as well from the table."""
+
+
+def load_rows(results: Sequence[Result], spreads: Spreads) -> list[ChartRow]:
+    """p50 (``low`` to ``high``: of its trials) and p99 over intended Mpps, with at least MIN_LOADS loads that count."""
+    rows: list[ChartRow] = []
+    for result in results:
+        counting = [s for s in result.latency if latency_counts(s) and s.samples]
+        if len(counting) >= MIN_LOADS:
+            rows += [_load_row(result, s, spreads) for s in counting]
+    return rows
+
+
+def _load_row(result: Result, summary: LatencySummary, spreads: Spreads) -> ChartRow:
+    switch = printable(result.point.switch)
+    spread = spreads.get((result.point, summary.load))
+    low, high = spread.p50 if spread else (summary.p50, summary.p50)
+    knee = result.load_finding is not None and result.load_finding.knee == summary.load
+    return {
+        "switch": switch,
+        "mpps": summary.intended_pps / 1e6,
+        "p50": max(summary.p50, SMALLEST_US),
+        "low": max(low, SMALLEST_US),
+        "high": max(high, SMALLEST_US),
+        "p99": max(summary.p99, SMALLEST_US),
+        "knee": knee,
+        "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps): "
+        f"p50 {us(summary.p50)}, p99 {us(summary.p99)} µs" + (", the knee" if knee else ""),
+    }
+
+
+MIN_SIZES = 3
+"""Frame sizes for a curve; two are read as well from the table."""
+
+Look = Callable[[Result, LatencySummary], tuple[float, tuple[float, float] | None] | None]
+"""The value of a latency, in us, and between what its trials lie; None where it has no such value."""
+
+
+def mean_of(spreads: Spreads) -> Look:
+    """The mean latency, with the lowest and highest of the trials where there are several."""
+
+    def look(result: Result, summary: LatencySummary) -> tuple[float, tuple[float, float] | None]:
+        spread = spreads.get((result.point, summary.load))
+        return summary.mean, spread.mean if spread else None
+
+    return look
+
+
+def jitter_of(field: str) -> Look:
+    """The mean jitter by one of the definitions."""
+
+    def look(_: Result, summary: LatencySummary) -> tuple[float, None] | None:
+        jitter: JitterSummary | None = getattr(summary, field)
+        return None if jitter is None else (jitter.mean, None)
+
+    return look
+
+
+def over_load(results: Sequence[Result], look: Look) -> list[ChartRow]:
+    """Over intended Mpps, of the switches with at least MIN_LOADS loads that count."""
+    rows: list[ChartRow] = []
+    for result in results:
+        found = [row for s in _counting(result) if (row := _row(result, s, s.intended_pps / 1e6, look))]
+        rows += found if len(found) >= MIN_LOADS else []
+    return rows
+
+
+def over_sizes(results: Sequence[Result], load: str, look: Look) -> list[ChartRow]:
+    """Over frame size at one load, of the switches with at least MIN_SIZES sizes; ``results`` differ in size only."""
+    by_switch: dict[str, list[ChartRow]] = {}
+    for result in results:
+        for summary in _counting(result):
+            row = _row(result, summary, result.point.frame_size_bytes, look) if summary.load == load else None
+            if row:
+                by_switch.setdefault(result.point.switch, []).append(row)
+    return [row for rows in by_switch.values() if len(rows) >= MIN_SIZES for row in rows]
+
+
+def _counting(result: Result) -> Iterator[LatencySummary]:
+    return (s for s in result.latency if latency_counts(s) and s.samples and not is_foreign(s.verdict))
+
+
+def _row(result: Result, summary: LatencySummary, x: float, look: Look) -> ChartRow | None:
+    found = look(result, summary)
+    if found is None:
+        return None
+    value, ends = found
+    low, high = ends or (value, value)
+    switch = printable(result.point.switch)
+    return {
+        "switch": switch,
+        "x": x,
+        "y": max(value, SMALLEST_US),
+        "low": max(low, SMALLEST_US),
+        "high": max(high, SMALLEST_US),
+        "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps), "
+        f"{frames(result.point)}: {us(value)} µs",
+    }
+
+
+_MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
+
+_DRAWN = [(name, field) for field, name in JITTERS.items() if field != "pdv"]
+"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table."""
+
+_JITTER = "mean jitter, µs (log scale)"
+
+
+def tradeoff_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+    """Yield throughput against mean latency, one figure per cell."""
+    from planebench.report.charts.curves import scatter
+
+    for cell, title, found in _scattered(results):
+        ends = [spreads.get((r.point, s.load)) for r, s in found]
+        rows = [tradeoff_row(r, s, e.mean if e else None) for (r, s), e in zip(found, ends, strict=True)]
+        chart = partial(scatter, rows, colors, "throughput, Mpps", _MEAN, log_x=False)
+        yield Figure(cell_key("tradeoff", cell), "tradeoff", cell.scenario, title, chart)
+
+
+def deviation_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield mean latency against its standard deviation, one figure per cell."""
+    from planebench.report.charts.curves import scatter
+
+    for cell, title, found in _scattered(results):
+        chart = partial(scatter, [deviation_row(r, s) for r, s in found], colors, _MEAN, _SD, log_x=True)
+        yield Figure(cell_key("deviation", cell), "deviation", cell.scenario, title, chart)
+
+
+def _scattered(results: Sequence[Result]) -> Iterator[tuple[Point, str, list[tuple[Result, LatencySummary]]]]:
+    """Yield the cells that a scatter plot can show, each with its title and its latencies."""
+    for cell, members in same_cell(results).items():
+        if found := scatter_latencies(members):
+            yield cell, f"{full_cell_title(cell)}, at {load_words(found[0][1].load)}", found
+
+
+def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield jitter over load, where enough loads were measured."""
+    from planebench.report.charts.curves import curves_over_load
+
+    for name, field in _DRAWN:
+        for cell, members in same_cell(results).items():
+            rows = over_load(members, jitter_of(field))
+            if rows:
+                key = f"{cell_key('jitter', cell)}-{field}"
+                chart = partial(curves_over_load, rows, colors, _JITTER)
+                yield Figure(key, "jitter", cell.scenario, f"{full_cell_title(cell)}, {name}", chart)
+
+
+def size_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+    """Yield mean latency over frame size, where enough sizes were measured."""
+    yield from _sizes("sizes", results, colors, mean_of(spreads), _MEAN, "")
+
+
+def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield jitter over frame size, where enough sizes were measured."""
+    for name, field in _DRAWN:
+        yield from _sizes("jitter-sizes", results, colors, jitter_of(field), _JITTER, name)
+
+
+def _sizes(
+    kind: str, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
+) -> Iterator[Figure]:
+    from planebench.report.charts.curves import curves_over_sizes
+
+    for cell, members in _same_but_size(results).items():
+        loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
+        for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
+            rows = over_sizes(members, load, look)
+            if rows:
+                key = "-".join(filter(None, (kind, cell.scenario_slug, cell.direction, safe(load), safe(name))))
+                way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
+                title = ", ".join(filter(None, (way, load_words(load), name)))
+                yield Figure(key, kind, cell.scenario, title, partial(curves_over_sizes, rows, colors, y_title))
+
+
+def _same_but_size(results: Sequence[Result]) -> dict[Point, list[Result]]:
+    """Plain frames by everything but their size; profiles are no sizes of each other."""
+    cells: dict[Point, list[Result]] = {}
+    for result in results:
+        if not result.point.traffic:
+            cells.setdefault(replace(result.point, switch="", frame_size_bytes=64), []).append(result)
+    return cells
+
+
+def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
+    """Yield the percentiles by switch and load, one figure per cell, all on one axis."""
+    from planebench.report.charts.bars import latency_ranges
+
+    cells = {cell: latency_rows(m, _floor_us(calibration, cell)) for cell, m in same_cell(results).items()}
+    domain = _latency_domain([row for rows in cells.values() for row in rows])
+    for cell, rows in cells.items():
+        if rows:
+            chart = partial(latency_ranges, rows, colors, domain)
+            yield Figure(cell_key("latency", cell), "latency", cell.scenario, full_cell_title(cell), chart)
+
+
+def load_figures(
+    results: Sequence[Result], colors: Colors, calibration: Calibration | None, spreads: Spreads
+) -> Iterator[Figure]:
+    """Yield latency over load, one figure per cell with enough loads."""
+    from planebench.report.charts.curves import latency_load
+
+    for cell, members in same_cell(results).items():
+        rows = load_rows(members, spreads)
+        if rows:
+            chart = partial(latency_load, rows, colors, _floor_us(calibration, cell))
+            yield Figure(cell_key("load", cell), "load", cell.scenario, full_cell_title(cell), chart)
+
+
+def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
+    floor = latency_floor(calibration, cell)
+    return floor.p50_ns / 1e3 if floor else None
+
+
+def percentile_figures(run: Run, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield the latency distribution, one figure per cell and load."""
+    from planebench.report.charts.curves import percentile_curves
+
+    for cell, members in same_cell(results).items():
+        curves = {load: percentile_rows(run, members, load) for load in _loads(members)}
+        values = [row["us"] for rows in curves.values() for row in rows]
+        for load, rows in curves.items():
+            if rows:
+                chart = partial(percentile_curves, rows, colors, (min(values), max(values) * 1.1))
+                title = f"{full_cell_title(cell)}, {load_words(load)}"
+                yield Figure(
+                    f"{cell_key('percentiles', cell)}-{safe(load)}", "percentiles", cell.scenario, title, chart
+                )
+
+
+def _loads(results: Sequence[Result]) -> list[str]:
+    return list(dict.fromkeys(s.load for r in results for s in r.latency))
+
+
+def _latency_domain(rows: Sequence[ChartRow]) -> tuple[float, float]:
+    """One axis for all loads and chain lengths of a scenario, with room for labels on the right."""
+    low = min((min(row["p50"], row["floor"] or row["p50"]) for row in rows), default=1.0) / 1.3
+    high = max((row["p99_9"] for row in rows), default=10.0)
+    return low, high * (high / low) ** 0.38 if math.isfinite(high) else low * 100
+
+
+_SHARE = " of R+"
+
+
+def load_sentences(results: Iterable[Result]) -> list[str]:
+    """What latency does with load, a sentence a finding: inversions first, then knees."""
+    found = [(r, r.load_finding) for r in results if r.load_finding is not None]
+    sentences = [text for r, finding in found for text in _inversion(r, finding)]
+    return sentences + [text for r, finding in found for text in _knee(r, finding)]
+
+
+def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
+    """That v2v has one latency although several loads were asked for; empty where that is not so."""
+    asked = [load for load in str(settings.get("latency_loads") or "").split(",") if load.strip()]
+    echoed = [r for r in results if scenario_named(r.point.scenario).latency_by_echo]
+    loads = {s.load for r in echoed for s in r.latency}
+    if len(asked) < 2 or len(loads) != 1:
+        return ""
+    scenario = echoed[0].point.scenario
+    return f"{scenario} latency is taken at the fixed rate of {load_words(*loads)} (METHODOLOGY), not along loads"
+
+
+def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:
+    """The latency floor of the tester for the frame sizes of a run: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
+    floors = [f for size in sorted(set(sizes)) if calibration and (f := calibration.floor(size)) is not None]
+    if not floors:
+        return ""
+    each = ", ".join(f"{frame_size(f.frame_size_bytes)} {us(f.p50_ns / 1e3)} / {us(f.p99_ns / 1e3)}" for f in floors)
+    return f"latency floor of the tester, p50 / p99 in µs: {each}"
+
+
+def _inversion(result: Result, finding: LoadFinding) -> Iterator[str]:
+    if finding.inversion is None or finding.inversion_ratio is None:
+        return
+    low, high = (load_words(label) for label in finding.inversion)
+    shares = low.endswith(_SHARE) and high.endswith(_SHARE)
+    yield (
+        f"{result_words(result)}: {low} is {finding.inversion_ratio:.1f} times slower than "
+        f"{high.removesuffix(_SHARE) if shares else high}, as where frames wait for a batch"
+    )
+
+
+def _knee(result: Result, finding: LoadFinding) -> Iterator[str]:
+    if finding.knee is not None:
+        yield f"{result_words(result)}: latency leaves its plateau above {load_words(finding.knee)}"

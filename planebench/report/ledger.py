@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where frames were lost, in sentences that page and terminal share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planebench.model.results import Ledger, Result
+from planebench.model.words import count, percent, result_words
+from planebench.stats.ledger import describe, is_policy
+
+
+def unexplained_sentences(results: Iterable[Result]) -> list[str]:
+    """Points of which frames are missing that no counter accounts for, where the switch counts its drops."""
+    return [
+        f"{result_words(r)}: {describe(r.ledger)}"
+        for r in results
+        if r.ledger is not None and r.ledger.counted and r.ledger.unexplained_packets
+    ]
+
+
+def policy_sentences(results: Iterable[Result]) -> list[str]:
+    """Points of which network functions dropped frames of their own accord: these are not lost by the switch."""
+    found = []
+    for r in results:
+        losses = [loss for loss in r.ledger.losses if is_policy(loss)] if r.ledger is not None else []
+        if r.ledger is not None and losses:
+            share = percent(sum(loss.packets for loss in losses) / max(r.ledger.offered_packets, 1))
+            causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)
+            found.append(
+                f"{result_words(r)}: network functions dropped {share} of the frames, not the switch: {causes}"
+            )
+    return found
+
+
+def unexplained_words(ledger: Ledger) -> str:
+    """The number; what it is worth where the switch does not count its drops."""
+    number = count(ledger.unexplained_packets)
+    return number if ledger.counted or not ledger.unexplained_packets else f"{number} (not all count drops)"

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Published results: claims with their outcome, tables of the papers beside ours, and tables in their format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from planebench.model.results import LatencySummary, Result
+from planebench.model.run import Run
+from planebench.model.words import ARROWS, NOTHING, frames, latency_counts, load_words, printable, throughput, us
+from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
+from planebench.papers.measured import Measured
+from planebench.papers.shape import Entry, Ratio, Shape, shapes
+from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
+from planebench.report.page_table import Head, PageTable, Row, heads
+from planebench.stats.choose import is_foreign
+from planebench.stats.derived import Derived
+
+OUTCOMES: tuple[tuple[Outcome, str], ...] = (
+    (Outcome.CONFIRMED, "yes"),
+    (Outcome.NOT_CONFIRMED, "no"),
+    (Outcome.CANNOT_BE_TESTED, "open"),
+)
+"""In the order in which they are counted, and the class of their mark in the page."""
+
+
+def papers_page(derived: Derived) -> dict[str, Any] | None:
+    """The section of the page: counts, claims by paper, tables. None where there is nothing to show."""
+    found = Measured(derived)
+    judgements = shown(derived.run.header, judge_all(found))
+    tables = shown_shapes(derived.run, found)
+    if not judgements and not tables:
+        return None
+    return {
+        "counts": counts(judgements),
+        "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
+        "tables": [shape_table(table) for table in tables],
+        "whole": bool(derived.run.header.papers),
+    }
+
+
+def counts(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
+    """How many claims have each outcome."""
+    number = Counter(it.outcome for it in judgements)
+    return [{"words": outcome.value, "mark": mark, "number": number[outcome]} for outcome, mark in OUTCOMES]
+
+
+def paper_records(derived: Derived) -> list[dict[str, Any]]:
+    """Return the claims that the page shows, as plain values."""
+    return [record(it) for it in shown(derived.run.header, judge_all(Measured(derived)))]
+
+
+def record(judgement: Judgement) -> dict[str, Any]:
+    """One judgement as plain values: for JSON."""
+    claim = judgement.claim
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "where": claim.where,
+        "claim": claim.sentence,
+        "switches": list(claim.switches),
+        "outcome": judgement.outcome.value,
+        "why": judgement.why,
+        "evidence": judgement.evidence,
+        "missing": list(judgement.missing),
+        "compared": [_compared(it) for it in judgement.compared],
+        "beside": [_compared(it) for it in judgement.beside],
+    }
+
+
+def shape_table(table: Shape) -> PageTable:
+    """A row a switch, a column a cell: ours, and the paper's below it."""
+    entries = {(entry.switch, entry.cell): entry for entry in table.entries}
+    rows = tuple(
+        Row((printable(switch), *(_two(entries.get((switch, cell))) for cell in table.cells)))
+        for switch in table.switches
+    )
+    columns = (Head("switch", "switch"), *heads(table.cells, "two"))
+    return PageTable(f"{table.paper}: {table.title}", columns, rows, f"{table.note} Above: ours. Below: the paper's.")
+
+
+def _paper(name: str, judgements: Sequence[Judgement]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "title": all_papers()[name].title,
+        "claims": [_claim(it) for it in judgements if it.claim.paper == name],
+    }
+
+
+def _claim(judgement: Judgement) -> dict[str, str]:
+    return {
+        "id": judgement.claim.id,
+        "where": judgement.claim.where,
+        "says": judgement.claim.sentence,
+        "mark": dict(OUTCOMES)[judgement.outcome],
+        "words": judgement.words,
+        "evidence": judgement.evidence,
+    }
+
+
+def _compared(it: Compared) -> dict[str, Any]:
+    return {
+        "what": it.what,
+        "words": it.words,
+        "holds": it.holds,
+        "ratio": it.told.ratio,
+        "low": it.told.low,
+        "high": it.told.high,
+        "paper_ratio": it.paper,
+        "why": it.told.why,
+    }
+
+
+def _two(entry: Entry | None) -> tuple[str, str]:
+    if entry is None:
+        return NOTHING, ""
+    return entry.ours.words if entry.ours else NOTHING, entry.paper.words if entry.paper else NOTHING
+
+
+def paper_charts(measured: Measured) -> Iterator[Figure]:
+    """Yield one chart for each table that is shown."""
+    from planebench.report.charts.bars import shape_dots
+
+    for table in shown_shapes(measured.run, measured):
+        title = f"{table.paper}: {table.title}"
+        yield Figure(table.key, "papers", "p2p", title, partial(shape_dots, dot_rows(table)))
+
+
+def shown_shapes(run: Run, found: Measured) -> tuple[Shape, ...]:
+    """Tables of the papers that a run reproduces; of another run those with two switches that paper and run have."""
+    papers = run.header.papers
+    if papers:
+        return tuple(table for table in shapes(found) if table.paper in papers)
+    return tuple(table for table in shapes(found) if len(_shared(table)) > 1)
+
+
+def dot_rows(table: Shape) -> list[ChartRow]:
+    """One dot a figure; of a table that is normalised within a switch only the switches that we have."""
+    rows: list[ChartRow] = []
+    for entry in table.entries:
+        for whose, ratio in (("the paper", entry.paper), ("here", entry.ours)):
+            if ratio is not None and (not table.own or entry.switch in _ours(table)):
+                rows.append(_dot(table, entry, whose, ratio))
+    return rows
+
+
+def _dot(table: Shape, entry: Entry, whose: str, ratio: Ratio) -> ChartRow:
+    switch = printable(entry.switch)
+    return {
+        "panel": switch if table.own else entry.cell,
+        "line": entry.cell if table.own else switch,
+        "whose": whose,
+        "ratio": ratio.value,
+        "mark": ratio.mark,
+        "tip": f"{TIP_MARK}{switch}, {entry.cell}: {whose} {ratio.words}",
+    }
+
+
+def _ours(table: Shape) -> set[str]:
+    return {entry.switch for entry in table.entries if entry.ours}
+
+
+def _shared(table: Shape) -> set[str]:
+    return {entry.switch for entry in table.entries if entry.ours and entry.paper}
+
+
+_SHARE = " of R+"
+
+OTHER_BAND = "of the other core distance, not to be compared with the rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns under one head."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """The cells of a switch, by group."""
+
+    switch: str
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A table with a head of two lines."""
+
+    caption: str
+    groups: tuple[Group, ...]
+    rows: tuple[MatrixRow, ...]
+    note: str
+
+
+Cells = dict[tuple[str, str, str], str]
+"""(switch, group, column) -> what stands there."""
+
+
+def paper_tables(results: Sequence[Result]) -> list[Matrix]:
+    """Throughput by direction; latency by direction and frames, where there is any."""
+    tables = [_throughput(members) for members in _by(results, lambda r: r.point.direction)]
+    measured = [r for r in results if any(s.samples for s in r.latency)]
+    kinds = _by(measured, lambda r: (r.point.direction, r.point.traffic, r.point.frame_size_bytes))
+    return tables + [_latency(members) for members in kinds]
+
+
+def _throughput(results: Sequence[Result]) -> Matrix:
+    cells = {(r.point.switch, _path(r), frames(r.point)): _rate(r) for r in results}
+    direction = results[0].point.direction
+    note = "As in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary."
+    if any(is_foreign(r.verdict) for r in results):
+        note += f" In brackets: {OTHER_BAND}."
+    return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
+
+
+def _latency(results: Sequence[Result]) -> Matrix:
+    found = [(r, s) for r in results for s in r.latency]
+    cells = {(r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s) for r, s in found}
+    point = results[0].point
+    brackets = "does not count"
+    if any(is_foreign(s.verdict) for _, s in found):
+        brackets += f", or {OTHER_BAND}"
+    note = (
+        "As in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), or a rate. "
+        f"In brackets: {brackets}. A dash: no probe came back, or it was not run."
+    )
+    caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"
+    return _matrix(caption, results, cells, note)
+
+
+def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) -> Matrix:
+    columns: dict[str, dict[str, None]] = {}
+    for _, group, column in cells:
+        columns.setdefault(group, {})[column] = None
+    groups = tuple(Group(name, tuple(found)) for name, found in columns.items())
+    rows = tuple(
+        MatrixRow(s, tuple(tuple(cells.get((s, g.name, c), NOTHING) for c in g.columns) for g in groups))
+        for s in dict.fromkeys(r.point.switch for r in results)
+    )
+    return Matrix(caption, groups, rows, note)
+
+
+def _mean(summary: LatencySummary) -> str:
+    if not summary.samples:
+        return NOTHING
+    sound = latency_counts(summary) and not is_foreign(summary.verdict)
+    return us(summary.mean) if sound else f"({us(summary.mean)})"
+
+
+def _rate(result: Result) -> str:
+    return f"({throughput(result)})" if is_foreign(result.verdict) else throughput(result)
+
+
+def _path(result: Result) -> str:
+    return printable(result.point.scenario_label)
+
+
+def _by(results: Iterable[Result], key: Callable[[Result], object]) -> list[list[Result]]:
+    found: dict[object, list[Result]] = {}
+    for result in results:
+        found.setdefault(key(result), []).append(result)
+    return list(found.values())

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How to run it again: commands, and where each switch comes from."""
+
+from __future__ import annotations
+
+import shlex
+
+from planebench.model.header import RunHeader
+from planebench.model.words import NOTHING
+
+
+def commands(header: RunHeader) -> list[dict[str, str]]:
+    """Command lines with what they do; none where the run does not know how it was started."""
+    if not header.command:
+        return []
+    command, run = shlex.join(header.command), header.run_id
+    again = command if "--resume" in header.command else f"{command} --resume"
+    lines = (
+        (again, "goes on with a run of this plan that was interrupted or killed"),
+        (f"planebench compare {run} latest", "this run against the newest: ratios, intervals, what does not match"),
+        (f"planebench figures {run} --out figures", "every chart as SVG, PDF and PNG"),
+        (f"planebench export {run}", "every result as JSON, with all that this page leaves out"),
+    )
+    return [{"command": text, "does": does} for text, does in lines]
+
+
+def remedies(header: RunHeader) -> dict[str, str]:
+    """Return how to get each switch, by label, as the run recorded it; an en dash where it did not."""
+    return {switch.label: switch.remedy or NOTHING for switch in header.switches}

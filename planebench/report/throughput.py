@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Throughput: rows of its charts, and its figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from planebench.model.records import Point
+from planebench.model.results import Result
+from planebench.model.words import ARROWS, NOTHING, cycles, estimate, frames, mark, mpps, percent, printable, throughput
+from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
+from planebench.stats.choose import is_foreign
+from planebench.stats.ranking import counts
+
+
+def throughput_row(result: Result) -> ChartRow:
+    """One bar: mean, lowest and highest trial in Mpps, and how it may be read."""
+    shown = result.throughput_pps is not None
+    rates = [r / 1e6 for r in result.throughput_trials_pps] or [0.0]
+    kind = result.verdict.kind.value
+    return {
+        "switch": printable(result.point.switch),
+        "size": frames(result.point),
+        "size_bytes": result.point.frame_size_bytes,
+        "chain": result.point.chain_length,
+        "chain_label": printable(result.point.chain_label),
+        "mpps": (result.throughput_pps or 0.0) / 1e6,
+        "low": min(rates),
+        "high": max(rates),
+        "label": throughput(result) + _band_words(result) if shown else f"{NOTHING} {kind}",
+        "limited": mark(result.verdict.kind) == "≥",
+        "counts": counts(result),
+        "tip": f"{TIP_MARK}{printable(result.point.switch)}, {printable(result.point.scenario_label)} "
+        f"{result.point.direction} {frames(result.point)}: {_throughput_words(result)}",
+    }
+
+
+def _band_words(result: Result) -> str:
+    """What tells a bar that is not to be compared with the others."""
+    return f" ({result.band or 'unknown'} band)" if is_foreign(result.verdict) else ""
+
+
+def _throughput_words(result: Result) -> str:
+    if result.throughput_pps is None:
+        return f"no trial counts ({result.verdict.kind.value})"
+    at_least = "at least " if mark(result.verdict.kind) == "≥" else ""
+    unstable = ", unstable" if mark(result.verdict.kind) == "~" else ""
+    trials = len(result.throughput_trials_pps)
+    plural = "" if trials == 1 else "s"
+    return (
+        f"{at_least}{mpps(result.throughput_pps)} Mpps, {result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, "
+        f"mean of {trials} trial{plural}{unstable}{_band_words(result)}{_limit_words(result)}"
+    )
+
+
+def _limit_words(result: Result) -> str:
+    """What is known of a switch that the tester limits."""
+    if mark(result.verdict.kind) != "≥" or result.switch_busy_share is None:
+        return ""
+    words = (
+        f"; switch {percent(result.switch_busy_share)} busy, {cycles(result.switch_cycles_per_packet)} cycles a packet"
+    )
+    return words + (f", {estimate(result.capacity_estimate_pps)} Mpps" if result.capacity_estimate_pps else "")
+
+
+def throughput_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Bars by direction; for chains only where there is one: otherwise curves, or bars by chain, tell it better."""
+    from planebench.report.charts.bars import throughput_bars
+
+    if len({r.point.chain_key for r in results}) > 1:
+        return
+    top = top_mpps(results)
+    for direction in dict.fromkeys(r.point.direction for r in results):
+        members = [r for r in results if r.point.direction == direction]
+        point = members[0].point
+        chart = partial(throughput_bars, [throughput_row(r) for r in members], colors, top)
+        key = f"throughput-{point.scenario_slug}-{direction}"
+        yield Figure(key, "throughput", point.scenario, f"{ARROWS[direction]} {direction}", chart)
+
+
+def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Curves over the length of chains of one function; bars by chain where they have names."""
+    from planebench.report.charts.curves import chain_curves
+
+    if len({r.point.chain_key for r in results}) < 2:
+        return
+    if any(r.point.named for r in results):
+        yield from _named_chains(results, colors)
+        return
+    cells: dict[Point, list[Result]] = {}
+    for result in results:
+        cells.setdefault(replace(result.point, switch="", chain_length=1), []).append(result)
+    for cell, members in cells.items():
+        rows = [throughput_row(r) for r in members]
+        if any(row["counts"] for row in rows):
+            key = f"chain-{cell.direction}-{frames_key(cell)}"
+            chart = partial(chain_curves, rows, colors, top_mpps(members))
+            yield Figure(key, "chain", cell.scenario, cell_title(cell), chart)
+
+
+def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Bars by chain, a figure a direction and frame size."""
+    from planebench.report.charts.bars import throughput_bars
+
+    cells: dict[Point, list[Result]] = {}
+    for result in results:
+        cells.setdefault(replace(result.point, switch="", chain_length=1, chain="", hosting="process"), []).append(
+            result
+        )
+    top = top_mpps(results)
+    for cell, members in cells.items():
+        rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
+        key = f"chain-{cell.direction}-{frames_key(cell)}"
+        yield Figure(key, "chain", cell.scenario, cell_title(cell), partial(throughput_bars, rows, colors, top))
+
+
+def top_mpps(results: Sequence[Result]) -> float:
+    """End of the Mpps axis: room for the label behind the longest bar."""
+    highest = max((rate for r in results for rate in r.throughput_trials_pps), default=1e6)
+    return max(highest, 1.0) / 1e6 * 1.22
+
+
+def band_words(results: Iterable[Result]) -> str:
+    """The core distance that the throughputs of a run are of."""
+    bands = Counter(r.band or "unknown" for r in results if r.throughput_pps is not None)
+    if len(bands) < 2:
+        return f"core distance: {next(iter(bands), 'unknown')}"
+    return "core distance: " + ", ".join(f"{band} at {n} points" for band, n in bands.most_common())

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures of many VNFs side by side, as ic16 has them: throughput, latency and jitter over the number of VNFs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from planebench.metrics.results import JITTERS
+from planebench.model.chain_name import chain_label, chain_slug
+from planebench.model.records import Point
+from planebench.model.results import Result
+from planebench.model.words import load_words, printable
+from planebench.report.charts.curves import curves_over_vnfs
+from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
+from planebench.report.latency import Look, Spreads, _counting, _row, jitter_of, mean_of
+from planebench.report.throughput import throughput_row
+from planebench.stats.choose import is_foreign
+from planebench.stats.ranking import counts
+
+_THROUGHPUT, _LATENCY = "throughput, Mpps (log scale)", "mean latency, µs (log scale)"
+
+_JITTER = "mean jitter, µs (log scale)"
+
+
+def over_vnfs(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+    """Each for every kind of VNF, frame size and traffic with several numbers of VNFs; none for one number."""
+    for cell, members in _same_but_count(results).items():
+        rows = throughput_over_vnfs(members)
+        if rows:
+            chart = partial(curves_over_vnfs, rows, colors, _THROUGHPUT)
+            yield Figure(_key(cell, "throughput"), "vnfs", cell.scenario, _title(cell, "throughput"), chart)
+        yield from _latencies(cell, members, colors, spreads)
+
+
+def _latencies(cell: Point, members: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+    looks: list[tuple[str, str, Look]] = [("mean latency", _LATENCY, mean_of(spreads))]
+    looks += [(name, _JITTER, jitter_of(field)) for field, name in JITTERS.items() if field != "pdv"]
+    for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
+        for name, y_title, look in looks:
+            rows = latency_over_vnfs(members, load, look)
+            if rows:
+                chart = partial(curves_over_vnfs, rows, colors, y_title)
+                words = f"{name}, {load_words(load)}"
+                yield Figure(_key(cell, safe(words)), "vnfs", cell.scenario, _title(cell, words), chart)
+
+
+def _same_but_count(results: Sequence[Result]) -> dict[Point, list[Result]]:
+    cells: dict[Point, list[Result]] = {}
+    for result in results:
+        cells.setdefault(replace(result.point, switch="", chain_length=1), []).append(result)
+    return cells
+
+
+def _key(cell: Point, what: str) -> str:
+    kind = f"{chain_slug(cell.chain, 1)}-" if cell.chain else ""
+    kind += f"{cell.hosting}-" if cell.hosting_words else ""
+    return f"vnfs-{kind}{frames_key(cell)}-{what}"
+
+
+def _title(cell: Point, what: str) -> str:
+    kind = f"each {printable(chain_label(cell.chain, 1))}{cell.hosting_words}, " if cell.named else ""
+    return f"{kind}{cell_title(cell)}, {what}"
+
+
+MIN_COUNTS = 2
+"""Numbers of VNFs for a curve: what lies between one and many is the question."""
+
+SMALLEST_MPPS = 1e-6
+"""A log axis has no zero."""
+
+
+def throughput_over_vnfs(results: Sequence[Result]) -> list[ChartRow]:
+    """Throughput of the switches with at least MIN_COUNTS numbers of VNFs that count; ``results`` differ in these."""
+    rows: dict[str, list[ChartRow]] = {}
+    for result in results:
+        if counts(result) and result.throughput_pps and not is_foreign(result.verdict):
+            bar = throughput_row(result)
+            x, low = result.point.chain_length, max(bar["low"], SMALLEST_MPPS)
+            ends = {"low": low, "high": max(bar["high"], low)}
+            rows.setdefault(bar["switch"], []).append({**bar, **ends, "x": x, "y": max(bar["mpps"], low)})
+    return _enough(rows, MIN_COUNTS)
+
+
+def latency_over_vnfs(results: Sequence[Result], load: str, look: Look) -> list[ChartRow]:
+    """The same of a latency, or jitter, at one load."""
+    rows: dict[str, list[ChartRow]] = {}
+    for result in results:
+        for summary in _counting(result):
+            row = _row(result, summary, result.point.chain_length, look) if summary.load == load else None
+            if row:
+                rows.setdefault(result.point.switch, []).append(row)
+    return _enough(rows, MIN_COUNTS)
+
+
+def _enough(rows: Mapping[str, Sequence[ChartRow]], least: int) -> list[ChartRow]:
+    return [row for found in rows.values() if len(found) >= least for row in found]

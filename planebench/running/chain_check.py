@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Has planed look at the settings and files of chains before anything is started: its sentence, not a late surprise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from planebench.host.patience import patient
+from planebench.model.errors import UsageError
+from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place
+from planebench.vnfs.chain import parse_chain
+from planebench.vnfs.topology import build_chain
+
+CHECK_DEADLINE_S = 120.0
+"""For a table of millions of lines."""
+
+
+def check_chains(chains: Iterable[str], planed: Path) -> None:
+    """UsageError, with what planed says, for the first chain that it would not take."""
+    for chain in chains:
+        _check(chain, planed)
+
+
+def _check(chain: str, planed: Path) -> None:
+    """The document of the whole tester, with all that are functions of planed: its memory is that of the chain."""
+    built = build_chain("loopback", len(parse_chain(chain)), chain=chain)
+    topology = replace(built, vnfs=tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs))
+    placement = place(Cpus(tuple(sorted(os.sched_getaffinity(0)))), len(topology.vnfs))
+    with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
+        links = LinkSettings(workdir=Path(folder), name="check")
+        path = Path(folder) / "tester.json"
+        full_stage(topology, assign_tasks(placement, topology), links).write(path)
+        try:
+            done = subprocess.run(
+                [str(planed), "--check", str(path)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=patient(CHECK_DEADLINE_S),
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UsageError(f'chain "{chain}" cannot be checked: {error}') from None
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).replace(f"{path}: ", "").split())
+        raise UsageError(f'chain "{chain}": {said or f"planed --check ended with {done.returncode}"}')

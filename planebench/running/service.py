@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a plan to a finished run folder: calibrate the tester, open a folder or resume one, measure, close it in order.
+
+The library's :func:`planebench.run` and ``planebench run`` are two callers of this; so may be a script of yours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planebench.host import facts as host_facts
+from planebench.host.facts import HostFacts
+from planebench.host.process import Supervisor, sweep_stale
+from planebench.measure.ahead import Pace, stages
+from planebench.measure.calibrate import calibrate
+from planebench.measure.campaign import Campaign, Listener
+from planebench.measure.live import LiveSettings
+from planebench.model.errors import PlanebenchError, StoreError, UsageError
+from planebench.model.header import Calibration, RunHeader
+from planebench.model.records import Trial
+from planebench.model.run import RunStatus
+from planebench.placement import place
+from planebench.planed import require_planed
+from planebench.plans import max_frame_bytes, plain_frame_sizes
+from planebench.running.header import make_header
+from planebench.running.machine import cpus_of, measuring
+from planebench.running.status import Listeners, StatusListener
+from planebench.running.survey import Survey
+from planebench.stats.compare import differing_facts
+from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
+from planebench.store.calibration import Condition, load, save, version_of
+
+CALIBRATION_S = 0.1
+"""Duration of each step of a calibration that a run makes for itself."""
+
+
+@dataclass
+class Session:
+    """One sitting of a run: its folder is open, and nothing of it is started yet.
+
+    ``trials`` are those of earlier sessions of the same run; :meth:`measure` adds to them.
+    """
+
+    survey: Survey
+    facts: HostFacts
+    settings: LiveSettings
+    writer: RunWriter
+    trials: list[Trial]
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(stages(self.survey.plan, self.survey.measured, self.survey.costs))
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.writer.path
+
+    def measure(self, *listeners: Listener) -> RunStatus:
+        """Measure what is left of the plan, and return how it ended: an interrupt (Ctrl-C) ends it in order, too.
+
+        ``listeners`` hear of every step; status.json is always written. Whatever happens, the folder is closed and
+        no process is left running. Raises PlanebenchError where the run cannot go on, as on a full disk.
+        """
+        plan, writer = self.survey.plan, self.writer
+        try:
+            with measuring(self.facts, plan.switch_cores), Supervisor() as supervisor:
+                Campaign(
+                    plan=plan,
+                    points=self.survey.measured,
+                    adapters=dict(self.survey.adapters),
+                    cpus=cpus_of(self.facts, plan.switch_cores),
+                    settings=self.settings,
+                    writer=writer,
+                    listener=Listeners(self.pace, *listeners, StatusListener(self.pace, writer.path, plan)),
+                    supervisor=supervisor,
+                    trials=self.trials,
+                ).run()
+        except KeyboardInterrupt:
+            writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
+            return "interrupted"
+        except PlanebenchError as error:
+            with contextlib.suppress(StoreError):  # the folder may be what failed: full disk, removed
+                writer.finish("interrupted", str(error))
+            raise
+        writer.finish()
+        return "complete"
+
+
+def open_session(
+    survey: Survey,
+    *,
+    runs_dir: Path | None = None,
+    resume: bool = False,
+    calibrated: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Session:
+    """Make the folder of a new run, or open the newest unfinished run of the same plan (``resume``).
+
+    ``calibrated``: calibrate the tester first, unless a calibration of the last 24 hours holds. ``tell`` is given a
+    line before something that takes seconds. Raises UsageError, NotInstalledError and StoreError; then nothing is
+    started.
+    """
+    survey.required()
+    facts = host_facts.collect()
+    settings = live_settings(survey)
+    sweep_stale()
+    folder = runs_dir or default_runs_dir()
+    if resume:
+        return _resumed(survey, facts, settings, folder)
+    make_runs_dir(folder)
+    if calibrated:
+        settings = replace(settings, calibration=_calibration(survey, facts, settings, tell))
+    writer = RunWriter.create(folder, make_header(survey, facts, settings))
+    write_plan(writer.path, survey.plan)
+    return Session(survey, facts, settings, writer, [])
+
+
+def live_settings(survey: Survey) -> LiveSettings:
+    """Return what all topologies of a run have in common. Raises NotInstalledError without planed, the tester."""
+    return LiveSettings(
+        planed=Path("planed") if survey.simulated else require_planed(),
+        ring_size=survey.plan.ring_size,
+        hugepages=survey.hugepages,
+        max_frame_bytes=max_frame_bytes(survey.plan),
+        wire=survey.plan.wire,
+    )
+
+
+def _resumed(survey: Survey, facts: HostFacts, settings: LiveSettings, runs_dir: Path) -> Session:
+    info = find_unfinished(runs_dir, survey.plan)
+    if info is None:
+        raise UsageError(
+            f"--resume: {runs_dir} has no unfinished run of this plan. Give the options of the run to resume, or leave "
+            "out --resume"
+        )
+    settings = replace(settings, calibration=info.header.calibration)
+    differing = changes(info.header, make_header(survey, facts, settings))
+    if differing:
+        raise UsageError(
+            f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
+            "Start a new run without --resume"
+        )
+    writer = RunWriter.reopen(info.path)
+    return Session(survey, facts, settings, writer, list(read_run(info.path).trials))
+
+
+def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
+    """Return a sentence for each difference that makes new trials of a run unlike its old ones."""
+    versions = {switch.label: switch for switch in old.switches}
+    switches = [
+        f"{switch.label} was {versions[switch.label].version} {versions[switch.label].settings}, "
+        f"now it is {switch.version} {switch.settings}"
+        for switch in new.switches
+        if switch.label in versions and switch != versions[switch.label]
+    ]
+    there = {switch.label for switch in new.switches}
+    gone = [f"{label} is not installed any more" for label in versions if label not in there]
+    settings = [
+        f"{key}: {old.settings[key]} against {value}"
+        for key, value in new.settings.items()
+        if key in old.settings and old.settings[key] != value
+    ]
+    return [*differing_facts(old, new), *switches, *gone, *settings]
+
+
+def _calibration(
+    survey: Survey, facts: HostFacts, settings: LiveSettings, tell: Callable[[str], None]
+) -> Calibration | None:
+    """Return the stored calibration that holds for this run, or make one; None where there is nothing to calibrate."""
+    sizes = plain_frame_sizes(survey.plan)
+    if survey.simulated or not sizes:
+        return None
+    cpus = cpus_of(facts, survey.plan.switch_cores)
+    condition = Condition(
+        planed_version=version_of(settings.planed),
+        cpu_model=facts.cpu_model,
+        kernel=facts.kernel,
+        wire=settings.wire,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        tester_cpus=len(place(cpus).tester_cpus),
+    )
+    known = load(condition, sizes)
+    if known is not None:
+        return known
+    tell("calibrating the tester against itself")
+    with measuring(facts, survey.plan.switch_cores), Supervisor() as supervisor:
+        found = calibrate(
+            sizes,
+            wire=settings.wire,
+            ring_size=settings.ring_size,
+            hugepages=settings.hugepages,
+            cpus=cpus,
+            planed=settings.planed,
+            supervisor=supervisor,
+            duration_s=CALIBRATION_S,
+        )
+    with contextlib.suppress(StoreError):  # a home that cannot be written: it is measured again next time
+        save(found)
+    return found

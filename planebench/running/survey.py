@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A plan held against this machine, once, for ``plan show``, ``run`` and ``--time-budget`` alike.
+
+Which of its switches are installed, which of its points they refuse, and what is left to measure. Nothing is started.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from planebench.host import facts as host_facts
+from planebench.host.facts import HostFacts
+from planebench.host.programs import Found, NotFound
+from planebench.hosting.registry import HOSTINGS
+from planebench.measure.refusals import refusals
+from planebench.measure.runner import SelfMeasured
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.header import Skipped
+from planebench.model.records import Point
+from planebench.model.spec import SwitchCost
+from planebench.planed import find_planed
+from planebench.plans import (
+    Plan,
+    SwitchLabel,
+    estimate,
+    expand,
+    fit,
+    fit_memory,
+    load_plan,
+    override,
+    parse_budget,
+    skipped,
+    switch_labels,
+)
+from planebench.running.chain_check import check_chains
+from planebench.running.machine import enough_hugepages
+from planebench.switches.registry import get_adapter
+from planebench.wiring.adapter import Adapter
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a plan comes to on this machine."""
+
+    plan: Plan
+    labels: tuple[SwitchLabel, ...]
+    """The switches of the run: all of the plan, less those that are not installed and may be left out."""
+    adapters: Mapping[str, Adapter]
+    """By label."""
+    versions: Mapping[str, str]
+    """Of the installed switches, by label."""
+    points: tuple[Point, ...]
+    """Every point of the plan."""
+    absent: Mapping[Point, str]
+    """The points that are not measured, and why: the switch is not installed, or refuses them."""
+    missing: tuple[str, ...]
+    """What is not installed and a run needs: one sentence each. A run does not start before it is there."""
+    smaller: tuple[Skipped, ...]
+    """The FIBs that were made smaller to fit into memory."""
+    hugepages: bool
+    """Whether the switches run with hugepages."""
+
+    @property
+    def measured(self) -> tuple[Point, ...]:
+        """The points that a run measures."""
+        return tuple(point for point in self.points if point not in self.absent)
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Everything that is left out, and why: one entry for each switch and reason."""
+        return (*self.smaller, *skipped(self.plan), *self._absent())
+
+    @property
+    def costs(self) -> dict[str, SwitchCost]:
+        """What each switch adds to the time of the run, by label."""
+        return {label: adapter.cost for label, adapter in self.adapters.items()}
+
+    @property
+    def takes_s(self) -> float:
+        """Seconds that the run is expected to take."""
+        return estimate(self.plan, self.measured, self.costs)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no switch of the run needs the tester."""
+        return all(isinstance(self.adapters[label.label], SelfMeasured) for label in self.labels)
+
+    def required(self) -> Survey:
+        """Return this survey. Raises NotInstalledError for what is missing, UsageError where nothing is measured."""
+        if self.missing:
+            raise NotInstalledError("; ".join(self.missing))
+        if not self.measured:
+            reasons = dict.fromkeys(f"{entry.what}: {entry.reason}" for entry in self.skipped)
+            raise UsageError(f"plan {self.plan.name} has nothing to measure on this machine: {'; '.join(reasons)}")
+        return self
+
+    def within(self, time_budget: str | None) -> Survey:
+        """Return the survey with a plan that fits into ``time_budget`` (``20m``); None changes nothing."""
+        if time_budget is None:
+            return self
+        return replace(self, plan=fit(self.plan, self.measured, parse_budget(time_budget), self.costs))
+
+    def _absent(self) -> Iterator[Skipped]:
+        """Yield an entry for each switch and reason, with the scenarios where it applies."""
+        scenarios: dict[tuple[str, str], dict[str, None]] = {}
+        for point, reason in self.absent.items():
+            scenarios.setdefault((point.switch, reason), {})[point.scenario_label] = None
+        measured = {point.switch for point in self.measured}
+        reasons = Counter(switch for switch, _ in scenarios)
+        for (switch, reason), labels in scenarios.items():
+            everywhere = switch not in measured and reasons[switch] == 1
+            yield Skipped(switch if everywhere else f"{switch} {', '.join(labels)}", reason)
+
+
+def survey(
+    plan: Plan | str | Path,
+    options: Mapping[str, Any] | None = None,
+    *,
+    hugepages: bool | None = None,
+    facts: HostFacts | None = None,
+) -> Survey:
+    """Hold a plan, a suite or a plan file against this machine.
+
+    ``options`` are those of :func:`planebench.plans.override`. ``hugepages``: None for as many as are free.
+    Raises UsageError for a plan that cannot be run anywhere.
+    """
+    named = plan if isinstance(plan, Plan) else load_plan(plan)
+    fitting, smaller = fit_memory(override(named, **(options or {})), host_facts.memory_total_bytes(), _offloads)
+    labels = switch_labels(fitting.switches)
+    adapters = {label.label: get_adapter(label.adapter) for label in labels}
+    found = {label: adapter.find() for label, adapter in adapters.items()}
+    here = {label: what.version for label, what in found.items() if isinstance(what, Found)}
+    away = {label: what.words for label, what in found.items() if isinstance(what, NotFound)}
+    points = expand(fitting)
+    leave_out = away if fitting.missing_switches == "skip" and here else {}
+    enough = enough_hugepages(hugepages, facts or host_facts.collect(), len(labels) - len(leave_out))
+    absent = refusals(fitting, points, adapters, hugepages=enough)
+    absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
+    missing = [f'switch "{label}" {words}' for label, words in away.items()]
+    if len(away) == len(labels) and fitting.missing_switches == "skip":
+        missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
+    real = [p for p in points if p not in absent and not isinstance(adapters[p.switch], SelfMeasured)]
+    if real:
+        check_named_chains(fitting)
+    return Survey(
+        plan=fitting,
+        labels=tuple(label for label in labels if label.label not in leave_out),
+        adapters=adapters,
+        versions=here,
+        points=points,
+        absent=absent,
+        missing=(*(() if leave_out else missing), *missing_hostings(real)),
+        smaller=smaller,
+        hugepages=enough,
+    )
+
+
+def _offloads(switch: str) -> bool:
+    return get_adapter(switch).offloads
+
+
+def check_named_chains(plan: Plan) -> None:
+    """Have planed, if it is installed, check the chains of ``plan``. Raises UsageError, in its words."""
+    planed = find_planed()
+    if planed is not None:
+        check_chains(plan.chains, planed)
+
+
+def missing_hostings(points: Iterable[Point]) -> tuple[str, ...]:
+    """Return a sentence for each hosting of the VNFs of ``points`` that is not installed."""
+    names = dict.fromkeys(name for point in points for name in point.hostings if name != "process")
+    found = {name: HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench") for name in names}
+    return tuple(f'hosting "{name}" {what.words}' for name, what in found.items() if isinstance(what, NotFound))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A plan held against this machine: what is shown before a run is what the run measures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.plans import load_plan, override
+from planebench.running.service import open_session
+from planebench.running.survey import survey
+from planebench.store import read_run
+from planebench.switches.base import NotFound, Situation
+from planebench.switches.registry import get_adapter
+from planebench.switches.sim import SimAdapter
+
+QUICK = override(load_plan("quick"), switch="sim", frame_size="64", direction="unidirectional", loads="none", repeat=2)
+
+
+@pytest.fixture
+def hungry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A switch that runs with hugepages only, and has no p2v."""
+
+    def refusal(self: SimAdapter, situation: Situation) -> str:
+        return "it needs hugepages" if not situation.hugepages else "no p2v" if situation.scenario == "p2v" else ""
+
+    monkeypatch.setattr(SimAdapter, "refusal", refusal)
+
+
+def test_refusals_are_asked_with_the_hugepages_of_the_run(hungry: None) -> None:
+    held = survey(QUICK, hugepages=True)
+    assert {point.scenario for point in held.absent} == {"p2v"} and held.required() is held
+    assert not survey(QUICK, hugepages=False).measured
+    with pytest.raises(UsageError, match="nothing to measure on this machine: sim: not supported: it needs hugepages"):
+        survey(QUICK, hugepages=False).required()
+
+
+def test_plan_show_shows_what_run_measures(hungry: None, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    from planebench.cli.plan_show import show_plan
+    from planebench.running import survey as module
+
+    monkeypatch.setattr(module, "enough_hugepages", lambda wanted, facts, switches: True)
+    options = {"switch": "sim", "scenario": "p2p,p2v", "frame_size": "64", "direction": "unidirectional"}
+    show_plan("quick", options, json=True)
+    shown = json.loads(capsys.readouterr().out)
+    measured = [point["id"] for point in shown["points"] if not point["left_out"]]
+    assert measured == [point.point_id for point in survey("quick", options).measured]
+    assert measured == ["sim/p2p/unidirectional/64/virtio/process"]
+
+
+def test_a_refused_point_costs_no_trial_and_is_left_out_with_its_reason(hungry: None, tmp_path: Path) -> None:
+    session = open_session(survey(QUICK, hugepages=True), runs_dir=tmp_path)
+    assert session.measure() == "complete"
+    run = read_run(session.folder)
+    assert "p2v" not in {trial.point.scenario for trial in run.trials} and run.trials
+    assert [(entry.what, entry.reason) for entry in run.skipped] == [("sim p2v", "not supported: no p2v")]
+
+
+def test_a_switch_that_is_not_installed_is_left_out_only_if_the_plan_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    vpp = type(get_adapter("vpp"))
+    monkeypatch.setattr(vpp, "find", lambda self: NotFound("apt-get install vpp"))
+    with pytest.raises(NotInstalledError, match='switch "vpp" is not installed; get it with: apt-get install vpp'):
+        survey(override(QUICK, switch="sim,vpp")).required()
+    import dataclasses
+
+    optional = dataclasses.replace(override(QUICK, switch="sim,vpp"), missing_switches="skip")
+    held = survey(optional).required()
+    assert [label.label for label in held.labels] == ["sim"]
+    assert [(e.what, e.reason) for e in held.skipped] == [("vpp", "not installed; get it with: apt-get install vpp")]
