@@ -257,11 +257,10 @@ static void add_queue(struct port_stats *stats, unsigned queue, const struct que
 	stats->eth.ierrors += own->rx_errors;
 	stats->eth.oerrors += own->tx_errors;
 	stats->eth.rx_nombuf += own->rx_nombuf;
-	stats->eth.q_ipackets[queue] = own->rx_packets;
-	stats->eth.q_opackets[queue] = own->tx_packets;
+	stats->rx_packets[queue] = own->rx_packets;
+	stats->tx_packets[queue] = own->tx_packets;
 	stats->tx_full[queue] = own->tx_full;
 }
-_Static_assert((int)CONFIG_QUEUES_MAX <= RTE_ETHDEV_QUEUE_STAT_CNTRS, "each queue has its counters");
 
 static void vhost_stats(const struct port *port, struct port_stats *stats)
 {
@@ -291,6 +290,42 @@ static void virtio_stats(const struct port *port, struct port_stats *stats)
 	stats->broken_rings = own.broken;
 }
 
+#ifdef RTE_ETHDEV_QUEUE_STAT_CNTRS // before DPDK 25.11
+static void ethdev_queue_stats(const struct port *port, struct port_stats *stats)
+{
+	for (unsigned i = 0; i < port->config.queues && i < RTE_ETHDEV_QUEUE_STAT_CNTRS; i++) {
+		stats->rx_packets[i] = stats->eth.q_ipackets[i];
+		stats->tx_packets[i] = stats->eth.q_opackets[i];
+	}
+}
+#else
+static uint64_t xstat(const struct port *port, const char *format, unsigned queue)
+{
+	uint64_t id, value = 0;
+	char name[RTE_ETH_XSTATS_NAME_SIZE];
+
+	snprintf(name, sizeof(name), format, queue);
+	if (rte_eth_xstats_get_id_by_name(port->port_id, name, &id) == 0)
+		rte_eth_xstats_get_by_id(port->port_id, &id, &value, 1);
+	return value;
+}
+
+static void ethdev_queue_stats(const struct port *port, struct port_stats *stats)
+{
+	for (unsigned i = 0; i < port->config.queues; i++) {
+		stats->rx_packets[i] = xstat(port, "rx_q%u_packets", i);
+		stats->tx_packets[i] = xstat(port, "tx_q%u_packets", i);
+	}
+}
+#endif
+
+static void ethdev_stats(const struct port *port, struct port_stats *stats)
+{
+	rte_eth_stats_get(port->port_id, &stats->eth);
+	if (port->config.queues > 1)
+		ethdev_queue_stats(port, stats);
+}
+
 void port_stats(const struct port *port, struct port_stats *stats)
 {
 	*stats = (struct port_stats){0};
@@ -299,7 +334,7 @@ void port_stats(const struct port *port, struct port_stats *stats)
 	else if (port->virtio)
 		virtio_stats(port, stats);
 	else
-		rte_eth_stats_get(port->port_id, &stats->eth);
+		ethdev_stats(port, stats);
 }
 
 void port_reclaim(const struct port *port)

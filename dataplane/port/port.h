@@ -13,10 +13,11 @@
 #include "port/virtio_port.h"
 
 // eth: frames that no buffers of the other end can hold, or that were lost with a ring, are oerrors; buffers
-// of the other end without a frame in them, or with too long a one, ierrors. By queue: q_ipackets and
-// q_opackets. The rest is known of rings of our own; zeros with an ethdev.
+// of the other end without a frame in them, or with too long a one, ierrors. The rest is known of rings of our own;
+// zeros with an ethdev.
 struct port_stats {
 	struct rte_eth_stats eth;
+	uint64_t rx_packets[CONFIG_QUEUES_MAX], tx_packets[CONFIG_QUEUES_MAX]; // by queue
 	uint64_t broken_rings;               // stopped, because the other end broke a rule
 	uint64_t tx_full[CONFIG_QUEUES_MAX]; // frames offered to the queue that it did not take
 };

@@ -161,9 +161,9 @@ static json_t *queue_counters(const struct port *port, const struct port_stats *
 	json_t *queues = json_array();
 
 	for (unsigned i = 0; i < port->config.queues; i++) {
-		json_t *queue = json_pack(
-		        "{s:o, s:o}", "rx_packets", count(now->eth.q_ipackets[i] - zero->eth.q_ipackets[i]),
-		        "tx_packets", count(now->eth.q_opackets[i] - zero->eth.q_opackets[i]));
+		json_t *queue =
+		        json_pack("{s:o, s:o}", "rx_packets", count(now->rx_packets[i] - zero->rx_packets[i]),
+		                  "tx_packets", count(now->tx_packets[i] - zero->tx_packets[i]));
 
 		if (port_in_place(port))
 			json_object_set_new(queue, "tx_full", count(now->tx_full[i] - zero->tx_full[i]));
