@@ -376,6 +376,12 @@ RESULT: tuple[Column, ...] = (
         "Routes per second that the control of a VNF changed in these trials; null without.",
     ),
     Column(
+        "switch_cycles_per_batch",
+        Number,
+        _switch("cycles_per_batch"),
+        "Busy cycles of the switch per poll that found frames: what a poll costs, whatever it finds, is in it once.",
+    ),
+    Column(
         "switch_full_batch_share",
         Number,
         _switch("full_batch_share"),
@@ -383,6 +389,7 @@ RESULT: tuple[Column, ...] = (
         title="full batches",
         order=13,
         words=percent,
+        by_switch=True,
         brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
         optional=True,
     ),
