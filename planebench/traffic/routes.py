@@ -50,7 +50,7 @@ _BITS: dict[Ip, int] = {4: 32, 6: 128}
 
 
 def routes_file_of(chain: str) -> Path | None:
-    """The routes file of the first router of a chain as a user writes it; None for its default table, or without one."""
+    """Return the routes file of the first router of a chain; None for its default table, or without a router."""
     for vnf in parse_chain(chain) if chain else ():
         if vnf.kind.router:
             path = vnf.options.get("routes") or _setting(vnf.options.get("settings"))
