@@ -177,7 +177,7 @@ def _rate(trial: Trial) -> str:
 
 
 def _reason(trial: Trial) -> str:
-    return " ".join("; ".join(trial.verdict.reasons).split())
+    return " ".join("; ".join(trial.verdict.texts).split())
 
 
 def _next(seen: Seen, page: Page) -> Iterator[Text]:

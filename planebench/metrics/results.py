@@ -49,7 +49,6 @@ from planebench.stats.ranking import counts
 JSON: frozenset[Output] = frozenset({"json"})
 CSV: frozenset[Output] = frozenset({"csv"})
 NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
-NOT_TABLE: frozenset[Output] = frozenset({"json", "csv"})
 
 JITTER = "jitter"
 DROPS = "drops"
@@ -165,7 +164,7 @@ LATENCY: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.reasons),
+        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts),
     ),
     Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, title="sent", order=20, words=count),
     Column(
@@ -178,7 +177,8 @@ LATENCY: tuple[Column, ...] = (
         words=lambda number: count(number) if number else NOTHING,
     ),
     Column("clock", str, "summary.clock", outputs=NOT_CSV, title="clock", order=80, kind="plain"),
-    Column("verdict_reasons", Texts, "summary.verdict.reasons", outputs=NOT_CSV),
+    Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
+    Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
     Column("other_band", bool, lambda it: is_foreign(it.summary.verdict), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
@@ -234,9 +234,14 @@ def _latencies_by_load(it: OfResult) -> dict[str, Any]:
     return {s.load: row(columns, OfLatency(it.run, it.result, s)) for s in it.result.latency}
 
 
+def _switch(name: str) -> Callable[[OfResult], float | None]:
+    """Return the getter of a figure of ``planebench.model.switch_figures``."""
+    return lambda it: it.result.switch.get(name)
+
+
 def _counted_by_switch(name: str, title: str, order: int) -> Column:
     shown: dict[str, Any] = {"title": title, "section": DROPS, "order": order, "words": count, "by_switch": True}
-    return Column(name, int | None, f"result.{name}", **shown)
+    return Column(f"switch_{name}", int | None, _switch(name), **shown)
 
 
 RESULT: tuple[Column, ...] = (
@@ -255,7 +260,7 @@ RESULT: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.reasons),
+        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts),
     ),
     Column(
         "throughput_pps",
@@ -287,14 +292,15 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_cycles_per_packet",
         Number,
-        "result.switch_cycles_per_packet",
+        _switch("cycles_per_packet"),
         title="cycles / packet",
         order=10,
         words=cycles,
         brief=Brief(2, "c", 5),
         by_switch=True,
     ),
-    Column("verdict_reasons", Texts, "result.verdict.reasons"),
+    Column("verdict_reasons", Texts, "result.verdict.texts"),
+    Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
         "throughput_stddev_pps",
         Number,
@@ -337,7 +343,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_busy_share",
         Number,
-        "result.switch_busy_share",
+        _switch("busy_share"),
         outputs=NOT_CSV,
         title="core busy",
         order=12,
@@ -366,20 +372,31 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_batch_size",
         Number,
-        "result.switch_batch_size",
+        _switch("batch_size"),
         title="batch",
         order=11,
         words=batch,
         brief=Brief(3, "b", 4, "b: its batch size", optional=True),
         by_switch=True,
     ),
-    _counted_by_switch("switch_received_packets", "switch received", 4),
-    _counted_by_switch("switch_forwarded_packets", "switch forwarded", 5),
+    _counted_by_switch("received_packets", "switch received", 4),
+    _counted_by_switch("forwarded_packets", "switch forwarded", 5),
     Column(
         "fib_updates_per_s",
         Number,
         "result.fib_updates_per_s",
         "Routes per second that the control of a VNF changed in these trials; null without.",
+    ),
+    Column(
+        "switch_full_batch_share",
+        Number,
+        _switch("full_batch_share"),
+        "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
+        title="full batches",
+        order=13,
+        words=percent,
+        brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
+        optional=True,
     ),
 )
 """One result: what a point came to. What is not known is null."""
@@ -394,8 +411,10 @@ POINT = tuple(
 )
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
 
-_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "counts"))
-_AT_LOAD = tuple(c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "counts", "other_band"))
+_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "verdict_codes", "counts"))
+_AT_LOAD = tuple(
+    c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "verdict_codes", "counts", "other_band")
+)
 
 ANATOMY = (
     *_AT_LOAD,
@@ -410,7 +429,8 @@ ANATOMY = (
 _SEARCH = (
     *attributes("search", method=str),
     Column("verdict", str, "search.verdict.kind"),
-    Column("verdict_reasons", Texts, "search.verdict.reasons"),
+    Column("verdict_reasons", Texts, "search.verdict.texts"),
+    Column("verdict_codes", Texts, "search.verdict.codes"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
     Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),

@@ -32,18 +32,18 @@ class Notes:
     glyphs: Glyphs
     struck: bool = False
     """Whether a figure that does not count was shown (in brackets)."""
-    _texts: dict[tuple[str, str], list[tuple[str, ...]]] = field(default_factory=dict)
+    _texts: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> str:
         """The mark to print behind a figure, for its verdict: a superscript number, or ``^1``."""
-        key = (verdict.kind.value, cause(verdict.reasons[0]))
-        self._texts.setdefault(key, []).append(verdict.reasons)
+        key = (verdict.kind.value, verdict.codes[0], cause(verdict.texts[0]))
+        self._texts.setdefault(key, []).append(verdict.texts)
         number = str(list(self._texts).index(key) + 1)
         return number.translate(_SUPERSCRIPT) if self.glyphs.unicode else f"^{number}"
 
     def numbered(self) -> Iterator[tuple[int, str]]:
         """Number and text of every note; ``N`` stands for numbers that differ from figure to figure."""
-        for number, ((kind, _), found) in enumerate(self._texts.items(), start=1):
+        for number, ((kind, *_), found) in enumerate(self._texts.items(), start=1):
             alike = len(set(found)) == 1
             yield number, f"{kind}: {reasons(found[0] if alike else (shared_text([texts[0] for texts in found]),))}"
 

@@ -71,7 +71,7 @@ def burst_table(results: Sequence[Result]) -> PageTable:
 
 def _cell(search: SearchResult) -> tuple[str, str]:
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
-    return search_figure(search), "; ".join([*small, *search.verdict.reasons])
+    return search_figure(search), "; ".join([*small, *search.verdict.texts])
 
 
 _BURST_HEADS = ("mean", "min", "max", "runs", "buffer µs")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.search.ask import Ask
 from planebench.search.facts import aggregate_pps, explained_by_gaps, is_flat_out, is_stretched
@@ -33,7 +34,7 @@ class GaveUp(Exception):
     """The search cannot go on; ``verdict`` says why."""
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__("; ".join(verdict.reasons))
+        super().__init__("; ".join(verdict.texts))
         self.verdict = verdict
 
 
@@ -126,7 +127,7 @@ def _gave_up(ask: Ask, tries: Sequence[Trial]) -> Verdict:
     invalid = all(t.verdict.kind is VerdictKind.INVALID for t in tries)
     kind = VerdictKind.INVALID if invalid else VerdictKind.DISTURBED
     reason = f"gave up {load}, {ask.duration_s:g} s: none of {len(tries)} tries in a row counts ({said})"
-    return Verdict(kind, (reason, *tries[-1].verdict.reasons[:1]))
+    return Verdict(kind, (Reason(ReasonCode.GAVE_UP, reason, {"tries": len(tries)}), *tries[-1].verdict.reasons[:1]))
 
 
 def _worth(trial: Trial) -> str:

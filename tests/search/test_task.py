@@ -119,5 +119,5 @@ def test_a_curve_that_loses_only_in_the_middle_says_both_loads():
     how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
     result = step("curve", how, make_point(), log, None)
     assert (result.lower_pps, result.upper_pps) == (8e6, 9e6)
-    assert result.verdict.reasons == ()
+    assert result.verdict.texts == ()
     assert [p.intended_pps for p in result.curve] == [10e6, 9e6, 8e6, 7e6]
