@@ -12,7 +12,6 @@
 #include <rte_dev.h>
 #include <rte_eth_vhost.h>
 #include <rte_ether.h>
-#include <rte_version.h>
 #include <rte_vhost.h>
 
 #include "lib/log.h"
@@ -198,7 +197,7 @@ static int ethdev_mac(const struct port *port, struct rte_ether_addr *mac)
 	return rte_eth_macaddr_get(port->port_id, mac);
 }
 
-#if RTE_VERSION < RTE_VERSION_NUM(25, 11, 0, 0)
+#ifdef RTE_ETHDEV_QUEUE_STAT_CNTRS // before DPDK 25.11
 static void read_queues(const struct port *port, const struct rte_eth_stats *stats, struct port_counters *out)
 {
 	for (unsigned i = 0; i < port->config.queues && i < RTE_ETHDEV_QUEUE_STAT_CNTRS; i++) {
@@ -239,7 +238,8 @@ static void ethdev_counters(const struct port *port, struct port_counters *out)
 	out->rx_errors = stats.ierrors;
 	out->tx_errors = stats.oerrors;
 	out->rx_nombuf = stats.rx_nombuf;
-	read_queues(port, &stats, out);
+	if (port->config.queues > 1)
+		read_queues(port, &stats, out);
 }
 
 static void ethdev_reclaim(const struct port *port)

@@ -83,9 +83,11 @@ void ring_port_close(struct ring_port *rp)
 	struct rte_eth_dev_info info;
 
 	rte_eth_dev_stop(rp->port.port_id);
-	rte_eth_dev_info_get(rp->port.port_id, &info);
+	int rc = rte_eth_dev_info_get(rp->port.port_id, &info);
+
 	rte_eth_dev_close(rp->port.port_id);
-	rte_dev_remove(info.device);
+	if (rc == 0)
+		rte_dev_remove(info.device);
 	rte_ring_free(rp->to_dut);
 	rte_ring_free(rp->from_dut);
 }

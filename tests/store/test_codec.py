@@ -63,7 +63,7 @@ def _edited(change: Any) -> bytes:
         (lambda d: d["directions"][0].update(offered_packets="3"), "directions.0.offered_packets"),
         (
             lambda d: d.update(role="confirm"),
-            "role: input should be 'warmup', 'r_plus', 'search' or 'latency', got 'confirm'",
+            "role: input should be 'warmup', 'r_plus', 'search', 'latency' or 'outage', got 'confirm'",
         ),
         (lambda d: d["point"].update(chain_length=2), "chain_length 2 does not fit scenario p2p"),
         (lambda d: d["verdict"].update(kind="disturbed"), "verdict disturbed needs a reason"),
