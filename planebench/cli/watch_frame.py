@@ -220,7 +220,7 @@ def _point(point: Point, glyphs: Glyphs) -> str:
 
 
 def _offered(load: Load) -> str:
-    return "flat out" if load.pps_per_direction is None else load_words(load.label)
+    return "max. load" if load.pps_per_direction is None else load_words(load.label)
 
 
 def _duration(seconds: float) -> str:

@@ -28,23 +28,11 @@ from planebench.model.results import (
     SearchResult,
 )
 from planebench.model.run import Run
-from planebench.model.words import (
-    NOTHING,
-    batch,
-    count,
-    cycles,
-    estimate,
-    latency_counts,
-    load_words,
-    mpps,
-    percent,
-    throughput,
-    us,
-)
+from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import is_foreign, search_counts
+from planebench.stats.choose import is_foreign
+from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import counts
 
 JSON: frozenset[Output] = frozenset({"json"})
 CSV: frozenset[Output] = frozenset({"csv"})

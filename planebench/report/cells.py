@@ -12,11 +12,12 @@ from rich.text import Text
 
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result
-from planebench.model.words import NOTHING, latency_counts, load_words, reasons, throughput, us
+from planebench.model.words import NOTHING, load_words, reasons, throughput, us
 from planebench.report.evidence import cause, shared_text
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import Column, chunks, column_of, column_title, columns_of, new_table, row_name_width, rows
-from planebench.stats.ranking import counts, rank
+from planebench.stats.counting import counts, latency_counts
+from planebench.stats.ranking import rank
 
 BEST = "bold green"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

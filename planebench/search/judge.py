@@ -71,9 +71,9 @@ def _met_at_max(load_pps: float, task: Task) -> Verdict:
     mpps = f"{load_pps / 1e6:.6g} Mpps"
     limit = task.settings.max_load_pps
     if task.cap_pps is not None and task.whole(task.cap_pps) == load_pps:
-        text = f"the goal was met at {mpps}, the most the tester keeps up: a lower bound"
+        text = f"the goal was met at {mpps}, the highest rate of the tester: a lower bound"
         return Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
-    what = "the highest load that was allowed" if limit is not None else "the highest load that was tried"
+    what = "the highest load allowed" if limit is not None else "the highest load tried"
     text = f"the goal was met at {mpps}, {what}: the switch may do more"
     return Verdict(VerdictKind.VALID, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
 
@@ -84,7 +84,7 @@ def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[Re
     if last is None or last.kind not in (VerdictKind.INVALID, VerdictKind.DISTURBED):
         return None, ()
     count = sum(1 for _ in takewhile(lambda t: t.verdict.kind is last.kind, reversed(trials)))
-    times = f" (the last {count} trials are {last.kind.value})" if count > 1 else ""
+    times = f" (last {count} trials: {last.kind.value})" if count > 1 else ""
     return last.kind, (replace(last.reasons[0], text=last.reasons[0].text + times),)
 
 
@@ -102,11 +102,11 @@ def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[Reason, ...], boo
         return (), False
     over, accepted = sum(map(at_bound, log.passed_over)), sum(map(at_bound, log.used))
     text = (
-        f"{count} {what[0] if count == 1 else what[1]} lost frames, no more than gaps of the pollers explain, and "
+        f"{count} {what[0] if count == 1 else what[1]} lost no more frames than gaps of the pollers explain, and "
         f"{'was' if count == 1 else 'were'} passed over"
     )
     if over > accepted:
-        text += f": {over} at the bound, where {accepted} counted"
+        text += f": {over} at the bound, where {accepted} were accepted"
     reason = Reason(ReasonCode.PASSED_OVER, text, {"passed_over": count, "at_bound": over, "accepted": accepted})
     return (reason,), over > accepted
 
@@ -142,5 +142,5 @@ def _bands(used: Sequence[Trial]) -> tuple[Reason, ...]:
     if len(bands) < 2:
         return ()
     said = ", ".join(f"{count} {band}" for band, count in sorted(bands.items()))
-    text = f"trials of both bands: {said}; search in one of them (--band near or --band far)"
+    text = f"trials with near and far cores: {said}; select one with --band near or --band far"
     return (Reason(ReasonCode.TWO_BANDS, text),)

@@ -121,12 +121,12 @@ def _fits(trial: Trial, ask: Ask) -> bool:
 
 
 def _gave_up(ask: Ask, tries: Sequence[Trial]) -> Verdict:
-    load = "flat out" if ask.load_pps is None else f"at {ask.load_pps / 1e6:.6g} Mpps"
+    load = "at maximum offered load" if ask.load_pps is None else f"at {ask.load_pps / 1e6:.6g} Mpps"
     kinds = Counter(_worth(t) for t in tries)
     said = ", ".join(f"{count} {what}" for what, count in sorted(kinds.items()))
     invalid = all(t.verdict.kind is VerdictKind.INVALID for t in tries)
     kind = VerdictKind.INVALID if invalid else VerdictKind.DISTURBED
-    reason = f"gave up {load}, {ask.duration_s:g} s: none of {len(tries)} tries in a row counts ({said})"
+    reason = f"gave up {load}, {ask.duration_s:g} s: {len(tries)} trials in a row were rejected ({said})"
     return Verdict(kind, (Reason(ReasonCode.GAVE_UP, reason, {"tries": len(tries)}), *tries[-1].verdict.reasons[:1]))
 
 

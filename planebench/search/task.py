@@ -96,7 +96,7 @@ def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
             proven_pps = max(proven_pps, load)
     beyond = {load: rates for load, rates in short.items() if load > proven_pps and len(rates) >= CAP_TRIES}
     if len(beyond) >= CAP_LOADS_MAX:
-        reason = f"the tester fell short at {len(beyond)} loads, the lowest {min(beyond) / 1e6:.6g} Mpps: it keeps none"
+        reason = f"the tester did not reach {len(beyond)} loads, the lowest {min(beyond) / 1e6:.6g} Mpps"
         raise GaveUp(Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.GAVE_UP, reason),)))
     return CAP_FACTOR * min(rate for rates in beyond.values() for rate in rates) if beyond else None
 

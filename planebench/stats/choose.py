@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
-from planebench.model.results import SearchResult
 
 VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 
@@ -81,11 +80,6 @@ def foreign_band(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
     here, there = ("at an unknown core distance" if b is None else f"in the {b} band" for b in (band, wanted))
     text = f"measured {here}, the rest of the run {there}: not to be compared with it"
     return (Reason(ReasonCode.OTHER_BAND, text),)
-
-
-def search_counts(search: SearchResult) -> bool:
-    """Return whether the figure of a search is accepted: complete, with a verdict that allows it, of the run's band."""
-    return search.complete and search.verdict.kind in (VALID, LIMITED) and not is_foreign(search.verdict)
 
 
 def is_foreign(verdict: Verdict) -> bool:

@@ -33,7 +33,7 @@ CYCLES = {"planed": 84, "ovs-dpdk": 222, "testpmd": 190}
 LOADS = (0.10, 0.30, 0.50, 0.70, 0.90, 0.99)
 NO_VERDICT = Verdict(Kind.VALID)
 DEVIATION = "trials of 0.1 s; CSIT takes 1 s"
-LINE_RATE = "the highest load is 1.25 x the rate forwarded flat out, for want of a line rate"
+LINE_RATE = "the highest load is 1.25 x the rate forwarded at maximum offered load (no line rate)"
 
 
 def make_calibration() -> Calibration:

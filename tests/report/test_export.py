@@ -141,7 +141,7 @@ def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> No
 
 def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
     result = rich().results[0]
-    limited = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the most the tester keeps up"),))
+    limited = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the highest rate of the tester"),))
     elsewhere = Verdict(VerdictKind.VALID, foreign_band("far", "near"))
     ndr, pdr = (dataclasses.replace(s, verdict=v) for s, v in zip(result.searches, (limited, elsewhere), strict=False))
     line = values(dataclasses.replace(result, searches=(ndr, pdr)))

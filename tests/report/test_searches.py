@@ -18,7 +18,7 @@ from planebench.stats.choose import foreign_band
 from planebench.stats.derived import Derived
 
 POINT = make_point()
-LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the most the tester keeps up"),))
+LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the highest rate of the tester"),))
 GAVE_UP = Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.TEXT, "no quiet trial"),))
 
 

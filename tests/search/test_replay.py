@@ -198,7 +198,7 @@ def test_a_search_that_a_dead_switch_cut_says_of_what_it_died():
     nothing = so_far("ndr", SearchSettings(), point, log, "near").verdict
     assert nothing.kind is VerdictKind.INVALID
     assert nothing.texts == (
-        "planed died (signal 9) (the last 2 trials are invalid)",
+        "planed died (signal 9) (last 2 trials: invalid)",
         "interrupted before anything was found",
     )
     disturbed = make_trial(3, point, role="search", verdict="disturbed", reasons=("no CPU",))
@@ -228,8 +228,8 @@ def test_a_search_over_two_bands_is_disturbed():
     far = [log[0], dataclasses.replace(log[1], evidence=make_evidence("far"))]
     verdict = step("curve", how, point, far, None).verdict
     assert verdict.kind is VerdictKind.DISTURBED
-    assert verdict.texts[0].startswith("trials of both bands: 1 far, 1 near; ")
-    assert "the highest load that was allowed" in verdict.texts[1]
+    assert verdict.texts[0].startswith("trials with near and far cores: 1 far, 1 near; ")
+    assert "the highest load allowed" in verdict.texts[1]
     unknown = [log[0], dataclasses.replace(log[1], evidence=make_evidence(None))]
     assert step("curve", how, point, unknown, None).verdict.kind is VerdictKind.VALID
 
@@ -280,7 +280,7 @@ def test_trials_of_short_gaps_are_not_blamed_on_the_switch(rig):
     tried.change = with_gap
     result = tried.finish("rfc2544")
     assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "what the gaps of the pollers explain (1 ms in 60 s)" in result.verdict.texts[0]
+    assert "gaps of the pollers explain the losses at 0.9 Mpps (1 ms in 60 s)" in result.verdict.texts[0]
     assert clean.finish("rfc2544").verdict.kind is VerdictKind.VALID
 
 
