@@ -28,6 +28,7 @@ from planebench.stats.compare import (
     Outcome,
     differing_facts,
     runs_compared,
+    undecided,
 )
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import Condition, between, differing
@@ -39,7 +40,7 @@ MAX_FAIL_BELOW = 2.0
 MAX_SKIPPED = 12
 """Lines about what was not compared."""
 
-NOT_TOLD = "not distinguishable"
+LONGEST_WORDS = "inconclusive (tester-limited)"
 
 _ROOMY = 100
 _OTHERS = 80
@@ -94,9 +95,9 @@ def compare(
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``not distinguishable``."""
+    """``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``no significant difference``."""
     if not comparison.distinguishable:
-        return NOT_TOLD
+        return undecided(comparison)
     change = comparison.ratio - 1
     more, less = _WORDS.get(comparison.metric, ("is {} faster", "is {} slower"))
     # An open side: the ratio is only known to be at least, or at most, what it is.
@@ -114,7 +115,9 @@ def _check(fail_below: float | None, metric: str | None) -> None:
             f"--fail-below {fail_below:g} is not a ratio; give more than 0, at most {MAX_FAIL_BELOW:g}, such as 0.97"
         )
     if metric is not None and metric not in RATES:
-        raise UsageError(f"--fail-below watches rates, --metric {metric} is none; give one of: {', '.join(RATES)}")
+        raise UsageError(
+            f"--fail-below applies to rates only; --metric {metric} is not a rate. Use one of: {', '.join(RATES)}"
+        )
 
 
 def _two_runs(a: Derived, b: Derived, force: bool) -> Outcome:
@@ -122,8 +125,8 @@ def _two_runs(a: Derived, b: Derived, force: bool) -> Outcome:
     differing = differing_facts(header_a, header_b)
     if differing and not force:
         raise UsageError(
-            f"{header_a.run_id} and {header_b.run_id} differ in what must match: {'; '.join(differing)}. "
-            "Measure again alike, or compare all the same with --force"
+            f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
+            "Repeat with identical settings, or override with --force"
         )
     for fact in differing:
         _say(f"compared by force although they differ: {fact}")
@@ -176,7 +179,7 @@ def _table(comparisons: Sequence[Comparison], width: int) -> Table:
         metric = TITLES[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
         point = c.point.removesuffix(_wire_and_hosting(c)) if alike else c.point
         texts = (point, c.a, c.b, metric, f"{c.ratio:.3f}", _interval(c))
-        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(len(NOT_TOLD), width - _OTHERS)))
+        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(len(LONGEST_WORDS), width - _OTHERS)))
     return table
 
 

@@ -40,6 +40,6 @@ def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> str | None:
     if ceiling_pps is None or rate_pps < (1 - CEILING_SHARE) * ceiling_pps:
         return None
     return (
-        f"{rate_pps / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
-        f"({ceiling_pps / 1e6:.2f} Mpps): a lower bound"
+        f"{rate_pps / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the calibrated tester maximum "
+        f"({ceiling_pps / 1e6:.2f} Mpps): lower bound"
     )

@@ -15,7 +15,7 @@ VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 FORCED_BANDS = ("near", "far")
 """Values of the setting ``band`` that choose it."""
 
-_FOREIGN = ": not to be compared with it"
+_FOREIGN = ": not comparable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def foreign_band(band: str | None, wanted: str | None) -> tuple[str, ...]:
     """The reason that goes with a figure of another band than the run is compared in; empty for one of that band."""
     if band == wanted:
         return ()
-    here, there = ("at an unknown core distance" if b is None else f"in the {b} band" for b in (band, wanted))
+    here, there = ("on cores of unknown distance" if b is None else f"on {b} cores" for b in (band, wanted))
     return (f"measured {here}, the rest of the run {there}{_FOREIGN}",)
 
 

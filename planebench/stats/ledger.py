@@ -61,7 +61,9 @@ def describe(ledger: Ledger) -> str:
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
     parts = [f"{_number(loss.packets)} {_words(loss)}" for loss in ledger.losses]
     if rest > 0:
-        parts.append(f"{_number(rest)} unexplained" + ("" if ledger.counted else " (not all count drops)"))
+        parts.append(
+            f"{_number(rest)} unexplained" + ("" if ledger.counted else " (some switches report no drop counters)")
+        )
     if rest < 0:
         parts.append(f"{_number(-rest)} counted too much")
     if not parts:

@@ -59,7 +59,7 @@ def test_the_table_has_a_line_on_what_differs_and_a_warning_on_what_contradicts(
 @pytest.mark.parametrize("width", [60, 100, 140])
 def test_side_by_side_in_the_terminal(width: int) -> None:
     text = side_by_side(fair_run(), width)
-    same, _, rest = text.partition("Different, or not known of all")
+    same, _, rest = text.partition("Different, or not known for all")
     assert "ring size: 256 (measured)" in same and "function: patch" in same
     assert all(word in rest for word in ("burst", "differs", "mergeable buffers", "it says", "unknown"))
     assert all(len(line.rstrip()) <= width for line in text.splitlines())

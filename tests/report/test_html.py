@@ -112,7 +112,7 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
         "Summary",
         "Throughput by chain length",
         "Latency distribution",
-        "What counted",
+        "Accepted and rejected trials",
         "How it was run",
         "AMD EPYC 9R14",
         "planebench run quick --switch planed,ovs-dpdk,testpmd,vpp",
@@ -130,7 +130,7 @@ def test_the_largest_run_stays_small_and_says_what_it_leaves_out(largest: Larges
     assert len(largest.data) < 5_000_000
     assert largest.memory_mib < 1500  # half of it is the heap of the chart library's V8, which grows as it likes
     words = " ".join(page.text.split())
-    assert "90 more of these charts are left out to keep this file small: planebench figures" in words
+    assert "90 more of these charts are omitted to keep this file small; planebench figures" in words
     assert page.tags["figure"] > 100
     shown = [name for name in ("Throughput", "Latency", "Throughput against mean latency") if name in words]
     assert len(shown) == 3
@@ -209,7 +209,7 @@ def test_verdicts_are_counted_under_their_own_name() -> None:
     row = verdict_counts(Run(make_header(("planed",)), tuple(trials)))[0]
     assert row["kinds"] == [1, 2, 3, 4, 5, 6]
     text = _Page(to_html(Derived(Run(make_header(("planed",)), tuple(trials))))).text
-    section = " ".join(text.split("What counted")[2].split())
+    section = " ".join(text.split("Accepted and rejected trials")[2].split())
     heads = " ".join(k.value for k in VerdictKind)
     assert section.startswith(f"switch {heads} trials core distance planed 1 2 3 4 5 6 21")
 

@@ -97,7 +97,7 @@ def test_unstable_alone_and_not_compared_are_said() -> None:
     assert (alone.strength, alone.why) == ("alone", "is alone: 18.05 Mpps, nothing to set beside it.")
     assert alone.more[-1] == "Not compared: testpmd (no trial counts: disturbed)."
     none = _only(_run(*_trials("planed", (18.0,), "invalid")))
-    assert (none.strength, none.pick, none.why) == ("none", "No recommendation:", "no trial counts.")
+    assert (none.strength, none.pick, none.why) == ("none", "No recommendation:", "every trial was rejected.")
 
 
 def test_another_band_is_not_compared_and_marked() -> None:

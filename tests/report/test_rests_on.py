@@ -41,7 +41,7 @@ def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everythin
     assert "est.: an estimate, throughput / busy share" in " ".join(text.split())
     table = throughput_table(everything.run, everything.results)
     row = dict(zip(_names(table), _cells(table)[0], strict=True))
-    assert (row["Mpps"], row["core busy"], row["cycles / packet"], row["estimate"]) == (
+    assert (row["Mpps"], row["core utilization"], row["cycles / packet"], row["estimate"]) == (
         "≥14.34",
         "45 %",
         "84",
@@ -55,18 +55,18 @@ def test_the_page_has_every_section(page: str) -> None:
         "Rates by search, Mpps",
         "Deviations from the standard",
         "Back-to-back frames (RFC 9004)",
-        "Loss-rate curve",
+        "Frame loss rate",
         "Latency against load",
-        "The same at the other core distance",
+        "Results of the other core-to-core latency group",
         "Drop ledger",
         "IPDV (RFC 3393)",
         "PDV (delay - minimum)",
         "burst means (ic16)",
-        "Switch against switch",
-        "Why trials did not count",
+        "Pairwise comparison",
+        "Reasons for rejected trials",
         "All 33 trials with their evidence",
         "switch pmd-c01 waited 3.1 %, 31 involuntary switches",
-        "What the tester can do on its own",
+        "Tester calibration",
         "2026-11-20T09:00:00Z",
         "10 % of R+ is 1.8 times slower than 50 %, as where frames wait for a batch",
     ):
@@ -101,7 +101,7 @@ def test_the_ledger_says_where_frames_were_lost_and_what_nobody_counts(everythin
         "19\u202f000 vhost ring: full (v0); 900 switch: fault",
         "⚠ 100",
     )
-    assert rows["testpmd"][-1] == "⚠ 10\u202f000 (not all count drops)"
+    assert rows["testpmd"][-1] == "⚠ 10\u202f000 (some switches report no drop counters)"
     assert [s.split(":")[0] for s in unexplained_sentences(everything.results)] == [
         "planed p2p → 64 B",
         "ovs-dpdk p2p → 64 B",
@@ -127,7 +127,7 @@ def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> No
         "1.20",
     ]
     assert "floor" not in _names(latency_table(Run(make_header()), everything.results))
-    assert "Latency floor of the tester, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
+    assert "Tester latency baseline, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
 
 
 def test_jitter_is_mean_p99_and_max_of_each_definition(everything: Derived) -> None:
@@ -213,8 +213,8 @@ def test_footnotes_of_one_cause_share_a_number() -> None:
 def test_a_run_of_schema_1_has_table_and_page() -> None:
     trials = (make_trial(0, evidence=Evidence()), make_trial(1, verdict="invalid"), make_latency_trial(2))
     run = Run(make_header(schema_version=1), trials)
-    assert "Why trials did not count" in _Page(to_html(Derived(run))).text
-    assert "core distance: unknown" in table_text(Derived(run))
+    assert "Reasons for rejected trials" in _Page(to_html(Derived(run))).text
+    assert "core-to-core latency: unknown" in table_text(Derived(run))
 
 
 def _comparison(*, distinguishable: bool) -> Comparison:

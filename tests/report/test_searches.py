@@ -72,7 +72,7 @@ def test_the_terminal_table_shows_searches_and_why_one_is_incomplete() -> None:
     text = table_text(rich())
     assert "(7.91)¹" in text
     assert "1) disturbed: interrupted; bounds so far" in text
-    assert "frames a burst" in text
+    assert "frames per burst" in text
     assert "Deviations from the standard:" in text
 
 

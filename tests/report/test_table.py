@@ -136,7 +136,7 @@ def test_v2v_says_once_that_its_latency_is_not_along_loads(loads: str | None, ti
         make_latency_trial(1, make_point(scenario="v2v"), "1Mpps", 1e6),
     )
     run = Run(make_header(settings={**make_header().settings, "latency_loads": loads}), trials)
-    said = "v2v latency is taken at the fixed rate of 1 Mpps (METHODOLOGY), not along loads"
+    said = "v2v latency is taken at the fixed rate of 1 Mpps (see docs/methodology.md), not at several loads"
     assert table_text(Derived(run)).count(said) == times
     assert to_html(Derived(run)).decode().count(said) == times
 

@@ -113,7 +113,7 @@ def test_bars_are_stacked_in_path_order_a_bar_a_direction() -> None:
 
 def test_page_table_and_figures_have_both() -> None:
     page = to_html(Derived(run())).decode()
-    assert "Where the time goes" in page and "What was sent" in page
+    assert "Latency breakdown" in page and "Offered traffic" in page
     assert "up to 80 %; that is the paper&#39;s figure" in page
     text = " ".join(table_text(Derived(run()), 200).split())
     assert (
@@ -129,7 +129,7 @@ def test_page_table_and_figures_have_both() -> None:
 def test_a_run_without_profiles_and_stamps_says_nothing_of_them() -> None:
     plain = Run(make_header(("planed",)), (make_trial(0), make_latency_trial(1)))
     page, text = to_html(Derived(plain)).decode(), table_text(Derived(plain))
-    for words in ("Where the time goes", "What was sent", "ic16 (Fig. 8)"):
+    for words in ("Latency breakdown", "Offered traffic", "ic16 (Fig. 8)"):
         assert words not in page and words not in text
 
 

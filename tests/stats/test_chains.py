@@ -65,10 +65,10 @@ def test_a_function_that_is_in_the_chain_twice_counts_twice() -> None:
     [
         ((34.0, 34.2, 34.4), (25.0, 25.1, 25.2), "less"),
         ((54.0, 54.2, 54.4), (25.0, 25.1, 25.2), "more"),
-        ((46.0, 46.1, 46.2), (25.0, 25.1, 25.2), "cannot be told"),  # the same
-        ((44.0, 45.9, 48.0), (25.0, 25.1, 25.2), "cannot be told"),  # noise
-        ((44.5, 44.7, 44.9), (25.0, 25.1, 26.9), "cannot be told"),  # apart, by less than the parts spread
-        ((34.0, 34.2), (25.0, 25.1, 25.2), "cannot be told"),  # too few
+        ((46.0, 46.1, 46.2), (25.0, 25.1, 25.2), "no significant difference"),  # the same
+        ((44.0, 45.9, 48.0), (25.0, 25.1, 25.2), "no significant difference"),  # noise
+        ((44.5, 44.7, 44.9), (25.0, 25.1, 26.9), "no significant difference"),  # apart, by less than the parts spread
+        ((34.0, 34.2), (25.0, 25.1, 25.2), "not tested"),  # too few
     ],
 )
 def test_what_can_be_told(chain_us: Sequence[float], firewall_us: Sequence[float], told: str) -> None:
@@ -93,7 +93,10 @@ def test_shares_of_r_plus_are_not_the_same_load() -> None:
             latency(FIREWALL, 5.0, directions=(DirectionCounts("n0->n1", 100_000, 100_000, 97_000),)),
             "no trial of firewall alone counts there",
         ),
-        (latency(FIREWALL, 5.0, 5.1, band="far"), "chain and parts were measured at other core distances"),
+        (
+            latency(FIREWALL, 5.0, 5.1, band="far"),
+            "not comparable: chain and functions were measured in different core-to-core latency groups",
+        ),
         (latency(FIREWALL), "no trial of firewall alone counts there"),
     ],
     ids=["other-load", "disturbed", "not-carried", "other-band", "none"],
@@ -150,7 +153,7 @@ def test_bounds_of_throughput_are_open() -> None:
     bound = rates(BOTH, 6.0, 6.02, 6.04, verdict="tester-limited")
     found = derived(bound, rates(FIREWALL, 9.0, 9.01, 9.02), rates(L3FWD, 12.0, 12.0, 12.0)).throughput[-1]
     assert found.bound and found.effect is not None
-    assert (found.effect.high, told_words(found.effect)) == (None, "cannot be told")
+    assert (found.effect.high, told_words(found.effect)) == (None, "inconclusive (tester-limited)")
 
 
 def test_throughput_without_a_figure() -> None:

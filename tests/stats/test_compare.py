@@ -70,7 +70,7 @@ def test_every_pair_is_compared_at_each_cell() -> None:
     ]
 
 
-@pytest.mark.parametrize(("n", "said"), [(1, "one trial each"), (2, "2 and 2 trials, 3 each are needed")])
+@pytest.mark.parametrize(("n", "said"), [(1, "only 1 accepted trial each"), (2, "2 and 2 trials, 3 each are needed")])
 def test_too_few_trials_are_named(n: int, said: str) -> None:
     found = _one(_flat("a", *[10.0] * n), _flat("b", *[20.0] * n))
     assert (found.ratio, found.low, found.high, found.distinguishable, found.note) == (2.0, None, None, False, said)
@@ -124,12 +124,12 @@ def test_without_a_common_band_the_reason_is_kept() -> None:
 
 def test_an_unknown_core_distance_is_noted() -> None:
     found = _one(_flat("a", 10.0, 10.0, 10.0, band=None), _flat("b", 5.0, 5.0, 5.0, band=None))
-    assert (found.band, found.note, found.distinguishable) == (None, "core distance unknown", True)
+    assert (found.band, found.note, found.distinguishable) == (None, "core-to-core latency unknown", True)
 
 
 def test_two_bands_of_a_sample_are_noted() -> None:
     found = _one(_flat("a", 10.0, 10.0, 10.0), _flat("b", 10.0, 5.0, 10.0, 5.0))
-    assert found.note == "b: two bands at the same core distance: 10 Mpps in 2 trials, 5 in 2"
+    assert found.note == "b: two bands at the same core-to-core latency: 10 Mpps in 2 trials, 5 in 2"
 
 
 def test_cycles_are_compared_where_both_know_them() -> None:
@@ -189,7 +189,8 @@ def test_searches_are_told_apart_where_their_bounds_do_not_meet() -> None:
     assert found.low is not None and found.high is not None
     assert found.low <= 0.8 <= found.high
     assert (
-        found.note == "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
+        found.note == "single search each: the range shown is the search bounds widened by trial spread, not a 95 % "
+        "confidence interval"
     )
     same = _only(compared(searched_run({"a": 10.0, "b": 10.01})), "ndr")
     assert not same.distinguishable
@@ -240,7 +241,7 @@ def test_a_search_that_only_the_first_has_is_named() -> None:
 def test_a_baseline_that_forwarded_nothing_has_no_ratio() -> None:
     outcome = compared(_run(_flat("a", 0.0, 0.0, 0.0), _flat("b", 1.0, 1.0, 1.0)))
     assert outcome.comparisons == ()
-    assert outcome.skipped[0].reason == "a forwarded nothing: there is no ratio"
+    assert outcome.skipped[0].reason == "a forwarded no packets; ratio undefined"
 
 
 def test_a_switch_without_a_trial_at_a_point_is_named() -> None:

@@ -61,7 +61,7 @@ def test_cycles_stand_for_a_rate_that_the_tester_limits(
 def test_cycles_of_too_few_trials_judge_nothing() -> None:
     rate, cycles = _compared("throughput", 1.0, None, None), _compared("cycles_per_packet", 1.0, None, None)
     (found,) = judge(Outcome((rate, cycles), ()), LIMIT)
-    assert (found.kind, found.why) == ("cannot be judged", "too few trials to judge by cycles a packet")
+    assert (found.kind, found.why) == ("cannot be judged", "insufficient trials for a cycles-per-packet test")
 
 
 def test_cycles_are_not_asked_where_the_rate_says_enough() -> None:

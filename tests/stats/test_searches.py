@@ -121,9 +121,7 @@ def test_a_search_of_the_other_band_says_that_it_cannot_be_compared() -> None:
     run = searched_run({"planed": 10.0}, {**SETTINGS, "band": "far"})
     (found,) = derive_results(run)[0].searches
     assert (found.complete, found.band, found.verdict.kind) == (True, "near", VerdictKind.VALID)
-    assert found.verdict.reasons == (
-        "measured in the near band, the rest of the run in the far band: not to be compared with it",
-    )
+    assert found.verdict.reasons == ("measured in the near band, the rest of the run in the far band: not comparable",)
     (home,) = derive_results(searched_run({"planed": 10.0}))[0].searches
     assert home.verdict.reasons == ()
     assert (is_foreign(found.verdict), is_foreign(home.verdict)) == (True, False)
