@@ -40,7 +40,8 @@ MAX_FAIL_BELOW = 2.0
 MAX_SKIPPED = 12
 """Lines about what was not compared."""
 
-LONGEST_WORDS = "inconclusive (tester-limited)"
+VERDICT_WIDTH = 19
+"""Least width of the column of verdicts: longer ones are wrapped."""
 
 _ROOMY = 100
 _OTHERS = 80
@@ -179,7 +180,7 @@ def _table(comparisons: Sequence[Comparison], width: int) -> Table:
         metric = TITLES[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
         point = c.point.removesuffix(_wire_and_hosting(c)) if alike else c.point
         texts = (point, c.a, c.b, metric, f"{c.ratio:.3f}", _interval(c))
-        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(len(LONGEST_WORDS), width - _OTHERS)))
+        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(VERDICT_WIDTH, width - _OTHERS)))
     return table
 
 

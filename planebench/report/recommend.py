@@ -303,7 +303,7 @@ def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison],
                 open_.append(_open(cell, load, found, comparisons))
     for switch, found_at in told.items():
         also = "also has" if switch == pick else "has"
-        yield f"{printable(switch)} {also} the lowest latency (p50) at {_some(found_at)}."
+        yield f"{printable(switch)} {also} the lowest latency at {_some(found_at)}."
     if open_:
         yield f"Lowest latency: no significant difference shown at {_some(open_)}."
 

@@ -33,7 +33,7 @@ def test_a_ratio_on_its_side_of_the_limit_confirms() -> None:
     found = v2v(6.4, 10.0)
     assert (found.outcome, found.why) == (YES, "")
     assert found.evidence.startswith("vale v2v ⇄ 1024 B against v2v → 1024 B: 6.40 against 10.00 Mpps, 0.64 times (0.6")
-    assert found.evidence.endswith("so it is.")
+    assert found.evidence.endswith("confirmed.")
 
 
 def test_a_ratio_beyond_the_limit_does_not_confirm() -> None:
@@ -51,14 +51,14 @@ def test_what_differs_by_less_than_can_be_told_is_neither() -> None:
 def test_too_few_trials_tell_nothing() -> None:
     found = v2v(6.4, 10.0, {"trials": (1.0, 1.0)})
     assert (found.outcome, found.why) == (OPEN, "insufficient data")
-    assert "2 and 3 trials, 3 each are needed" in found.evidence
+    assert "2 and 3 accepted trials; at least 3 each required" in found.evidence
 
 
 @pytest.mark.parametrize("verdict", ["disturbed", "invalid"])
 def test_a_throughput_that_does_not_count_is_no_evidence(verdict: str) -> None:
     found = v2v(6.4, 10.0, {"verdict": verdict})
     assert (found.outcome, found.why) == (OPEN, "insufficient data")
-    assert f"no trial counts ({verdict})" in found.evidence
+    assert f"no accepted trial ({verdict})" in found.evidence
 
 
 def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None:
@@ -141,7 +141,7 @@ def test_a_latency_counts_only_when_its_verdict_does(verdict: str) -> None:
         found = waits(low, 23.0, low_has={"verdict": verdict})
         assert (found.outcome, found.why) == (OPEN, "insufficient data")
         assert f"({low:.1f}) against 23.0 µs" in found.evidence
-        assert f"no trial counts ({verdict})" in found.evidence
+        assert f"no accepted trial ({verdict})" in found.evidence
 
 
 def test_switches_that_the_paper_does_not_have_stand_beside() -> None:
@@ -162,7 +162,7 @@ def test_one_switch_against_the_claim_outweighs_one_for_it() -> None:
     ]
     found = judged("low-load-waits-for-a-batch", *sides)
     assert found.outcome is NO
-    assert found.evidence.startswith("holds in 1, does not in 1 of 2. vpp loopback-1")
+    assert found.evidence.startswith("holds in 1, does not hold in 1 of 2. vpp loopback-1")
 
 
 def test_half_of_the_comparisons_told_are_not_enough() -> None:
@@ -173,7 +173,7 @@ def test_half_of_the_comparisons_told_are_not_enough() -> None:
     ]
     found = judged("low-load-waits-for-a-batch", *sides)
     assert (found.outcome, found.why) == (OPEN, "insufficient data")
-    assert "holds in 1, not told in 1 of 2" in found.evidence
+    assert "holds in 1, inconclusive in 1 of 2" in found.evidence
 
 
 def test_two_named_switches_are_set_against_each_other() -> None:

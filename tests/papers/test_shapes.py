@@ -31,7 +31,7 @@ def test_the_papers_order_confirms_whatever_the_rates() -> None:
 def test_the_reverse_order_does_not() -> None:
     found = order(bess=1.0, snabb=1.5, ovs_dpdk=2.0, vale=3.0)
     assert found.outcome is NO
-    assert found.evidence.startswith("Kendall's tau -1.00 over 4 switches and 6 pairs. does not in 6 of 6.")
+    assert found.evidence.startswith("Kendall's tau -1.00 over 4 switches and 6 pairs. does not hold in 6 of 6.")
 
 
 def test_three_pairs_of_four_are_enough_and_half_is_not() -> None:
@@ -47,7 +47,7 @@ def test_switches_that_the_paper_has_level_are_no_pair() -> None:
 def test_what_cannot_be_told_apart_is_no_order() -> None:
     found = order(bess=2.0, snabb=2.0, ovs_dpdk=2.0)
     assert (found.outcome, found.why) == (OPEN, "insufficient data")
-    assert found.evidence.startswith("Kendall's tau -1.00 to 1.00 over 3 switches and 3 pairs, 3 not told.")
+    assert found.evidence.startswith("Kendall's tau -1.00 to 1.00 over 3 switches and 3 pairs, 3 inconclusive.")
 
 
 def test_two_switches_are_too_few_for_an_order() -> None:

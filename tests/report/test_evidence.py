@@ -30,9 +30,9 @@ def test_the_evidence_of_a_trial_is_one_line_with_everything_in_it() -> None:
     )
     trial = make_trial(directions=(sent,), evidence=evidence, start=2)
     assert evidence_text(trial) == (
-        "unsent 4.0 %; ring full 25 %; switch pmd-c01 waited 3.1 %, 14 involuntary switches; "
-        "tester w0 waited 0 %, 0 involuntary switches; 3 poll gaps over 100 µs, 1.2 ms in sum; steal 4 ms; "
-        "core distance 62 ns (near) → 261 ns (far); start 2"
+        "unsent 4.0 %; ring full 25 %; switch pmd-c01 waited 3.1 %, 14 involuntary context switches; "
+        "tester w0 waited 0 %, 0 involuntary context switches; 3 poll gaps over 100 µs, 1.2 ms in sum; steal 4 ms; "
+        "core-to-core latency 62 ns (near) → 261 ns (far); start 2"
     )
 
 

@@ -38,7 +38,7 @@ def page(everything: Derived) -> str:
 def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everything: Derived, page: str) -> None:
     text = table_text(everything)
     assert "45 %  84 c est. 32" in text
-    assert "est.: an estimate, throughput / busy share" in " ".join(text.split())
+    assert "est.: extrapolated capacity = throughput / utilization" in " ".join(text.split())
     table = throughput_table(everything.run, everything.results)
     row = dict(zip(_names(table), _cells(table)[0], strict=True))
     assert (row["Mpps"], row["core utilization"], row["cycles / packet"], row["estimate"]) == (
@@ -47,7 +47,7 @@ def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everythin
         "84",
         "est. 32",
     )
-    assert "lowest cycles a packet: 84" in page
+    assert "lowest cycles per packet: 84" in page
 
 
 def test_the_page_has_every_section(page: str) -> None:
@@ -57,8 +57,8 @@ def test_the_page_has_every_section(page: str) -> None:
         "Back-to-back frames (RFC 9004)",
         "Frame loss rate",
         "Latency against load",
-        "Results of the other core-to-core latency group",
-        "Drop ledger",
+        "Results of the other core group (core-to-core latency)",
+        "Loss accounting",
         "IPDV (RFC 3393)",
         "PDV (delay - minimum)",
         "burst means (ic16)",
@@ -68,7 +68,7 @@ def test_the_page_has_every_section(page: str) -> None:
         "switch pmd-c01 waited 3.1 %, 31 involuntary switches",
         "Tester calibration",
         "2026-11-20T09:00:00Z",
-        "10 % of R+ is 1.8 times slower than 50 %, as where frames wait for a batch",
+        "latency at 10 % of R+ is 1.8 times that at 50 %, as where packets wait for a batch",
     ):
         assert words in page, words
 
@@ -78,7 +78,7 @@ def test_a_section_without_data_is_not_there() -> None:
     for words in (
         "Rates by search",
         "What the tester can do",
-        "other core distance",
+        "other core group",
         "Jitter",
         "Switch against",
         "est.",
@@ -119,14 +119,14 @@ def test_a_ledger_that_adds_up_is_not_marked() -> None:
 def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> None:
     table = latency_table(everything.run, everything.results)
     row = dict(zip(_names(table), _cells(table)[0], strict=True))
-    assert [row[k] for k in ("sent", "stamped", "received", "clock", "floor")] == [
+    assert [row[k] for k in ("sent", "stamped", "received", "clock", "baseline")] == [
         "1\u202f003",
         "1\u202f001",
         "1\u202f000",
         "hardware",
         "1.20",
     ]
-    assert "floor" not in _names(latency_table(Run(make_header()), everything.results))
+    assert "baseline" not in _names(latency_table(Run(make_header()), everything.results))
     assert "Tester latency baseline, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
 
 
@@ -153,8 +153,8 @@ def test_inversion_and_knee_are_sentences() -> None:
         return load_sentences([dataclasses.replace(result, load_finding=finding)])
 
     assert said(LoadFinding(("0.10", "1Mpps"), 2.04, "0.70")) == [
-        "planed p2p → 64 B: 10 % of R+ is 2.0 times slower than 1 Mpps, as where frames wait for a batch",
-        "planed p2p → 64 B: latency leaves its plateau above 70 % of R+",
+        "planed p2p → 64 B: latency at 10 % of R+ is 2.0 times that at 1 Mpps, as where packets wait for a batch",
+        "planed p2p → 64 B: latency rises sharply above 70 % of R+ (knee)",
     ]
     assert said(LoadFinding()) == said(None) == []
 
@@ -164,9 +164,9 @@ def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None
     results = derive_results(Run(make_header(), trials))
     assert headline(results).endswith("planed in 1.")
     assert headline(results, (_comparison(distinguishable=True),)).endswith("planed in 1.")
-    assert headline(results, (_comparison(distinguishable=False),)).endswith("too close to call in 1.")
+    assert headline(results, (_comparison(distinguishable=False),)).endswith("no significant difference in 1.")
     few = dataclasses.replace(_comparison(distinguishable=False), trials_b=2)
-    assert headline(results, (few,)).endswith("too few trials count in 1.")
+    assert headline(results, (few,)).endswith("insufficient data in 1.")
     other_metric = dataclasses.replace(_comparison(distinguishable=False), metric="latency_p50")
     assert headline(results, (other_metric,)).endswith("planed in 1.")
 
@@ -182,14 +182,19 @@ def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None
 def test_less_is_better_of_latency(metric: str, ratio: float, words: str) -> None:
     found = dataclasses.replace(_comparison(distinguishable=True), metric=metric, ratio=ratio)  # type: ignore[arg-type]
     assert told_words(found) == words
-    assert told_words(dataclasses.replace(found, distinguishable=False)) == "not distinguishable"
+    assert told_words(dataclasses.replace(found, distinguishable=False)) == "no significant difference"
 
 
 def test_a_comparison_names_point_ratio_and_interval(everything: Derived) -> None:
     open_ = dataclasses.replace(_comparison(distinguishable=True), high=None)
     row, closed = comparison_rows(everything, [open_, _comparison(distinguishable=False)])
-    assert (row.point, row.ratio, row.interval, row.told) == ("p2p → 64 B", "0.833", "0.800 to open", "planed better")
-    assert (closed.interval, closed.told) == ("0.800 to 0.870", "not distinguishable")
+    assert (row.point, row.ratio, row.interval, row.told) == (
+        "p2p → 64 B",
+        "0.833",
+        "no upper limit; lower limit 0.800",
+        "planed better",
+    )
+    assert (closed.interval, closed.told) == ("0.800 to 0.870", "no significant difference")
 
 
 def test_all_trials_are_listed_up_to_a_limit() -> None:
@@ -214,7 +219,7 @@ def test_a_run_of_schema_1_has_table_and_page() -> None:
     trials = (make_trial(0, evidence=Evidence()), make_trial(1, verdict="invalid"), make_latency_trial(2))
     run = Run(make_header(schema_version=1), trials)
     assert "Reasons for rejected trials" in _Page(to_html(Derived(run))).text
-    assert "core-to-core latency: unknown" in table_text(Derived(run))
+    assert "core-to-core latency group: unknown" in table_text(Derived(run))
 
 
 def _comparison(*, distinguishable: bool) -> Comparison:
