@@ -113,7 +113,7 @@ def _check(fail_below: float | None, metric: str | None) -> None:
         return
     if not 0 < fail_below <= MAX_FAIL_BELOW:
         raise UsageError(
-            f"--fail-below {fail_below:g} is not a ratio; give more than 0, at most {MAX_FAIL_BELOW:g}, such as 0.97"
+            f"--fail-below: {fail_below:g} is not valid. Valid: above 0, at most {MAX_FAIL_BELOW:g}, e.g. 0.97"
         )
     if metric is not None and metric not in RATES:
         raise UsageError(
@@ -214,7 +214,7 @@ def _interval(comparison: Comparison) -> str:
 def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
     """1 if a rate is below, told from noise; if one could not be judged; or if there was none at all."""
     if not judgements:
-        _say(f"--fail-below {fail_below:g}: no rate was compared, so nothing has passed")
+        _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is not passed")
         return 1
     for judgement in judgements:
         if judgement.kind != "passes":

@@ -69,12 +69,6 @@ class Process:
         except OSError:
             return None
 
-    @property
-    def autogroup_nice(self) -> int | None:
-        """The nice value of its scheduling autogroup; None if the kernel has none."""
-        text = procfs.read_text(f"/proc/{self.pid}/autogroup")  # "/autogroup-12 nice -20"
-        return int(text.split()[-1]) if text else None
-
     def alive(self) -> bool:
         """Whether it still runs, or is paused."""
         return self.returncode is None
@@ -89,7 +83,7 @@ class Process:
             return ""
         return "\n".join([line.rstrip() for line in text.splitlines() if line.strip()][-lines:])
 
-    def obituary(self) -> str:
+    def exit_report(self) -> str:
         """One sentence on how it ended, and its last log lines; for error messages."""
         code = self.returncode
         if code is None:
@@ -358,7 +352,7 @@ def wait_ready(
     while not probe():
         for process in watched:
             if not process.alive():
-                raise StartError(f"{what} did not come up: {process.obituary()}")
+                raise StartError(f"{what} did not come up: {process.exit_report()}")
         if time.monotonic() > deadline:
             tails = "\n".join(f"{p.name} (pid {p.pid}), last log lines:\n{p.log_tail()}" for p in watched)
             raise StartError(f"{what} did not come up within {deadline_s:g} s\n{tails}".rstrip())

@@ -12,12 +12,13 @@ from planebench.measure.runner import Observed, Runner, start_runner
 from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.plans import Group
-from planebench.switches.base import SwitchAdapter
 from planebench.vnfs import build_chain
+from planebench.wiring.adapter import Adapter
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""
@@ -28,7 +29,7 @@ class Bench:
     """A switch under its label. ``runner`` is None when it is not up; ``reason`` then says why."""
 
     label: str
-    adapter: SwitchAdapter
+    adapter: Adapter
     group: Group
     cpus: Cpus
     settings: LiveSettings
@@ -101,7 +102,7 @@ class Bench:
     def run(self, request: TrialRequest) -> Trial:
         """One trial; one that cannot be, because it is not up, is invalid and says why."""
         if self.runner is None:
-            return unmeasured(request, Verdict(VerdictKind.INVALID, (self.reason,)))
+            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
         self.fresh = False
         return self.runner.run(request)
 

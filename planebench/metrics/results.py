@@ -28,28 +28,16 @@ from planebench.model.results import (
     SearchResult,
 )
 from planebench.model.run import Run
-from planebench.model.words import (
-    NOTHING,
-    batch,
-    count,
-    cycles,
-    estimate,
-    latency_counts,
-    load_words,
-    mpps,
-    percent,
-    throughput,
-    us,
-)
+from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
+from planebench.search import METHODS
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import is_foreign, search_counts
+from planebench.stats.choose import is_foreign
+from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import counts
 
 JSON: frozenset[Output] = frozenset({"json"})
 CSV: frozenset[Output] = frozenset({"csv"})
 NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
-NOT_TABLE: frozenset[Output] = frozenset({"json", "csv"})
 
 JITTER = "jitter"
 DROPS = "drops"
@@ -165,7 +153,7 @@ LATENCY: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.reasons),
+        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts),
     ),
     Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, title="sent", order=20, words=count),
     Column(
@@ -178,7 +166,8 @@ LATENCY: tuple[Column, ...] = (
         words=lambda number: count(number) if number else NOTHING,
     ),
     Column("clock", str, "summary.clock", outputs=NOT_CSV, title="clock", order=80, kind="plain"),
-    Column("verdict_reasons", Texts, "summary.verdict.reasons", outputs=NOT_CSV),
+    Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
+    Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
     Column("other_band", bool, lambda it: is_foreign(it.summary.verdict), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
@@ -224,9 +213,25 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     return get
 
 
-def _burst_packets(it: OfResult) -> float | None:
-    search = _search(it.result, "b2b")
-    return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+def _burst_packets(method: str) -> Callable[[OfResult], float | None]:
+    def get(it: OfResult) -> float | None:
+        search = _search(it.result, method)
+        return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+
+    return get
+
+
+_PLACED = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+"""The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
+
+
+def _further_searches() -> Iterator[Column]:
+    """Yield the CSV column of the figure of each further search."""
+    for method in METHODS.values():
+        if method.name not in _PLACED:
+            burst = method.figure == "burst"
+            get = _burst_packets(method.name) if burst else _found(method.name)
+            yield Column(f"{method.name}_{'packets' if burst else 'pps'}", Number, get, outputs=CSV)
 
 
 def _latencies_by_load(it: OfResult) -> dict[str, Any]:
@@ -234,9 +239,14 @@ def _latencies_by_load(it: OfResult) -> dict[str, Any]:
     return {s.load: row(columns, OfLatency(it.run, it.result, s)) for s in it.result.latency}
 
 
+def _switch(name: str) -> Callable[[OfResult], float | None]:
+    """Return the getter of a figure of ``planebench.model.switch_figures``."""
+    return lambda it: it.result.switch.get(name)
+
+
 def _counted_by_switch(name: str, title: str, order: int) -> Column:
     shown: dict[str, Any] = {"title": title, "section": DROPS, "order": order, "words": count, "by_switch": True}
-    return Column(name, int | None, f"result.{name}", **shown)
+    return Column(f"switch_{name}", int | None, _switch(name), **shown)
 
 
 RESULT: tuple[Column, ...] = (
@@ -255,7 +265,7 @@ RESULT: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.reasons),
+        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts),
     ),
     Column(
         "throughput_pps",
@@ -287,14 +297,15 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_cycles_per_packet",
         Number,
-        "result.switch_cycles_per_packet",
+        _switch("cycles_per_packet"),
         title="cycles / packet",
         order=10,
         words=cycles,
         brief=Brief(2, "c", 5),
         by_switch=True,
     ),
-    Column("verdict_reasons", Texts, "result.verdict.reasons"),
+    Column("verdict_reasons", Texts, "result.verdict.texts"),
+    Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
         "throughput_stddev_pps",
         Number,
@@ -321,9 +332,10 @@ RESULT: tuple[Column, ...] = (
     Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
     Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
     Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
-    Column("b2b_packets", Number, _burst_packets, outputs=CSV),
+    Column("b2b_packets", Number, _burst_packets("b2b"), outputs=CSV),
     Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
     Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
+    *_further_searches(),
     Column(
         "throughput_trials_pps",
         tuple[float, ...],
@@ -337,7 +349,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_busy_share",
         Number,
-        "result.switch_busy_share",
+        _switch("busy_share"),
         outputs=NOT_CSV,
         title="core utilization",
         order=12,
@@ -366,20 +378,38 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_batch_size",
         Number,
-        "result.switch_batch_size",
+        _switch("batch_size"),
         title="batch",
         order=11,
         words=batch,
         brief=Brief(3, "b", 4, "b: packets per non-empty poll", optional=True),
         by_switch=True,
     ),
-    _counted_by_switch("switch_received_packets", "switch received", 4),
-    _counted_by_switch("switch_forwarded_packets", "switch forwarded", 5),
+    _counted_by_switch("received_packets", "switch received", 4),
+    _counted_by_switch("forwarded_packets", "switch forwarded", 5),
     Column(
         "fib_updates_per_s",
         Number,
         "result.fib_updates_per_s",
         "Routes per second that the control of a VNF changed in these trials; null without.",
+    ),
+    Column(
+        "switch_cycles_per_batch",
+        Number,
+        _switch("cycles_per_batch"),
+        "Busy cycles of the switch per poll that found frames: what a poll costs, whatever it finds, is in it once.",
+    ),
+    Column(
+        "switch_full_batch_share",
+        Number,
+        _switch("full_batch_share"),
+        "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
+        title="full batches",
+        order=13,
+        words=percent,
+        by_switch=True,
+        brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
+        optional=True,
     ),
 )
 """One result: what a point came to. What is not known is null."""
@@ -394,8 +424,10 @@ POINT = tuple(
 )
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
 
-_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "counts"))
-_AT_LOAD = tuple(c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "counts", "other_band"))
+_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "verdict_codes", "counts"))
+_AT_LOAD = tuple(
+    c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "verdict_codes", "counts", "other_band")
+)
 
 ANATOMY = (
     *_AT_LOAD,
@@ -410,7 +442,8 @@ ANATOMY = (
 _SEARCH = (
     *attributes("search", method=str),
     Column("verdict", str, "search.verdict.kind"),
-    Column("verdict_reasons", Texts, "search.verdict.reasons"),
+    Column("verdict_reasons", Texts, "search.verdict.texts"),
+    Column("verdict_codes", Texts, "search.verdict.codes"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
     Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),

@@ -14,24 +14,16 @@ from typing import Any
 
 from planebench.host import procfs
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
 from planebench.model.claims import everywhere
 from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Option,
-    Situation,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.bess_client import BessClient, missing_modules
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchRequest
 
 BUFFERS = 32768
 """A power of two; a mbuf of BESS takes 2.5 KB."""
@@ -141,7 +133,7 @@ class BessAdapter(Adapter):
                 client.close()
             process.terminate()
             if isinstance(error, PlanebenchError):
-                raise StartError(f"{error}\n{process.obituary()}") from error
+                raise StartError(f"{error}\n{process.exit_report()}") from error
             raise
         return switch
 
@@ -194,7 +186,7 @@ class RunningBess(common.ProcessGroup):
             stats = {p.name: self._client.call("GetPortStats", {"name": p.name}) for p in self._request.ports}
         except PlanebenchError as error:
             self._process.wait(0.2)
-            raise DiedError(f"{error}; {self._process.obituary()}") from error
+            raise DiedError(f"{error}; {self._process.exit_report()}") from error
         return SwitchCycles(
             packets=sum(int(it.inc.packets) for it in stats.values()),
             forwarded_packets=sum(int(it.out.packets) for it in stats.values()),

@@ -18,9 +18,11 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.patience import patient
 from planebench.host.process import Process, wait_ready
+from planebench.host.programs import Installation
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.switches import common
-from planebench.switches.base import Installation, SwitchRequest, ThreadRef
+from planebench.wiring.adapter import ThreadRef
+from planebench.wiring.request import SwitchRequest
 
 CONTROL_TIMEOUT_S = 5.0
 COMPLAINTS = 12
@@ -116,7 +118,7 @@ class RunningClick(common.ProcessGroup):
             texts = ask(self.control, list(handlers))
         except PlanebenchError as error:
             self.process.wait(0.2)
-            raise DiedError(f"{error}; {self.process.obituary()}") from error
+            raise DiedError(f"{error}; {self.process.exit_report()}") from error
         return {name: int(text) for name, text in texts.items() if re.fullmatch(r"[0-9]+", text)}
 
 

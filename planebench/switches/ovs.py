@@ -19,13 +19,15 @@ from pathlib import Path
 
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import find_program, program_lines
+from planebench.host.programs import Found, NotFound, find_program, program_lines
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, ThreadRef
 from planebench.switches.ovs_counters import PortCounters, parse_ports
 from planebench.switches.unixctl import unixctl
+from planebench.wiring.adapter import Adapter, ThreadRef
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BRIDGE = "br0"
 BURST = 32
@@ -206,7 +208,7 @@ class RunningOvs(common.ProcessGroup):
             return parse_ports(_tool(command), names, kernel=kernel)
         except StartError as error:
             self.check()
-            raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
+            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
 
     def check_placement(self, interfaces: Sequence[str]) -> None:
         """Raise StartError unless the receive queue of every port is on the one PMD thread we asked for."""
@@ -223,7 +225,7 @@ class RunningOvs(common.ProcessGroup):
         try:
             return unixctl(self._paths.control, *command)
         except PlanebenchError as error:
-            raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
+            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
 
 
 def bridge_commands() -> Commands:

@@ -11,24 +11,15 @@ import struct
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
 from planebench.model.claims import everywhere
 from planebench.model.errors import DiedError, UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Option,
-    Situation,
-    SwitchPort,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
@@ -153,7 +144,7 @@ class RunningSnabb(common.ProcessGroup):
         self.check()
         counts = {port: read_link(self._state, self._process.pid, link) for port, link in self._links.items()}
         if any(count is None for count in counts.values()):
-            raise DiedError(f"Snabb has no counters in {self._state}; {self._process.obituary()}")
+            raise DiedError(f"Snabb has no counters in {self._state}; {self._process.exit_report()}")
         known = {port: count for port, count in counts.items() if count is not None}
         return SwitchCycles(
             packets=sum(link["txpackets"] + link["txdrop"] for link in known.values()),

@@ -232,7 +232,9 @@ def test_what_was_not_compared_is_said_but_not_at_length(stored, capsys) -> None
 def test_what_was_not_compared_names_metric_and_sides(stored, capsys) -> None:
     stored(A, {"planed": STEADY, "testpmd": SLOWER}, verdict="disturbed")
     _compare()
-    said = "throughput of testpmd and planed at p2p/unidirectional/64/virtio/process: all trials of planed were rejected"
+    said = (
+        "throughput of testpmd and planed at p2p/unidirectional/64/virtio/process: all trials of planed were rejected"
+    )
     assert said in capsys.readouterr().err
     _compare(metric="ndr")
     assert said not in capsys.readouterr().err

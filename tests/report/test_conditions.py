@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import io
 import json
@@ -50,7 +51,8 @@ def side_by_side(run: Run, width: int = 100) -> str:
 def test_the_table_has_a_line_on_what_differs_and_a_warning_on_what_contradicts() -> None:
     text = " ".join(table_text(Derived(fair_run())).split())
     assert (
-        "2 conditions differ between the switches: burst, mergeable buffers; see `planebench report --conditions`" in text
+        "2 conditions differ between the switches: burst, mergeable buffers; see `planebench report --conditions`"
+        in text
     )
     assert "Warning: ovs-dpdk declares mergeable buffers off, but on was measured" in text
     assert "conditions differ" not in table_text(Derived(make_run(("planed",))))
@@ -121,9 +123,15 @@ def counted(*switch: SwitchCycles) -> Run:
 def test_batch_size_and_counts_of_the_switch() -> None:
     run = counted(*(SwitchCycles(100, 10, 320, {}, 310, bursts) for bursts in (10, 20, 40)))
     (result,) = derive_results(run)
-    assert (result.switch_batch_size, result.switch_received_packets, result.switch_forwarded_packets) == (16, 960, 930)
+    assert (result.switch["batch_size"], result.switch["received_packets"]) == (16, 960)
+    assert result.switch["forwarded_packets"] == 930
     assert json.loads(to_json(Derived(run)))["results"][0]["switch_batch_size"] == 16
-    assert to_csv(Derived(run)).splitlines()[1].endswith(b",16.0,960,930,")
+    (line,) = csv.DictReader(io.StringIO(to_csv(Derived(run)).decode()))
+    assert [line[f"switch_{name}"] for name in ("batch_size", "received_packets", "forwarded_packets")] == [
+        "16.0",
+        "960",
+        "930",
+    ]
     page = to_html(Derived(run)).decode()
     assert ">batch<" in page and ">16<" in page and ">930<" in page
 
@@ -131,8 +139,8 @@ def test_batch_size_and_counts_of_the_switch() -> None:
 def test_counts_that_one_trial_does_not_know_are_unknown() -> None:
     known, unknown = SwitchCycles(100, 10, 320, {}, 310, 10), SwitchCycles()
     (result,) = derive_results(counted(known, unknown, known))
-    assert (result.switch_received_packets, result.switch_forwarded_packets) == (None, None)
-    assert result.switch_batch_size == 32
+    assert (result.switch["received_packets"], result.switch["forwarded_packets"]) == (None, None)
+    assert result.switch["batch_size"] == 32
 
 
 def test_a_switch_that_tells_nothing_says_so() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import planebench as package
+
 HERE = Path(__file__).parent / "example"
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "adding-a-search.md"
 PLAN = """
@@ -31,7 +33,14 @@ def planebench(folder: Path, *arguments: str, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, str(HERE), *arguments],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "PLANEBENCH_RUNS": str(folder / "runs"), **variables},
+        env={
+            **os.environ,
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+            "PLANEBENCH_RUNS": str(folder / "runs"),
+            "PYTHONPATH": str(Path(package.__file__).parents[1]),
+            **variables,
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -68,6 +77,8 @@ def test_it_is_run_reported_and_exported(tmp_path: Path, plan: str) -> None:
     assert 8.7e6 <= search["lower_pps"] <= 10e6 <= search["upper_pps"] <= 11.3e6
     (row,) = json.loads(planebench(tmp_path, "export", "latest", "--table", "searches"))
     assert row["method"] == "steps"
+    head, line = planebench(tmp_path, "export", "latest", "--format", "csv").splitlines()[:2]
+    assert float(dict(zip(head.split(","), line.split(","), strict=False))["steps_pps"]) == search["lower_pps"]
     page = next((tmp_path / "runs").glob("*/report.html")).read_text()
     assert "steps" in page
 
