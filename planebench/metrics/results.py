@@ -29,6 +29,7 @@ from planebench.model.results import (
 )
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
+from planebench.search import METHODS
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign
 from planebench.stats.counting import counts, latency_counts, search_counts
@@ -212,9 +213,25 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     return get
 
 
-def _burst_packets(it: OfResult) -> float | None:
-    search = _search(it.result, "b2b")
-    return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+def _burst_packets(method: str) -> Callable[[OfResult], float | None]:
+    def get(it: OfResult) -> float | None:
+        search = _search(it.result, method)
+        return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+
+    return get
+
+
+_PLACED = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+"""The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
+
+
+def _further_searches() -> Iterator[Column]:
+    """Yield the CSV column of the figure of each further search."""
+    for method in METHODS.values():
+        if method.name not in _PLACED:
+            burst = method.figure == "burst"
+            get = _burst_packets(method.name) if burst else _found(method.name)
+            yield Column(f"{method.name}_{'packets' if burst else 'pps'}", Number, get, outputs=CSV)
 
 
 def _latencies_by_load(it: OfResult) -> dict[str, Any]:
@@ -315,9 +332,10 @@ RESULT: tuple[Column, ...] = (
     Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
     Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
     Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
-    Column("b2b_packets", Number, _burst_packets, outputs=CSV),
+    Column("b2b_packets", Number, _burst_packets("b2b"), outputs=CSV),
     Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
     Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
+    *_further_searches(),
     Column(
         "throughput_trials_pps",
         tuple[float, ...],
@@ -376,6 +394,12 @@ RESULT: tuple[Column, ...] = (
         "Routes per second that the control of a VNF changed in these trials; null without.",
     ),
     Column(
+        "switch_cycles_per_batch",
+        Number,
+        _switch("cycles_per_batch"),
+        "Busy cycles of the switch per poll that found frames: what a poll costs, whatever it finds, is in it once.",
+    ),
+    Column(
         "switch_full_batch_share",
         Number,
         _switch("full_batch_share"),
@@ -383,6 +407,7 @@ RESULT: tuple[Column, ...] = (
         title="full batches",
         order=13,
         words=percent,
+        by_switch=True,
         brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
         optional=True,
     ),
