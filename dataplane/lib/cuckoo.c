@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/cuckoo_table.h"
+#include "lib/random.h"
 #include "lib/isa.h"
 #include "lib/log.h"
 
@@ -36,19 +37,11 @@ uint64_t cuckoo_bytes(enum cuckoo_width width, uint64_t entries)
 	return buckets_for(width, entries) * sizeof(struct cuckoo_bucket);
 }
 
-static uint64_t scramble(uint64_t x) // splitmix64
-{
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
 void cuckoo_set_seed(struct cuckoo *table, uint64_t seed)
 {
 	table->seed = seed;
 	for (unsigned i = 0; i < CUCKOO_FACTORS; i++)
-		table->factors[i] = scramble(seed + i * UINT64_C(0x632be59bd9b4e019)) | 1;
+		table->factors[i] = random_mix(seed + i * UINT64_C(0x632be59bd9b4e019)) | 1;
 }
 
 int cuckoo_create(const struct cuckoo_config *config, struct cuckoo **out)
