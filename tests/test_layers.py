@@ -17,13 +17,13 @@ ROOT = Path(planebench.__file__).parent
 
 LAYERS = (
     ("model",),
-    ("fib", "host", "scenarios", "search"),
+    ("fib", "host", "placement", "scenarios", "search"),
     ("planed",),
     ("hosting", "stats"),
     ("vnfs",),
     ("traffic",),
     ("metrics", "papers", "plans", "wiring"),
-    ("placement", "store"),
+    ("store",),
     ("measure",),
     ("sim",),
     ("switches",),
@@ -39,6 +39,7 @@ other."""
 
 ONLY = {
     "model": frozenset[str](),
+    "placement": frozenset({"model"}),
     "search": frozenset({"model"}),
     "scenarios": frozenset({"model"}),
     "stats": frozenset({"model", "scenarios", "search"}),

@@ -163,3 +163,7 @@ void fib_read_stats(const struct fib *fib, struct cuckoo_stats *narrow, struct c
 // meanwhile.
 int fib_save(struct fib *fib, const char *path, char *error);
 int fib_load(struct fib *fib, const char *path, char *error);
+
+// How often fib_load() has emptied the FIB: to fill it from a file, or because the rest of the file was unusable. A load
+// that fails and leaves this number as it was has changed nothing.
+uint32_t fib_forgotten(const struct fib *fib);

@@ -238,6 +238,7 @@ static void readers_in(struct fib *fib)
 // Nothing is left of hops and routes; VNFs stay. No reader is in the tables.
 static void forget(struct fib *fib)
 {
+	fib->forgotten++;
 	for (uint16_t vnf = 1; vnf < FIB_VNFS_MAX; vnf++) {
 		struct fib_vnf *v = fib_vnf_of(fib, vnf);
 
@@ -399,4 +400,9 @@ int fib_load(struct fib *fib, const char *path, char *error)
 	close(fd);
 	snapshot_free(&s);
 	return rc;
+}
+
+uint32_t fib_forgotten(const struct fib *fib)
+{
+	return fib->forgotten;
 }

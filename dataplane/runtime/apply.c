@@ -196,6 +196,8 @@ static void adopt(struct planed *old, struct planed *new)
 
 		if (before && before->ops == task->ops && task->ops->vnf && task->ops->vnf->adopt)
 			task->ops->vnf->adopt((struct vnf *)task, (struct vnf *)before);
+		if (task->ops->vnf && task->ops->vnf->take_effect)
+			task->ops->vnf->take_effect((struct vnf *)task);
 	}
 }
 

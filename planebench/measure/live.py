@@ -31,9 +31,9 @@ from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, WireName
+from planebench.model.records import Direction, Reason, WireName
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
-from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
+from planebench.placement import Placement
 from planebench.planed import RpcError
 from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
@@ -41,6 +41,7 @@ from planebench.planed.requests import Profile, apply, get_ports, get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, Topology, build, flows
 from planebench.traffic.document import profile_document, to_vnfs
+from planebench.wiring import LinkSettings, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.wiring.adapter import Adapter, RunningSwitch
 from planebench.wiring.request import SwitchRequest
 
@@ -88,7 +89,7 @@ class LiveTopology:
         self._profiles: tuple[TrafficProfile, ...] = ()
         self.conditions: Conditions | None = None
         """As they were found when it came up."""
-        self.functional: tuple[str, ...] = ()
+        self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies tell nothing; empty where they do."""
 
     @classmethod

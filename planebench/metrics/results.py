@@ -28,28 +28,15 @@ from planebench.model.results import (
     SearchResult,
 )
 from planebench.model.run import Run
-from planebench.model.words import (
-    NOTHING,
-    batch,
-    count,
-    cycles,
-    estimate,
-    latency_counts,
-    load_words,
-    mpps,
-    percent,
-    throughput,
-    us,
-)
+from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import is_foreign, search_counts
+from planebench.stats.choose import is_foreign
+from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import counts
 
 JSON: frozenset[Output] = frozenset({"json"})
 CSV: frozenset[Output] = frozenset({"csv"})
 NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
-NOT_TABLE: frozenset[Output] = frozenset({"json", "csv"})
 
 JITTER = "jitter"
 DROPS = "drops"
@@ -165,7 +152,7 @@ LATENCY: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.reasons),
+        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts),
     ),
     Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, title="sent", order=20, words=count),
     Column(
@@ -178,7 +165,8 @@ LATENCY: tuple[Column, ...] = (
         words=lambda number: count(number) if number else NOTHING,
     ),
     Column("clock", str, "summary.clock", outputs=NOT_CSV, title="clock", order=80, kind="plain"),
-    Column("verdict_reasons", Texts, "summary.verdict.reasons", outputs=NOT_CSV),
+    Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
+    Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
     Column("other_band", bool, lambda it: is_foreign(it.summary.verdict), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
@@ -260,7 +248,7 @@ RESULT: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.reasons),
+        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts),
     ),
     Column(
         "throughput_pps",
@@ -299,7 +287,8 @@ RESULT: tuple[Column, ...] = (
         brief=Brief(2, "c", 5),
         by_switch=True,
     ),
-    Column("verdict_reasons", Texts, "result.verdict.reasons"),
+    Column("verdict_reasons", Texts, "result.verdict.texts"),
+    Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
         "throughput_stddev_pps",
         Number,
@@ -410,8 +399,10 @@ POINT = tuple(
 )
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
 
-_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "counts"))
-_AT_LOAD = tuple(c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "counts", "other_band"))
+_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "verdict_codes", "counts"))
+_AT_LOAD = tuple(
+    c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "verdict_codes", "counts", "other_band")
+)
 
 ANATOMY = (
     *_AT_LOAD,
@@ -426,7 +417,8 @@ ANATOMY = (
 _SEARCH = (
     *attributes("search", method=str),
     Column("verdict", str, "search.verdict.kind"),
-    Column("verdict_reasons", Texts, "search.verdict.reasons"),
+    Column("verdict_reasons", Texts, "search.verdict.texts"),
+    Column("verdict_codes", Texts, "search.verdict.codes"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
     Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),

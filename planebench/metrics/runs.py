@@ -10,6 +10,7 @@ from typing import Any
 
 from planebench.metrics.column import Column, Int32, Table, attributes
 from planebench.model.header import Skipped
+from planebench.model.outage import Restart
 from planebench.model.records import DirectionCounts, ThreadEvidence, Trial
 from planebench.model.results import Comparison
 from planebench.model.run import Run
@@ -40,6 +41,13 @@ class OfDirection(OfTrial):
     """A row for one direction of a trial."""
 
     direction: DirectionCounts
+
+
+@dataclass(frozen=True, slots=True)
+class OfOutage(OfTrial):
+    """A row for one restart under traffic."""
+
+    restart: Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,11 @@ class OfSkipped(OfRun):
 _RUN_ID = Column("run_id", str, "run.header.run_id")
 _POINT = "trial.point"
 _INDEX = Column("trial_index", int, "trial.index")
-_VERDICT = (Column("verdict", str, "trial.verdict.kind"), Column("verdict_reasons", Texts, "trial.verdict.reasons"))
+_VERDICT = (
+    Column("verdict", str, "trial.verdict.kind"),
+    Column("verdict_reasons", Texts, "trial.verdict.texts"),
+    Column("verdict_codes", Texts, "trial.verdict.codes"),
+)
 
 
 def _switch(figure: SwitchFigure) -> Column:
@@ -146,6 +158,20 @@ CONDITION = (
 SKIPPED = (_RUN_ID, Column("kind", str, "kind"), *attributes("skipped", what=str, reason=str))
 
 
+OUTAGE = (
+    *_TRIAL,
+    *attributes("trial", repetition=Int32),
+    *attributes("restart", victim=str, killed=bool),
+    Column("rate_pps", float, "trial.load.pps_per_direction"),
+    *attributes("trial.point", frame_size_bytes=Int32, chain=str),
+    Column("outage_ns", int, "restart.outage.silence.duration_ns"),
+    Column("calm_ns", int, "restart.outage.calm.duration_ns"),
+    *attributes("restart.outage", restart_ns=int, intended_packets=int, forwarded_packets=int, lost_packets=int),
+    *attributes("restart.outage", unsent_late_packets=int, unsent_ring_full_packets=int, corrupt_packets=int),
+    *attributes("restart.outage", dropped_packets=int, gone_packets=int),
+)
+
+
 def _json(name: str) -> Column:
     """Return a column for a dictionary of the header, as JSON."""
     return Column(name, str, lambda it: json.dumps(dict(getattr(it.run.header, name)), ensure_ascii=False))
@@ -175,6 +201,10 @@ def _threads(derived: Derived) -> Iterator[OfThread]:
     return (OfThread(derived.run, trial, it) for trial in derived.run.trials for it in trial.evidence.threads)
 
 
+def _outages(derived: Derived) -> Iterator[OfOutage]:
+    return (OfOutage(derived.run, it, it.restart) for it in derived.run.trials if it.restart is not None)
+
+
 def _comparisons(derived: Derived) -> Iterator[OfComparison]:
     return (OfComparison(derived.run, comparison) for comparison in derived.comparisons)
 
@@ -202,6 +232,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...], _Items], ...] = (
     ("threads", "a trial and polling thread: what the scheduler did to it", THREAD, _threads),
     ("comparisons", "a pair of switches, point and metric: b / a with its interval", COMPARISON, _comparisons),
     ("conditions", "a condition of the fairness manifest and switch", CONDITION, _conditions),
+    ("outages", "a restart under traffic: how long nothing came, and what was lost", OUTAGE, _outages),
     ("skipped", "what did not run, or what a suite leaves out, and why", SKIPPED, _skipped),
     ("runs", "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, _run),
 )

@@ -6,13 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from planebench.model.plan import Plan
+from planebench.model.plan import Skipped as Skipped
+
 SCHEMA_VERSION = 8
 """Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key
 that is new has a default, so version 1 is read too. 3 = chains of network functions, traffic profiles, bytes, latency
 anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, what a suite leaves out, environment.
 6 = VNFs side by side (scenario parallel), their threads, and updates of their FIBs. 7 = VNFs in processes, containers
 and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
-of a switch, by name. Defaults again."""
+of a switch, by name; the plan in the header; restarts under traffic as trials (role outage); reasons of verdicts with
+codes and values, which before were sentences. Defaults again."""
 
 READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 
@@ -41,14 +45,6 @@ class TrafficInfo:
     mean_frame_bytes: float | None
     """Of a mix; None where frames have the size of their point."""
     settings: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A switch or point that did not run, and why."""
-
-    what: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +148,5 @@ class RunHeader:
     environment: dict[str, str] = field(default_factory=dict)
     """What a reader needs to run it again: variables of the environment, versions of what is not planebench's."""
     schema_version: int = SCHEMA_VERSION
+    plan: Plan | None = None
+    """What was to be measured, and how; None in runs before schema 8."""

@@ -14,13 +14,16 @@ from typing import Literal
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.hosting import WORDS, Hosting
+from planebench.model.outage import Restart
+from planebench.model.reasons import Reason as Reason
+from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
 from planebench.model.updates import FibUpdates
 
 WireName = Literal["virtio", "memif", "veth"]
-Role = Literal["warmup", "r_plus", "search", "latency"]
+Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
 L1_OVERHEAD_BYTES = 20
 """Preamble, start delimiter and inter-frame gap: 20 bytes a frame (METHODOLOGY section 1)."""
@@ -47,11 +50,25 @@ class Verdict:
     """A kind and the evidence for it, one sentence each. Every kind but valid has at least one reason."""
 
     kind: VerdictKind
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind is not VerdictKind.VALID and not self.reasons:
             raise ValueError(f"verdict {self.kind.value} needs a reason")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the sentence of each reason."""
+        return tuple(map(str, self.reasons))
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Return the code of each reason."""
+        return tuple(reason.code.value for reason in self.reasons)
+
+    def has(self, code: ReasonCode) -> bool:
+        """Return whether one of the reasons has this code."""
+        return any(reason.code is code for reason in self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +395,8 @@ class Trial:
     """Of a latency trial whose probes were stamped on their way, by direction."""
     updates: FibUpdates | None = None
     """Where a VNF's control had its routes changed meanwhile."""
+    restart: Restart | None = None
+    """Of role ``outage``: what was restarted under its traffic."""
 
     @property
     def forwarded_packets(self) -> int:

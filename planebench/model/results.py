@@ -13,7 +13,7 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verd
 LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
 """Where a frame was lost: a ring to the emulated NIC or to a VNF that was full, or inside switch, VNF or tester."""
 
-Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99"]
+Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Loss:
     place: LossPlace
     cause: str
     packets: int
+    policy: bool = False
+    """Whether a network function dropped them of its own accord."""
 
 
 @dataclass(frozen=True, slots=True)

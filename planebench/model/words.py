@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from planebench.model.records import Direction, Point, VerdictKind
-from planebench.model.results import LatencySummary, Metric, Result
+from planebench.model.results import Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -31,6 +31,7 @@ METRICS: dict[Metric, str] = {
     "cycles_per_packet": "cycles a packet",
     "latency_p50": "latency p50",
     "latency_p99": "latency p99",
+    "outage": "outage",
 }
 """What comparisons are called."""
 
@@ -66,7 +67,7 @@ def us(value: float) -> str:
         return f"{value:.2f}"
     if value < 100:
         return f"{value:.1f}"
-    return f"{value:,.0f}".replace(",", "\u202f")
+    return count(round(value))
 
 
 def percent(share: float | None) -> str:
@@ -155,11 +156,6 @@ def throughput(result: Result) -> str:
     if result.throughput_pps is None:
         return NOTHING
     return mark(result.verdict.kind) + mpps(result.throughput_pps)
-
-
-def latency_counts(summary: LatencySummary) -> bool:
-    """Whether a latency may stand without a mark."""
-    return summary.verdict.kind is VerdictKind.VALID
 
 
 def reasons(texts: tuple[str, ...], limit: int = 160) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
@@ -11,6 +10,7 @@ from typing import Any
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import LatencyPlan, Plan
+from planebench.model.quantity import SECONDS, parse_number
 from planebench.model.records import Point
 from planebench.model.spec import SwitchCost
 from planebench.plans.estimate import estimate
@@ -34,15 +34,13 @@ RESERVE_S = 8.0
 """Calibrating the tester at first, and the report at last."""
 _STEPS = 40
 """Halvings of the search for a length: far below a millisecond."""
-_UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
 
 
 def parse_budget(text: str) -> float:
     """Seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
-    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if not 0 < seconds <= 7 * 24 * 3600:
-        raise UsageError(f'time budget "{text}" is not valid. Valid: 90s, 20m, 1h; at most a week')
+    seconds = parse_number(text, SECONDS)
+    if seconds is None or not 0 < seconds <= 7 * 24 * 3600:
+        raise UsageError(f'--time-budget: "{text}" is not valid. Valid: e.g. 90s, 20m, 1h; at most one week')
     return seconds
 
 
@@ -78,7 +76,7 @@ def describe(plan: Plan) -> str:
         f"after {throughput.warmup_s:g} s of warm-up, over {_count(1 + throughput.restarts, 'start')} of the switch"
     ]
     if plan.search.methods:
-        length = f"{plan.search.duration_s:g} s" if plan.search.duration_s else "their standard's length"
+        length = f"{plan.search.duration_s:g} s" if plan.search.duration_s else "the duration of their standard"
         parts.append(f"search trials of {length}")
     return "; ".join([*parts, *_latency_words(plan)])
 
@@ -89,7 +87,7 @@ def _latency_words(plan: Plan) -> Iterator[str]:
         counts.setdefault(how.duration_s, {})[how.repetitions] = None
     for duration_s, repetitions in counts.items():
         trials = "trial" if list(repetitions) == [1] else "trials"
-        yield f"{' or '.join(map(str, sorted(repetitions)))} latency {trials} of {duration_s:g} s at a load"
+        yield f"{' or '.join(map(str, sorted(repetitions)))} latency {trials} of {duration_s:g} s per load"
 
 
 def duration_words(seconds: float) -> str:

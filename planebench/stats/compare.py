@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from planebench.model.records import Point, Trial
 from planebench.model.results import Comparison, Metric, Result, SearchResult
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
+from planebench.stats.counting import search_ended
 from planebench.stats.effect import (
     MIN_EFFECT,
     MIN_TRIALS,
@@ -24,7 +25,8 @@ from planebench.stats.effect import (
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import mean_intended_pps, trial_counts
 from planebench.stats.must_match import MUST_MATCH, differing_facts
-from planebench.stats.ranking import COUNTING, cell_id
+from planebench.stats.outages import compare_outages
+from planebench.stats.ranking import cell_id
 from planebench.stats.two_bands import two_bands
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ __all__ = [
 
 SEARCH_NOTE = "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
 METRICS: tuple[Metric, ...] = get_args(Metric)
+OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
+"""Metrics of the results of a point; an outage is of a restart."""
 RATES: tuple[Metric, ...] = ("throughput", "ndr", "pdr")
 """Metrics of which more is better."""
 FLAT_OUT: tuple[Metric, ...] = ("throughput", "cycles_per_packet")
@@ -124,7 +128,8 @@ def switches_compared(derived: Derived) -> Outcome:
         found for sides in cells.values() for pair in combinations(sides, 2) for found in _compare(*pair)
     )
     absent = tuple(found for sides in cells.values() for found in _absent(sides, derived.run.switch_labels))
-    return Outcome(outcome.comparisons, (*outcome.skipped, *absent))
+    outages = compare_outages(derived.run)
+    return Outcome((*outcome.comparisons, *outages), (*outcome.skipped, *absent))
 
 
 def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompared]:
@@ -135,7 +140,7 @@ def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompar
                 first.name,
                 label,
                 first.cell,
-                METRICS,
+                OF_POINTS,
                 f"{label} was not measured there",
                 has=first.rates,
             )
@@ -153,9 +158,10 @@ def runs_compared(a: Derived, b: Derived) -> Outcome:
     outcome = _outcome(found for p, side in sides_a.items() if p in sides_b for found in _compare(side, sides_b[p]))
     why = "the other run does not have it"
     only = tuple(
-        NotCompared(s.name, "", s.cell, METRICS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
+        NotCompared(s.name, "", s.cell, OF_POINTS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
     )
-    return Outcome(outcome.comparisons, (*outcome.skipped, *only))
+    outages = compare_outages(a.run, b.run)
+    return Outcome((*outcome.comparisons, *outages), (*outcome.skipped, *only))
 
 
 def _sides(derived: Derived, run_id: str = "") -> dict[Point, _Side]:
@@ -250,7 +256,7 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
         return
     for side, found in ((a, found_a), (b, found_b)):
         if not _came_to_a_rate(found):
-            reasons = f": {'; '.join(found.verdict.reasons)}" if found.verdict.reasons else ""
+            reasons = f": {'; '.join(found.verdict.texts)}" if found.verdict.reasons else ""
             yield _left_out(a, b, (method,), f"the search of {side.name} came to no figure{reasons}")
             return
     if found_a.band != found_b.band:
@@ -276,7 +282,7 @@ def _noise(side: _Side, search: SearchResult) -> float | None:
 
 
 def _came_to_a_rate(search: SearchResult) -> bool:
-    return bool(search.complete and search.verdict.kind in COUNTING and search.lower_pps)
+    return search_ended(search) and bool(search.lower_pps)
 
 
 def _searched(method: str, side: _Side) -> SearchResult | None:

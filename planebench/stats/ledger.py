@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from planebench.model.chain_name import OWN, vnf_name
 from planebench.model.records import Point, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
+from planebench.model.words import count
 from planebench.scenarios import Topology, build
 
 RING_FULL = "tx_full"
@@ -59,14 +60,14 @@ def merge(ledgers: Iterable[Ledger]) -> Ledger:
 def describe(ledger: Ledger) -> str:
     """One line for people: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``. Thin spaces in numbers."""
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
-    parts = [f"{_number(loss.packets)} {_words(loss)}" for loss in ledger.losses]
+    parts = [f"{count(loss.packets)} {_words(loss)}" for loss in ledger.losses]
     if rest > 0:
-        parts.append(f"{_number(rest)} unexplained" + ("" if ledger.counted else " (not all count drops)"))
+        parts.append(f"{count(rest)} unexplained" + ("" if ledger.counted else " (not all count drops)"))
     if rest < 0:
-        parts.append(f"{_number(-rest)} counted too much")
+        parts.append(f"{count(-rest)} counted too much")
     if not parts:
         return "nothing lost"
-    return f"{_number(lost)} lost: {', '.join(parts)}"
+    return f"{count(lost)} lost: {', '.join(parts)}"
 
 
 def counts_drops(switch: SwitchCycles) -> bool:
@@ -103,7 +104,8 @@ def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
         if reason in ATTEMPTS:
             continue
         place: LossPlace = "tester" if owner in ports and reason != RING_FULL else "VNF"
-        yield Loss(place, _cause(_with_function(owner, trial.point), reason), packets)
+        policy = place == "VNF" and reason != RING_FULL
+        yield Loss(place, _cause(_with_function(owner, trial.point), reason), packets, policy)
 
 
 def policy_packets(trial: Trial) -> int:
@@ -118,11 +120,6 @@ def policy_words(trial: Trial) -> str:
     Without numbers, so that the trials of a point say the same; these are in the ledger.
     """
     return ", ".join(cause for cause, _ in _by_policy(trial))
-
-
-def is_policy(loss: Loss) -> bool:
-    """Whether a loss of a ledger is one of :func:`policy_packets`."""
-    return loss.place == "VNF" and not loss.cause.startswith(_CAUSES[RING_FULL])
 
 
 def _by_policy(trial: Trial) -> list[tuple[str, int]]:
@@ -154,17 +151,13 @@ def _cause(owner: str, reason: str) -> str:
 
 def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     """One loss a place and cause, largest first; equal ones by name. Zeros are left out."""
-    total: Counter[tuple[LossPlace, str]] = Counter()
+    total: Counter[tuple[LossPlace, str, bool]] = Counter()
     for loss in losses:
-        total[loss.place, loss.cause] += loss.packets
+        total[loss.place, loss.cause, loss.policy] += loss.packets
     ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Loss(place, cause, packets) for (place, cause), packets in ordered if packets)
+    return tuple(Loss(place, cause, packets, policy) for (place, cause, policy), packets in ordered if packets)
 
 
 def _words(loss: Loss) -> str:
     """``vhost ring full (v0)``, ``switch: fault``."""
     return f"{loss.place} {loss.cause}" if loss.place.endswith("ring") else f"{loss.place}: {loss.cause}"
-
-
-def _number(value: int) -> str:
-    return f"{value:,}".replace(",", "\u202f")

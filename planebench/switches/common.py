@@ -14,7 +14,7 @@ from planebench.host.process import Process
 from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
-from planebench.placement import devargs
+from planebench.wiring import devargs
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
 

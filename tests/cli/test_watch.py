@@ -94,7 +94,7 @@ def quietly(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 FRAME = """\
 quick · 20261121-123356-quick · running
 [██                  ] 8 of 80 · 12 min left, until 12:52 · since 12:34:00
-now      testpmd · p2p → 64 B · R+ no. 3 · flat out · 0.2 s · since 12:40:00
+now      testpmd · p2p → 64 B · R+ no. 3 · max. load · 0.2 s · since 12:40:00
 load     testpmd 98 % busy · 32 a batch · tester 80 % busy · cores near (62 ns)
 
 last     trial  switch   point       load    Mpps  loss
@@ -260,7 +260,7 @@ def test_a_run_that_ended_is_said_to_have(planebench, own_run_folder: Path, quie
     assert done.code == 0
     assert "complete" in done.out and "planebench report 20261121-123356-quick" in done.out
     assert planebench("watch").code == 2, "without a name, one that goes on is meant"
-    assert "no run goes on in" in planebench("watch").err
+    assert "no run in progress in" in planebench("watch").err
 
 
 def test_a_killed_run_is_said_to_be_and_how_to_go_on(planebench, going: RunWriter, quietly: object) -> None:

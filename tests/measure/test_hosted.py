@@ -21,12 +21,13 @@ from planebench.model.errors import DiedError, StartError
 from planebench.model.hosting import HostingFacts
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Trial, VerdictKind
 from planebench.model.run import Run
-from planebench.placement import Cpus, LinkSettings, place
+from planebench.placement import Cpus, place
 from planebench.report.hosting import functional_sentences
 from planebench.report.table import table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.vnfs import build_chain
+from planebench.wiring import LinkSettings
 
 
 @dataclass
@@ -142,7 +143,7 @@ WHY = ("vnf0 is emulated, on no CPU of this machine",)
 
 def verdict(*counts: DirectionCounts, **more: Any) -> tuple[VerdictKind, tuple[str, ...]]:
     found = judge("r_plus", True, 10**9, counts, Evidence(steal_ns=10**8), SwitchCycles(), **more)
-    return found.kind, found.reasons
+    return found.kind, found.texts
 
 
 def test_a_functional_trial_is_no_other_but_an_invalid_one_is() -> None:

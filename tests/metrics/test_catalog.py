@@ -8,12 +8,16 @@ import dataclasses
 import io
 import json
 from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from builders import make_header, make_point, make_trial
 
-from planebench.library import Loaded
+from planebench.library import TABLES, Loaded
 from planebench.library.source import Source
+from planebench.metrics.column import _sql_type, having
+from planebench.metrics.results import LATENCY, RESULT
 from planebench.model.records import SwitchCycles
 from planebench.model.run import Run
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters
@@ -63,3 +67,36 @@ def test_a_figure_that_a_switch_does_not_report_is_unknown(figure: SwitchFigure)
 
 def test_the_counters_that_figures_need_are_asked_for() -> None:
     assert further_counters() == ("rx_full_bursts", "rx_bursts")
+
+
+def _resolved(kind: Any, path: str) -> Any:
+    """Return the type that a path of attributes leads to from a type of row; AttributeError where it leads nowhere."""
+    for name in path.split("."):
+        kind = next((it for it in get_args(kind) if it is not type(None)), None) if _is_optional(kind) else kind
+        found = getattr(kind, name)
+        function = found.fget if isinstance(found, property) else None
+        kind = get_type_hints(function)["return"] if function else get_type_hints(kind)[name]
+    return kind
+
+
+def _is_optional(kind: Any) -> bool:
+    return get_origin(kind) is UnionType
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_path_leads_to_a_value_of_the_type_of_its_column(name: str) -> None:
+    """mypy does not see the paths; a table without rows in the tests would hide one that is wrong."""
+    table = TABLES[name]
+    (row,) = get_args(get_type_hints(table.items)["return"])
+    for column in table.columns:
+        if isinstance(column.get, str):
+            found = _sql_type(_resolved(row, column.get))
+            assert found.replace("BIGINT", "INTEGER") == column.sql_type.replace("BIGINT", "INTEGER"), column.name
+
+
+def test_names_are_unique_in_every_output() -> None:
+    for table in TABLES.values():
+        names = [column.flat_name for column in table.columns]
+        assert len(names) == len(set(names))
+    for columns in (having(RESULT, "json"), having(RESULT, "csv"), having(LATENCY, "json")):
+        assert len({column.name for column in columns}) == len(columns)

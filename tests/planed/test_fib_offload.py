@@ -20,10 +20,10 @@ from nf.nat44_frames import udp
 from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, stream, task, until, vhost, virtio
 from station import BROADCAST, Station
 
-from planebench.fib.client import FibClient
-from planebench.fib.errors import FibUpdateError
 from planebench.host.process import Supervisor
 from planebench.planed import RpcError
+from planebench_fib.client import FibClient
+from planebench_fib.errors import FibUpdateError
 
 pytestmark = pytest.mark.dataplane
 
@@ -249,6 +249,17 @@ def test_routes_stay_when_a_vnf_is_added(switch: Switch) -> None:
     client.add("10.0.0.7/32", 1)
     client.drain()  # the session goes on
     assert addresses(arrives(wires[1], wires[0], packet(1, "10.0.0.7"))) == (FAR, vnf_mac(1))
+
+
+def test_quotas_of_a_task_that_is_renamed_are_the_new_ones(switch: Switch) -> None:
+    """The FIB goes by the key "fib": a task of another name takes it over, with settings of its own."""
+    keys = {**settings(2), "fib": "routes"}
+    switch.apply(keys)
+    switch.call("load_synthetic", vnf=1, routes=100, wire="wire1", mac=NEAR)
+    keys["vnfs"] = [{**vnf, "quota_routes": 200} for vnf in keys["vnfs"]]
+    switch.planed.apply(switch.ports, [task("renamed", "fib_offload", *switch.names, settings=keys)], cpu=CPU)
+    vnf = switch.planed.tasks()["renamed"]["fib_offload"]["vnfs"][0]
+    assert (vnf["routes4"], vnf["quota_routes"]) == (100, 200)
 
 
 def test_an_operator_sets_lists_saves_and_loads(switch: Switch, tmp_path: Path) -> None:

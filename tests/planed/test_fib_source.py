@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +97,24 @@ def test_a_rate_is_kept_from_the_moment_it_is_set(supervisor: Supervisor) -> Non
     for params in ({}, {"updates_per_s": 1, "flat_out": True}):
         with pytest.raises(RpcError, match="either updates_per_s or flat_out"):
             planed.call("fib_source.rate", {"task": "ctl", **params})
+
+
+def test_counters_are_cleared_with_those_of_retransmissions(supervisor: Supervisor) -> None:
+    path = supervisor.root / "v0.sock"
+    forwarder = run(supervisor, switch(path, ROUTES))
+    planed = run(supervisor, control(path))
+    until(lambda: bool(source(planed)["up"]), "the session is up")
+    stopped = forwarder.call("version")["pid"]
+    os.kill(stopped, signal.SIGSTOP)  # nobody answers for a while
+    try:
+        planed.call("fib_source.rate", {"task": "ctl", "updates_per_s": 1000})
+        until(lambda: bool(source(planed)["retransmitted"]), "something is sent again")
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    planed.call("fib_source.rate", {"task": "ctl", "updates_per_s": 0})
+    settled(planed)
+    planed.call("stats.clear")
+    assert source(planed)["retransmitted"] == 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planebench.placement import Cpus, LinkSettings, place, switch_request
+from planebench.placement import Cpus, place
 from planebench.switches import planed_stations
 from planebench.switches.base import Situation, SwitchRequest, refusal_of
 from planebench.switches.ovs import flows_of
@@ -16,6 +16,7 @@ from planebench.switches.ovs_dpdk import _memory_mb
 from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.vnfs import build_chain
+from planebench.wiring import LinkSettings, switch_request
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = PlanedOptions(offload="fib")

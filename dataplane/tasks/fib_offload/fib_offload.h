@@ -155,7 +155,7 @@ int offload_check(const struct config_task *config, char *error);
 int offload_agree(const struct config_task *a, const struct config_task *b, char *error);
 int offload_open(struct vnf *vnf, const struct config_task *config);
 void offload_close(struct vnf *vnf);
-void offload_adopt(struct vnf *vnf, struct vnf *old);
+void offload_take_effect(struct vnf *vnf);
 extern const struct vnf_method offload_methods[];
 void offload_report(const struct vnf *vnf, json_t *object);
 

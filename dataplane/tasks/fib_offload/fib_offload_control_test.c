@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the control thread does with fib_offload: methods, FIBs that several tasks share, snapshots, settings.
+#include <fcntl.h>
 #include <pthread.h>
 #include <rte_cycles.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "tasks/fib_offload/fib_offload_speaker.h"
@@ -114,7 +114,7 @@ static void a_new_task_of_the_same_fib_goes_on(void **state)
 	struct config_task config = rig_config(other);
 
 	new = rig_open(state, RIG_PLAIN);
-	fib_offload_ops.vnf->adopt((struct vnf *)new, (struct vnf *)old);
+	fib_offload_ops.vnf->take_effect((struct vnf *)new);
 	old->ops->destroy(old);
 	assert_int_equal(where(state, new, 1, 1, 0), 100);
 	assert_int_equal(tell_route(state, new, &one, FIB_ADD, 2, 0, 0), FIB_OK); // the session, too
@@ -189,9 +189,9 @@ static void *poll_on(void *argument)
 {
 	struct poller *poller = argument;
 
-	for (uint64_t now_tsc = 0; !poller->end; now_tsc += rte_get_tsc_hz() / 1000000) {
+	for (uint64_t now_tsc = 0; !poller->end; now_tsc += rte_get_tsc_hz() / 1000) {
 		poller->task->ops->poll(poller->task, now_tsc);
-		sched_yield();
+		usleep(1000);
 	}
 	return NULL;
 }
@@ -202,6 +202,17 @@ static void do_beside(struct task *task, const char *method, const char *params)
 
 	assert_int_equal(pthread_create(&poller.thread, NULL, poll_on, &poller), 0);
 	rig_do(task, method, params);
+	poller.end = true;
+	pthread_join(poller.thread, NULL);
+}
+
+// A load that is refused.
+static void load_beside(struct task *task, const json_t *given, char *error)
+{
+	struct poller poller = {.task = task};
+
+	assert_int_equal(pthread_create(&poller.thread, NULL, poll_on, &poller), 0);
+	assert_null(vnf_call(task, "load", given, 0, error));
 	poller.end = true;
 	pthread_join(poller.thread, NULL);
 }
@@ -232,6 +243,35 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 	assert_int_equal(where(state, task, 2, 1, 7 * rte_get_tsc_hz()), 100); // the first tick sees it
 	assert_int_equal(where(state, task, 2, 1, 13 * rte_get_tsc_hz()), 0);
 	assert_int_equal(where(state, task, 1, 1, 13 * rte_get_tsc_hz()), 100);
+	task->ops->destroy(task);
+	unlink(path);
+}
+
+// What is refused leaves sessions as they are; a file that proves unusable on the way has emptied the FIB.
+static void a_load_that_fails_ends_no_session(void **state)
+{
+	char path[] = "/tmp/fib_offload_test.XXXXXX", params[128];
+	struct task *task = rig_open(state, RIG_PLAIN);
+	struct speaker one = announced(state, task, 1, 1, 7);
+	json_t *given = rig_json("{'path': '/nowhere/at/all'}");
+	char error[CONFIG_ERROR_MAX] = "";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_null(vnf_call(task, "load", given, 0, error));
+	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 2, 0, 0), FIB_OK);
+	json_decref(given);
+
+	snprintf(params, sizeof(params), "{'path': '%s'}", path);
+	rig_do(task, "save", params);
+	close(fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 8), 0);
+	close(fd);
+	given = rig_json(params);
+	load_beside(task, given, error);
+	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 3, 0, 0), FIB_NO_SESSION);
+	json_decref(given);
 	task->ops->destroy(task);
 	unlink(path);
 }
@@ -294,6 +334,7 @@ int main(void)
 	        TEST(a_vnf_that_is_taken_out_leaves_no_routes),
 	        TEST(tasks_with_one_fib_must_be_alike),
 	        TEST(a_snapshot_is_there_at_the_next_start),
+	        TEST(a_load_that_fails_ends_no_session),
 	        TEST(settings_are_refused_with_a_sentence),
 	};
 

@@ -504,6 +504,7 @@ static json_t *with_snapshot(struct offload *o, const json_t *given, snapshot_ac
 	struct offload_params params = {0};
 	char reason[CONFIG_ERROR_MAX] = "";
 	const char *path = params.path;
+	uint32_t forgotten;
 	int status;
 
 	if (schema_decode(given, fields, &params, "params", error))
@@ -514,8 +515,9 @@ static json_t *with_snapshot(struct offload *o, const json_t *given, snapshot_ac
 		return config_error_null(
 		        error, "params.path: missing, and the task has no \"snapshot\"; give one of them");
 	offload_fib_lock(o->fib->fib);
+	forgotten = fib_forgotten(o->fib->fib);
 	status = act(o->fib->fib, path, reason);
-	if (act == fib_load)
+	if (fib_forgotten(o->fib->fib) != forgotten) // a file that was refused has not ended any session
 		offload_fib_loaded(o->fib);
 	fib_unlock(o->fib->fib);
 	return status ? config_error_null(error, "%.100s: %.140s", path, reason)

@@ -376,8 +376,8 @@ void offload_close(struct vnf *vnf)
 	offload_fib_put(o->fib, &o->settings);
 }
 
-// No worker runs: sessions that go on have the new settings.
-void offload_adopt(struct vnf *vnf, struct vnf *old)
+// Sessions that go on, whatever the tasks are called, have the new settings.
+void offload_take_effect(struct vnf *vnf)
 {
 	struct offload *o = (struct offload *)vnf;
 

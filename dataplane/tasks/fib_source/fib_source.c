@@ -42,10 +42,10 @@ struct fib_source {
 	bool flat_out;
 	double rate; // updates a second
 	uint64_t rate_tsc, cleared_tsc, tick_due_tsc;
-	uint64_t at_rate;          // changed since rate_tsc
-	uint64_t next;             // route that is changed next, counted on and on
-	uint64_t sent;             // records in all, next hops too
-	uint64_t applied, refused; // of the client, when counters were cleared
+	uint64_t at_rate;                         // changed since rate_tsc
+	uint64_t next;                            // route that is changed next, counted on and on
+	uint64_t sent;                            // records in all, next hops too
+	uint64_t applied, refused, retransmitted; // of the client, when counters were cleared
 	uint64_t lost_sessions;
 	double ns_per_tick;
 };
@@ -262,6 +262,7 @@ static void source_clear(struct vnf *vnf)
 	fib_client_read(s->client, &status);
 	s->applied = status.applied;
 	s->refused = status.refused;
+	s->retransmitted = status.retransmitted;
 	s->lost_sessions = 0;
 	s->cleared_tsc = rte_rdtsc();
 }
@@ -280,7 +281,8 @@ static void source_report(const struct vnf *vnf, json_t *object)
 	json_object_set_new(object, "sent", json_integer((json_int_t)(s->sent - s->applied - s->refused)));
 	json_object_set_new(object, "acknowledged", json_integer((json_int_t)(status.applied - s->applied)));
 	json_object_set_new(object, "refused", json_integer((json_int_t)(status.refused - s->refused)));
-	json_object_set_new(object, "retransmitted", json_integer((json_int_t)status.retransmitted));
+	json_object_set_new(object, "retransmitted",
+	                    json_integer((json_int_t)(status.retransmitted - s->retransmitted)));
 	json_object_set_new(object, "lost_sessions", json_integer((json_int_t)s->lost_sessions));
 	json_object_set_new(object, "routes", json_integer((json_int_t)status.routes));
 }

@@ -16,8 +16,6 @@
 #include "lib/log.h"
 
 enum { DROP_FRAGMENT = PACKET_FAULTS, DROP_NO_BACKEND, DROP_OTHER };
-enum { IPV6_NEXT = 6 };
-
 static const char *const drops[] = {
         PACKET_DROPS, [DROP_FRAGMENT] = "fragment", [DROP_NO_BACKEND] = "no_backend", [DROP_OTHER] = "other",
         NULL,
@@ -83,26 +81,6 @@ struct look {
 	uint8_t drop;
 };
 
-// The protocol that all fragments of a datagram name: of IPv6 the next header of the Fragment header, which
-// may be one more extension. packet_parse() has found that the headers are there, and none goes beyond l4: in
-// place, a peer may write meanwhile.
-static uint8_t fragment_protocol(const uint8_t *data, const struct packet *p)
-{
-	const uint8_t *ip = data + p->l3;
-	unsigned at = sizeof(struct rte_ipv6_hdr);
-	uint8_t next = ip[IPV6_NEXT];
-
-	if (p->version == 4)
-		return p->protocol;
-	while (next != IPPROTO_FRAGMENT && p->l3 + at < p->l4) {
-		const uint8_t *extension = ip + at;
-
-		at += next == IPPROTO_AH ? (extension[1] + 2u) * 4 : (extension[1] + 1u) * 8;
-		next = extension[0];
-	}
-	return ip[at];
-}
-
 // The only service that has this address and protocol; LB_NONE if there is none. Returns false for several.
 static bool find_for_fragment(const struct lb *lb, const struct look *look, uint8_t protocol, uint8_t version,
                               uint16_t *found)
@@ -126,7 +104,7 @@ static bool find_for_fragment(const struct lb *lb, const struct look *look, uint
 static __attribute__((noinline)) void look_at_fragment(const struct lb *lb, const struct vnf_frame *frame,
                                                        struct packet *p, struct look *look)
 {
-	p->protocol = fragment_protocol(frame->data, p);
+	p->protocol = lb_fragment_protocol(frame->data, p);
 	p->src_port = p->dst_port = 0;
 	flow_key_of(&look->key, frame->data, p);
 	look->service = LB_NONE;

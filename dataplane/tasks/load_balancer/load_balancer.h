@@ -52,7 +52,13 @@ static inline uint32_t maglev_hash(const struct flow_key *key)
 	return hash;
 }
 
-enum { LB_SERVICES_MAX = 256, LB_BACKENDS_MAX = 16384, LB_BUCKETS = 1024, LB_NONE = UINT16_MAX };
+enum {
+	LB_SERVICES_MAX = 256,
+	LB_BACKENDS_MAX = 16384,
+	LB_BUCKETS = 1024,
+	LB_NONE = UINT16_MAX,
+	LB_IPV6_NEXT = 6
+};
 enum lb_protocol { LB_UDP, LB_TCP, LB_ANY };
 
 struct lb_backend {
@@ -138,3 +144,23 @@ void lb_gone(void *owner, const struct flow *flow, uint32_t index);
 void lb_adopt(struct vnf *vnf, struct vnf *before);
 void lb_report(const struct vnf *vnf, json_t *object);
 extern const struct vnf_method lb_methods[];
+
+// The protocol that all fragments of a datagram name: of IPv6 the next header of the Fragment header, which
+// may be one more extension. packet_parse() has found that the headers are there. In place a peer may write
+// meanwhile, so what the lengths say now is bounded by l4 again: 255 (reserved) where they lead beyond it.
+static inline uint8_t lb_fragment_protocol(const uint8_t *data, const struct packet *p)
+{
+	const uint8_t *ip = data + p->l3;
+	unsigned at = sizeof(struct rte_ipv6_hdr);
+	uint8_t next = ip[LB_IPV6_NEXT];
+
+	if (p->version == 4)
+		return p->protocol;
+	while (next != IPPROTO_FRAGMENT && p->l3 + at < p->l4) {
+		const uint8_t *extension = ip + at;
+
+		at += next == IPPROTO_AH ? (extension[1] + 2u) * 4 : (extension[1] + 1u) * 8;
+		next = extension[0];
+	}
+	return p->l3 + at < p->l4 ? ip[at] : UINT8_MAX;
+}

@@ -68,6 +68,10 @@ struct vnf_ops {
 	// far as it fits the new settings. It is closed next. May be NULL.
 	void (*adopt)(struct vnf *vnf, struct vnf *old);
 
+	// The task is about to run, whether it replaces one or not: what it shares with other tasks has its settings
+	// from now on. No worker runs. May be NULL.
+	void (*take_effect)(struct vnf *vnf);
+
 	// Handle n frames (1 .. CONFIG_BURST_MAX) from ports[in]. Returns true if all leave by vnf->out[in]
 	// and verdicts were not written, or false when there is one for each.
 	bool (*process)(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
