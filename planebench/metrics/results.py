@@ -29,6 +29,7 @@ from planebench.model.results import (
 )
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
+from planebench.search import METHODS
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign
 from planebench.stats.counting import counts, latency_counts, search_counts
@@ -148,7 +149,7 @@ LATENCY: tuple[Column, ...] = (
         "verdict",
         VerdictKind,
         "summary.verdict.kind",
-        "The figures count only where it is valid.",
+        "The figures are accepted only where it is valid.",
         title="verdict",
         order=90,
         kind="verdict",
@@ -176,10 +177,10 @@ LATENCY: tuple[Column, ...] = (
         "floor_p50",
         Number,
         lambda it: _microseconds(it.floor and it.floor.p50_ns),
-        "What the tester measures alone at this frame size; null where that is not known.",
+        "Latency that the tester measures without a switch at this frame size; null where unknown.",
         NOT_CSV,
         unit="us",
-        title="floor",
+        title="baseline",
         order=15,
         words=_us_words,
         optional=True,
@@ -212,9 +213,25 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     return get
 
 
-def _burst_packets(it: OfResult) -> float | None:
-    search = _search(it.result, "b2b")
-    return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+def _burst_packets(method: str) -> Callable[[OfResult], float | None]:
+    def get(it: OfResult) -> float | None:
+        search = _search(it.result, method)
+        return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+
+    return get
+
+
+_PLACED = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+"""The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
+
+
+def _further_searches() -> Iterator[Column]:
+    """Yield the CSV column of the figure of each further search."""
+    for method in METHODS.values():
+        if method.name not in _PLACED:
+            burst = method.figure == "burst"
+            get = _burst_packets(method.name) if burst else _found(method.name)
+            yield Column(f"{method.name}_{'packets' if burst else 'pps'}", Number, get, outputs=CSV)
 
 
 def _latencies_by_load(it: OfResult) -> dict[str, Any]:
@@ -254,7 +271,7 @@ RESULT: tuple[Column, ...] = (
         "throughput_pps",
         Number,
         "result.throughput_pps",
-        "A lower bound where the verdict is tester-limited; null where nothing counts.",
+        "A lower bound where the verdict is tester-limited; null without an accepted trial.",
         title="Mpps",
         order=1,
         kind="strong",
@@ -297,9 +314,9 @@ RESULT: tuple[Column, ...] = (
         order=2,
         words=lambda pps: f"{pps / 1e6:.3f}",
     ),
-    Column("trials", Int32, lambda it: len(it.result.trials), "So many trials the result rests on."),
-    Column("rejected", Int32, "result.rejected", "So many trials did not count.", title="rejected", order=6),
-    Column("band", str | None, "result.band", title="band", order=80, kind="plain"),
+    Column("trials", Int32, lambda it: len(it.result.trials), "Number of accepted trials of the result."),
+    Column("rejected", Int32, "result.rejected", "Number of rejected trials.", title="rejected", order=6),
+    Column("band", str | None, "result.band", title="core group", order=80, kind="plain"),
     Column("run_id", str, "run.header.run_id"),
     Column("counts", bool, lambda it: counts(it.result), outputs=TABLE),
     Column(
@@ -315,9 +332,10 @@ RESULT: tuple[Column, ...] = (
     Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
     Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
     Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
-    Column("b2b_packets", Number, _burst_packets, outputs=CSV),
+    Column("b2b_packets", Number, _burst_packets("b2b"), outputs=CSV),
     Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
     Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
+    *_further_searches(),
     Column(
         "throughput_trials_pps",
         tuple[float, ...],
@@ -333,17 +351,17 @@ RESULT: tuple[Column, ...] = (
         Number,
         _switch("busy_share"),
         outputs=NOT_CSV,
-        title="core busy",
+        title="core utilization",
         order=12,
         words=percent,
-        brief=Brief(1, "", 4, "%, c: busy share and cycles a packet of the switch"),
+        brief=Brief(1, "", 4, "%: core utilization, c: cycles per packet, as the switch reports them"),
         by_switch=True,
     ),
     Column(
         "capacity_estimate_pps",
         Number,
         "result.capacity_estimate_pps",
-        "Throughput / busy share where the tester limits: an estimate.",
+        "Throughput / core utilization where tester-limited: extrapolated.",
         NOT_CSV,
         title="estimate",
         order=70,
@@ -364,7 +382,7 @@ RESULT: tuple[Column, ...] = (
         title="batch",
         order=11,
         words=batch,
-        brief=Brief(3, "b", 4, "b: its batch size", optional=True),
+        brief=Brief(3, "b", 4, "b: packets per non-empty poll", optional=True),
         by_switch=True,
     ),
     _counted_by_switch("received_packets", "switch received", 4),
@@ -376,6 +394,12 @@ RESULT: tuple[Column, ...] = (
         "Routes per second that the control of a VNF changed in these trials; null without.",
     ),
     Column(
+        "switch_cycles_per_batch",
+        Number,
+        _switch("cycles_per_batch"),
+        "Busy cycles of the switch per poll that found frames: what a poll costs, whatever it finds, is in it once.",
+    ),
+    Column(
         "switch_full_batch_share",
         Number,
         _switch("full_batch_share"),
@@ -383,6 +407,7 @@ RESULT: tuple[Column, ...] = (
         title="full batches",
         order=13,
         words=percent,
+        by_switch=True,
         brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
         optional=True,
     ),

@@ -84,7 +84,7 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     again.processes[0].pause()
     again.ask_to_end()
     until(lambda: not process.alive(), "it ends")
-    assert process.returncode == 0, process.obituary()
+    assert process.returncode == 0, process.exit_report()
     again.stop()
     again.stop()
     assert not groups_of(supervisor) and mounts_here() == mounts

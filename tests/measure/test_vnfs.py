@@ -47,7 +47,7 @@ def test_somebody_else_on_that_core_disturbs() -> None:
     evidence = shared(250_000_000, 250_000_000, wait_ns=750_000_000)
     verdict = judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
     assert verdict.kind is VerdictKind.DISTURBED
-    assert "switch thread w0 waited" in verdict.texts[0]
+    assert verdict.codes[0] == "cpu-wait"
 
 
 def test_accounts_are_read_one_after_the_other() -> None:

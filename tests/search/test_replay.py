@@ -81,7 +81,7 @@ def test_bounds_so_far_never_lie(rig, method):
         assert not partial.complete
         known = partial.lower_pps is not None or partial.upper_pps is not None
         assert partial.verdict.kind is (VerdictKind.DISTURBED if known else VerdictKind.INVALID)
-        assert partial.verdict.texts[0].startswith("interrupted")
+        assert partial.verdict.codes[0] == "interrupted"
         assert partial.lower_pps is None or partial.lower_pps <= final.lower_pps
         assert partial.upper_pps is None or partial.upper_pps >= final.upper_pps
     assert whole.so_far(method, whole.trials) == final

@@ -133,7 +133,7 @@ def test_a_change_of_band_disturbs():
     trial = run("sim:band_change_share=1")
     assert trial.band is None
     assert trial.verdict.kind is VerdictKind.DISTURBED
-    assert "core distance changed from near" in trial.verdict.texts[0]
+    assert trial.verdict.codes[0] == "distance-changed"
 
 
 def test_a_disturbed_trial_shows_who_lost_the_cpu():
