@@ -47,6 +47,7 @@ int fixture_device_start(struct port *port)
 	uint16_t id = port->port_id;
 	int status = rte_eth_dev_configure(id, 1, 1, &conf);
 
+	port->ops = &ethdev_port_ops;
 	if (status == 0)
 		status = rte_eth_rx_queue_setup(id, 0, 256, SOCKET_ID_ANY, NULL, port->rx_pool);
 	if (status == 0)
@@ -71,7 +72,6 @@ int ring_port_open(struct ring_port *rp, const char *name, unsigned slots, struc
 		return -rte_errno;
 	rp->port.port_id = (uint16_t)id;
 	rp->port.rx_pool = pool;
-	rp->port.ops = &ethdev_port_ops;
 	rp->port.config.ring_size = slots;
 	rp->port.config.line_rate_bps = UINT64_C(10000000000);
 	snprintf(rp->port.config.name, sizeof(rp->port.config.name), "%s", name);
