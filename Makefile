@@ -41,7 +41,7 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
 	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
-	$(BIN)/python -P -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -P -m pytest -n 2 --dist loadscope
 
 lowest: setup ## make smoke's tests with the oldest release of each dependency that pyproject.toml allows
 	$(BIN)/pip install --quiet uv

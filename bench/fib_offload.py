@@ -38,14 +38,14 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.running.machine import cpus_of, measuring
-from planebench.scenarios import build
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.switches.registry import get_adapter
 from planebench.traffic import SATURATING, rate_label
-from planebench.traffic.profile import TrafficProfile
 from planebench.traffic.registry import parse_traffic
+from planebench.vnfs import build_chain
 
 FRAME_BYTES = 64
 UPDATES_PER_S = 64_000
@@ -214,7 +214,7 @@ def start(bench: Bench, label: str, cpus: Cpus, settings: LiveSettings, supervis
     return LiveTopology.start(
         label,
         adapter,
-        build("parallel", count, chain=bench.chain(label)),
+        build_chain("parallel", count, chain=bench.chain(label)),
         place(cpus, count, hosted=range(count)),
         settings,
         supervisor,

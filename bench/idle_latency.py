@@ -21,7 +21,7 @@ from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.model.choices import unknown
 from planebench.model.records import ScenarioName
-from planebench.scenarios import SCENARIOS, Flow, build, flows
+from planebench.scenarios import SCENARIOS, Flow, build, flows, scenario_named
 from planebench.stats.histogram import Counts, decode, merge_counts, summarise
 from planebench.switches.registry import get_adapter
 
@@ -46,7 +46,7 @@ def measure(live: LiveTopology, trials: int, seconds: float) -> None:
     wanted = flows(live.topology, "unidirectional")
     flat_out = tester_counts(live.send(wanted, FRAME_SIZE_BYTES, 0.5, None), wanted)
     half_pps = sum(d.forwarded_packets for d in flat_out.directions) / 0.5 / 2
-    if live.topology.scenario == "v2v":
+    if scenario_named(live.topology.scenario).latency_by_echo:
         live.set_echo(True)
         wanted = flows(build("v2v", echo=True), "unidirectional")
         half_pps /= 2
@@ -78,7 +78,7 @@ def main() -> None:
         name: ScenarioName | None = next((known for known in SCENARIOS if known == text), None)
         if name is None:
             raise unknown("scenario", text, SCENARIOS)
-        topology = build(name, int(name == "loopback"))
+        topology = build(name, int(scenario_named(name).has_vnfs))
         with high_priority(), Supervisor() as supervisor:
             live = LiveTopology.start(
                 given.switch, get_adapter(given.switch), topology, placement, settings, supervisor

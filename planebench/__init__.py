@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """planebench: NFV software data planes, measured side by side.
 
-As a library: ``planebench.load("latest")`` (docs/library.md). Nothing is imported before it is called.
+As a library: ``planebench.run("quick")``, ``planebench.load("latest")`` (docs/library.md). Only the scenarios, which
+register themselves, are imported before something is called.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import planebench.scenarios  # noqa: F401  # registers every scenario
+
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from planebench.library import Loaded
+    from planebench.measure.campaign import Listener
+    from planebench.plans import Plan
     from planebench.store import RunInfo
 
-__all__ = ["__version__", "list_runs", "load"]
+__all__ = ["__version__", "list_runs", "load", "run"]
 
 __version__ = "0.1.0"
 
@@ -38,3 +44,33 @@ def list_runs(runs_dir: str | Path | None = None) -> tuple[RunInfo, ...]:
     from planebench.store import list_runs as list_stored
 
     return list_stored(None if runs_dir is None else Path(runs_dir))
+
+
+def run(
+    plan: Plan | str | Path = "quick",
+    *,
+    runs_dir: str | Path | None = None,
+    hugepages: bool | None = None,
+    time_budget: str | None = None,
+    calibrate: bool = True,
+    resume: bool = False,
+    listener: Listener | None = None,
+    **options: Any,
+) -> Loaded:
+    """Run a plan as ``planebench run`` does, and return the run as tables. Nothing is printed.
+
+    ``plan`` is a suite, a plan file or a :class:`planebench.plans.Plan`; ``options`` are those of the command line,
+    with underscores: ``run("quick", switch="planed,testpmd", frame_size="64", repeat=5)``. ``listener`` hears of every
+    trial. Ctrl-C ends the run in order: what was measured is returned, and ``resume=True`` continues it.
+    Raises UsageError and NotInstalledError before anything is started.
+    """
+    from pathlib import Path
+
+    from planebench.running.service import open_session
+    from planebench.running.survey import survey
+
+    held = survey(plan, options, hugepages=hugepages).required().within(time_budget)
+    folder = None if runs_dir is None else Path(runs_dir)
+    session = open_session(held, runs_dir=folder, resume=resume, calibrated=calibrate)
+    session.measure(*([listener] if listener else []))
+    return load(session.folder)

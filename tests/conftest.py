@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from planebench.host.cache_folder import default_folder
 
@@ -17,15 +21,27 @@ settings.register_profile("planebench", deadline=None, derandomize=True)
 settings.load_profile("planebench")
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that poll, or that change what all processes see, in one process, one after another.
+class MachineScheduling(LoadScopeScheduling):
+    """Give the files whose tests poll, or change what all processes see, to one process, which runs them in order.
 
-    ``make test`` runs the others beside them in a second process (pytest-xdist, ``--dist loadgroup``).
+    The other files run beside them in the second process of ``make test``.
     """
-    for item in items:
-        if any(item.get_closest_marker(name) for name in ("dataplane", "root", "slow")):
-            item.add_marker(pytest.mark.xdist_group("machine"))
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return "machine" if uses_the_machine(path) else path
+
+
+@functools.cache
+def uses_the_machine(path: str) -> bool:
+    """Return whether a test file has a test with one of the markers ``dataplane``, ``root`` and ``slow``."""
+    return bool(re.search(r"mark\.(dataplane|root|slow)\b", Path(path).read_text(encoding="utf-8")))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Return the scheduler of ``pytest -n``."""
+    return MachineScheduling(config, log)
 
 
 @pytest.fixture(autouse=True)

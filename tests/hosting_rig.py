@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 from planed_rig import CPU, CPUS, MEMORY, OTHER_CPU, PATIENCE_S, Document, Planed, load, stream, task, vhost, virtio
+from typed_document import typed
 
 from planebench.host.process import Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
@@ -78,7 +79,7 @@ def hosted_request(
             for number, (port, path) in enumerate(zip(ports, sockets, strict=True))
         ),
         values=values or {},
-        document=document,
+        document=typed(document),
         files=(),
         cpus=(cpu,),
         control_cpus=frozenset(CPUS),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, planed_binary, stream, task, until, vhost
+from typed_document import typed
 
 from planebench.host.process import Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, RunningVnf
@@ -64,7 +65,7 @@ class Bed:
             "name": name,
             "ports": ports,
             "values": {},
-            "document": document,
+            "document": None if document is None else typed(document),
             "files": (),
             "cpus": (CPU,),
             "control_cpus": frozenset({OTHER_CPU}),
@@ -133,7 +134,7 @@ class Bed:
 
 def drops(vnf: RunningVnf) -> Counter[str]:
     """Of all tasks of a planed, by reason; nothing of a VNF that is the user's own."""
-    if vnf.client is None:
+    if vnf.planed is None:
         return Counter()
-    tasks = vnf.client.call("stats.get", timeout_s=PATIENCE_S)["tasks"]
+    tasks = vnf.planed.call("stats.get", timeout_s=PATIENCE_S)["tasks"]
     return Counter({reason: count for it in tasks for reason, count in it["drops"].items() if count})

@@ -269,6 +269,7 @@ void vhost_port_settle(struct vhost_port *port)
 			call_by_poll(queue, false);
 			gate_leave(&queue->gate);
 		}
+		queue->pass_owed = 0; // it is paid; the next task may only receive here
 	}
 }
 

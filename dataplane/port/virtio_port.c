@@ -268,7 +268,6 @@ bool virtio_port_link_up(struct virtio_port *port)
 {
 	bool up = atomic_load(&port->link_up);
 
-	virtio_session_say_faults(port);
 	for (unsigned i = 0; i < 2u * port->pairs; i++)
 		up = up && !fault_there(&port->queues[i].fault);
 	return up;

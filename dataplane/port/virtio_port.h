@@ -65,12 +65,12 @@ void virtio_port_settle_all(struct virtio_port *port);
 unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint16_t queue,
                           const struct view *view);
 
-// A device is there, all rings run and none was stopped. Any thread but a worker: logs, once, which ring was
-// stopped and why.
+// Return whether a device is there, all rings run and none was stopped. Any thread, also a worker: does not
+// log.
 bool virtio_port_link_up(struct virtio_port *port);
 
 // What was negotiated with its device, and its rings; false, and nothing, without a device. Any thread.
 bool virtio_port_negotiated(struct virtio_port *port, struct negotiated *out);
 
-// Counters, while no worker uses the port. Logs as virtio_port_link_up().
+// Return the counters, while no worker uses the port. Logs, once, which ring was stopped and why.
 struct virtio_port_stats virtio_port_stats(struct virtio_port *port);

@@ -103,10 +103,14 @@ static unsigned fill(const struct ring *ring, struct ring_batch *batch, const st
 	return taken;
 }
 
+// Descriptors that one call may read: a guest whose buffers are mostly empty descriptors must not hold the worker.
+// An honest one needs two a buffer, and 64 frames of 9000 bytes fill 448 buffers.
+enum { DELIVER_DESCRIPTORS_MAX = 1024 };
+
 unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
 {
 	struct ring_batch batch;
-	unsigned taken = 0, wanted = n, used;
+	unsigned taken = 0, wanted = n, descriptors = 0, used;
 
 	while (taken < n && ring_peek(to, &batch, wanted)) {
 		bool more = batch.limited || batch.count == wanted;
@@ -114,7 +118,8 @@ unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, ui
 		prefetch_buffers(to, &batch);
 		taken += fill(to, &batch, &frames[taken], n - taken, &used, too_long);
 		ring_commit(to, &batch, used);
-		if (!more)
+		descriptors += batch.descriptor_count;
+		if (!more || descriptors >= DELIVER_DESCRIPTORS_MAX)
 			break;
 		wanted = RING_BATCH_MAX; // frames that take several buffers each
 	}

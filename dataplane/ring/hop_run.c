@@ -27,29 +27,46 @@ static inline unsigned copy_frames(const struct ring_run *tx, const struct ring_
 	return i;
 }
 
+// The receiver has no more buffers: give the frames from first on back to the sender. They were read already,
+// so that a drop costs less than a forward.
+static inline void drop_frames(const struct ring_run *tx, unsigned first, uint32_t header,
+                               struct hop_counts *counts)
+{
+	for (unsigned i = first; i < tx->count; i++) {
+		if (unlikely(tx->length[i] <= header))
+			counts->lost.bad++;
+		else if (unlikely(tx->length[i] - header > FRAME_LENGTH_MAX))
+			counts->lost.oversize++;
+		else
+			counts->received++;
+	}
+}
+
 struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 {
+	struct ring_run tx, rx = {.count = 0};
 	struct hop_counts counts = {0};
 	uint32_t written[RING_BATCH_MAX];
-	struct ring_run tx, rx;
-	unsigned done;
+	unsigned done = 0, taken;
 
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
-	if (unlikely(to == NULL)) {
-		hop_any(from, to, n, &counts);
-		return counts;
-	}
 	if (ring_run_peek(from, &tx, n, false) == 0 && !tx.odd)
 		return counts;
-	ring_run_peek(to, &rx, tx.count, true);
-	if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
-		done = copy_frames(&tx, &rx, RING_HEADER, RING_HEADER, written);
-	else
-		done = copy_frames(&tx, &rx, from->header_bytes, to->header_bytes, written);
-	ring_run_commit(to, &rx, done, written);
-	ring_run_commit(from, &tx, done, NULL);
-	counts.received = counts.forwarded = done;
-	if (unlikely(tx.odd || done < tx.count))
-		hop_any(from, to, n - done, &counts);
+	if (likely(to)) {
+		ring_run_peek(to, &rx, tx.count, true);
+		if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
+			done = copy_frames(&tx, &rx, RING_HEADER, RING_HEADER, written);
+		else
+			done = copy_frames(&tx, &rx, from->header_bytes, to->header_bytes, written);
+		ring_run_commit(to, &rx, done, written);
+	}
+	counts.received = counts.forwarded = taken = done;
+	if (unlikely(done < tx.count && done == rx.count && !rx.odd)) {
+		drop_frames(&tx, done, from->header_bytes, &counts);
+		taken = tx.count;
+	}
+	ring_run_commit(from, &tx, taken, NULL);
+	if (unlikely(tx.odd || taken < tx.count))
+		hop_any(from, to, n - taken, &counts);
 	return counts;
 }

@@ -102,12 +102,42 @@ static void one_entry_returns_a_batch(void **state)
 	}
 }
 
+// Twenty frames for a receiver of twelve buffers: what is dropped is given back with what was forwarded, in one
+// commit. It is not read a second time.
+static void a_full_receiver_costs_no_second_look(void **state)
+{
+	for (unsigned l = COUNT(layouts) - 2; l < COUNT(layouts); l++) {
+		struct hop_counts done;
+		const struct ring *ring;
+		uint32_t written;
+		struct pair p;
+
+		pair_open(&p, layouts[l], layouts[l], 64);
+		ring = &p.a.transmit.ring;
+		for (unsigned i = 0; i < 19; i++)
+			assert_true(offer_frame(&p, 60, 0));
+		driver_offer_own(&p.a.transmit, 1, ring->header_bytes); // no frame in it
+		assert_int_equal(driver_offer_own(&p.b.receive, 12, 2048), 12);
+		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		assert_int_equal(done.received, 19);
+		assert_int_equal(done.forwarded, 12);
+		assert_int_equal(done.lost.bad, 1);
+		assert_int_equal(ring->packed ? ring->desc_packed[0].id : ring->used->ring[0].id, 19);
+		for (unsigned i = 0; i < 20; i++)
+			assert_int_equal(driver_collect(&p.a.transmit, &written), i);
+		for (unsigned i = 0; i < 12; i++)
+			collect_frame(&p, 60, 1);
+		pair_close(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(copies_keep_to_their_bytes),
 	        cmocka_unit_test(odd_ones_among_plain_ones),
 	        cmocka_unit_test(one_entry_returns_a_batch),
+	        cmocka_unit_test(a_full_receiver_costs_no_second_look),
 	};
 
 	return RUN_FOR_EACH_ISA("hop_run", tests);

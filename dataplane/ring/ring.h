@@ -20,9 +20,11 @@
 #include "ring/guest_memory.h"
 
 enum {
-	RING_BATCH_MAX = 64,     // buffers read ahead
-	RING_PIECES_MAX = 256,   // pieces of all these together: an honest driver needs one or two a buffer
-	RING_CHAIN_MAX = 256,    // descriptors of one chain: bounds the time that one buffer can take
+	RING_BATCH_MAX = 64, // buffers read ahead
+	RING_PIECES_MAX =
+	        256,          // pieces, and descriptors, of all these together: an honest driver needs one or
+	                      // two a buffer
+	RING_CHAIN_MAX = 256, // descriptors of one chain: bounds the time that one buffer can take
 	RING_SIZE_MAX = 32768,   // virtio 1.2 s2.7, s2.8
 	RING_HEADER_LEGACY = 10, // struct virtio_net_hdr without num_buffers (s5.1.6)
 	RING_HEADER = 12,
@@ -61,6 +63,7 @@ struct ring_buffer {
 // What was read ahead. Not initialised: ring_peek() does.
 struct ring_batch {
 	unsigned count, piece_count;
+	unsigned descriptor_count; // read, also those without a byte and those of a chain that is not in here
 	bool limited; // ended by something other than the ring's end or n: the next peek tells more
 	struct ring_buffer buffers[RING_BATCH_MAX];
 	struct ring_piece pieces[RING_PIECES_MAX];

@@ -75,6 +75,10 @@ static inline unsigned ring_buffer_add(struct ring *ring, struct ring_batch *bat
 	uint64_t address = d->address;
 	uint32_t left = d->length;
 
+	// A descriptor without a byte adds no piece, but takes as long to read.
+	if (unlikely(batch->descriptor_count == RING_PIECES_MAX))
+		return RING_NO_ROOM;
+	batch->descriptor_count++;
 	if (unlikely(((d->flags & VRING_DESC_F_WRITE) != 0) != ring->writable))
 		return RING_BAD_DIRECTION;
 	if (unlikely(buffer->length > UINT32_MAX - left)) // s2.7.5.2: less than 2^32 bytes in total

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each way to lie in a ring stops it with its own fault, for good, and harms nothing else. The lie is told in
 // descriptor 1, behind an honest buffer in descriptor 0.
+#include "ring/deliver.h"
 #include "test/guest.h"
 #include "test/each_isa.h"
 
@@ -250,11 +251,72 @@ static void every_fault_has_its_words(void **state)
 			assert_string_not_equal(ring_fault_text(i), ring_fault_text(k));
 }
 
+// Offer count buffers, each a table of empty descriptors with one at the end that holds a frame.
+static void offer_mostly_empty(struct driver *d, unsigned count)
+{
+	struct guest_range ranges[GUEST_TABLE_ENTRIES] = {0};
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t at = driver_buffer(d, driver_next_id(d));
+
+		for (unsigned k = 0; k < GUEST_TABLE_ENTRIES; k++)
+			ranges[k] = (struct guest_range){at, k + 1 < GUEST_TABLE_ENTRIES ? 0 : 2048};
+		assert_true(driver_offer(d, ranges, GUEST_TABLE_ENTRIES, true) >= 0);
+	}
+}
+
+// Each descriptor counts against the bound of a poll, also one without a byte: 64 buffers of 64 descriptors are
+// not read at once. What is left is read by the polls that follow.
+static void empty_descriptors_are_bounded(void **state)
+{
+	for (unsigned k = 0; k < COUNT(kinds); k++) {
+		const unsigned a_batch = RING_PIECES_MAX / GUEST_TABLE_ENTRIES;
+		struct ring_batch batch;
+		struct guest guest;
+
+		guest_open(&guest, kinds[k], 64, false);
+		offer_mostly_empty(&guest.transmit, 64);
+		for (unsigned i = 0; i < 64 / a_batch; i++) {
+			assert_int_equal(ring_peek(&guest.transmit.ring, &batch, 64), a_batch);
+			assert_int_equal(batch.descriptor_count, RING_PIECES_MAX);
+			ring_commit(&guest.transmit.ring, &batch, a_batch);
+		}
+		assert_int_equal(ring_peek(&guest.transmit.ring, &batch, 64), 0);
+		assert_int_equal(guest.transmit.ring.fault, RING_OK);
+		guest_close(&guest);
+	}
+}
+
+// Sixteen such buffers are what one deliver() reads, however many frames wait.
+static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
+{
+	static uint8_t bytes[60];
+	const struct ring_piece piece = {bytes, sizeof(bytes)};
+	struct frame frames[RING_BATCH_MAX];
+
+	for (unsigned i = 0; i < COUNT(frames); i++)
+		frames[i] = (struct frame){{&piece, 0}, sizeof(bytes)};
+	for (unsigned k = 0; k < COUNT(kinds); k++) {
+		uint64_t too_long = 0;
+		struct guest guest;
+
+		guest_open(&guest, kinds[k], 64, false);
+		offer_mostly_empty(&guest.receive, 64);
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 16);
+		assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 0);
+		assert_int_equal(too_long, 0);
+		guest_close(&guest);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(every_lie_stops_its_ring_and_no_other),
 	        cmocka_unit_test(every_fault_has_its_words),
+	        cmocka_unit_test(empty_descriptors_are_bounded),
+	        cmocka_unit_test(a_deliver_reads_a_bounded_number_of_descriptors),
 	};
 
 	return RUN_FOR_EACH_ISA("ring_lies", tests);

@@ -76,7 +76,7 @@ unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned 
 	struct place at = {ring->next, ring->wrap};
 	unsigned left = ring->size;
 
-	batch->count = batch->piece_count = 0;
+	batch->count = batch->piece_count = batch->descriptor_count = 0;
 	batch->limited = false;
 	if (unlikely(ring->fault != RING_OK))
 		return 0;

@@ -58,6 +58,28 @@ static int check_fixed(const struct config *old, const struct config *new, char 
 	return 0;
 }
 
+static bool same_device(const char *a, const char *b)
+{
+	size_t length = strcspn(a, ",");
+
+	return length > 0 && length == strcspn(b, ",") && strncmp(a, b, length) == 0;
+}
+
+// Return the running port that listens on the path of config, or has its device: under another name.
+static const struct port *find_owner(const struct planed *planed, const struct config_port *config)
+{
+	for (unsigned i = 0; i < planed->port_count; i++) {
+		const struct config_port *other = &planed->ports[i]->config;
+
+		if (other->kind != config->kind || config->kind == PORT_VIRTIO_USER)
+			continue;
+		if ((config->path[0] && strcmp(other->path, config->path) == 0) ||
+		    same_device(config->device, other->device))
+			return planed->ports[i];
+	}
+	return NULL;
+}
+
 static int build_port(const struct planed *old, struct next *next, unsigned i, char *error)
 {
 	const struct config_port *config = &next->set.config->ports[i];
@@ -72,6 +94,16 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 		return -EEXIST;
 	}
 	if (port == NULL) {
+		const struct port *owner = find_owner(old, config);
+
+		if (owner) {
+			snprintf(
+			        error, CONFIG_ERROR_MAX,
+			        "port %s: port %s has its path or device; keep that name, or apply a document "
+			        "without either first",
+			        config->name, owner->config.name);
+			return -EADDRINUSE;
+		}
 		port = calloc(1, sizeof(*port));
 		rc = port ? port_open(port, config, next->set.rx_pool) : -ENOMEM;
 		if (rc) {

@@ -50,7 +50,6 @@ CHECKS = (
     "death",
     "leftovers",
 )
-SEARCHES = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
 METRICS = ("throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99")
 WIRES = ("virtio", "memif", "veth")
 BANDS = ("near", "far")

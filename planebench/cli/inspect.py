@@ -17,7 +17,7 @@ from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
 from planebench.plans import duration_words, estimate, list_suites, load_plan
 from planebench.running.survey import survey
-from planebench.scenarios import SCENARIO_INFOS, valid_directions
+from planebench.scenarios import SCENARIOS
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.traffic.listing import traffic_rows
@@ -82,8 +82,8 @@ def _hostings() -> list[Row]:
 
 def _scenarios() -> list[Row]:
     return [
-        {"scenario": s.name, "path": s.path, "tells": s.tells, "directions": ", ".join(valid_directions(s.name))}
-        for s in SCENARIO_INFOS
+        {"scenario": s.name, "path": s.path, "tells": s.meaning, "directions": ", ".join(s.directions)}
+        for s in SCENARIOS.values()
     ]
 
 

@@ -11,8 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
+from planebench import search
 from planebench.cli import complete
 from planebench.cli.complete import Completer, listed, one_of
+from planebench.search import METHODS
 
 
 def examples(*commands: str) -> str:
@@ -125,11 +127,8 @@ PLAN_OPTIONS: dict[str, Any] = {
     "repeat": _number(int, "--repeat", "Saturating trials of each point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Starts of every switch anew between those trials."),
     "max_rate": _text("--max-rate", "RATE", "Saturate at this rate per direction, as 14.88M, not flat out."),
-    "search": _text(
-        "--search", "A,B", "r_plus (always), ndr, pdr, rfc2544, bswlv, curve, b2b.", listed(complete.SEARCHES)
-    ),
-    "search_duration": _number(float, "--search-duration", "Seconds of each search trial (default: as the standard)."),
-    "max_r": _number(int, "--max-r", "bswlv: trials that must lose before a load fails."),
+    "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed(METHODS)),
+    **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
     "loads": _text("--loads", "A,B", "Shares of R+ for latency, e.g. 0.10,0.50; curve; or none."),
     "rates": _text("--rates", "A,B", "Fixed loads per direction for latency, e.g. 100k,1M; or none."),
     "band": _text(

@@ -28,11 +28,12 @@ from planebench.plans import switch_labels
 from planebench.plans.items import each
 from planebench.plans.schema import check_ring_size, parse_hosting, parse_wire
 from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
-from planebench.scenarios import Topology, build, parse_frame_size
+from planebench.scenarios import Topology, parse_frame_size
 from planebench.store.codec import to_json
 from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, refusal_of
 from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import parse_rate
+from planebench.vnfs import build_chain
 from planebench.vnfs.chain import hosted_chain, resolve_chain
 
 MAX_FRAME_BYTES = 1518
@@ -94,7 +95,7 @@ def _topology(options: OutageOptions) -> Topology:
     chain = resolve_chain(options.chain, Path.cwd())
     length = len(vnf_texts(chain, 1))
     text, hosting = hosted_chain(chain, length, parse_hosting(options.hosting))
-    return build("loopback", length, chain=text, hosting=hosting)
+    return build_chain("loopback", length, chain=text, hosting=hosting)
 
 
 def _request(options: OutageOptions, topology: Topology) -> OutageRequest:

@@ -15,7 +15,8 @@ from planebench.cli.bar import Bar
 from planebench.measure.ahead import Pace
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Trial, VerdictKind
-from planebench.model.words import METHODS, frames
+from planebench.model.words import frames
+from planebench.search import short_name
 
 SLOW_TRIAL_S = 5.0
 """Trials this long get a bar that also moves while they run, once a second."""
@@ -62,7 +63,7 @@ class ProgressListener:
     def trial_begins(self, request: TrialRequest) -> None:
         """A trial begins."""
         point = request.point
-        what = METHODS.get(request.search, "latency" if request.role == "latency" else "")
+        what = short_name(request.search) if request.search else "latency" if request.role == "latency" else ""
         words = f"{point.switch} {point.scenario_label} {point.direction} {frames(point)} {what}"
         self._bar.working_on(words.strip())
 

@@ -15,8 +15,9 @@ from rich.text import Text
 
 from planebench.model.option import Option
 from planebench.model.records import ScenarioName
+from planebench.model.scenario import SCENARIOS
 from planebench.model.words import printable
-from planebench.switches.overview import SCENARIOS, Overview, Support, overview, overviews
+from planebench.switches.overview import Overview, Support, overview, overviews
 from planebench.switches.registry import get_adapter
 
 _INDENT = "  "

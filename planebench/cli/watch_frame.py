@@ -14,8 +14,9 @@ from rich.text import Text
 from planebench.cli.watch_results import column, results_lines
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Stage, Status
-from planebench.model.words import METHODS, NOTHING, batch, frames, load_words, mark, mpps, percent
+from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent
 from planebench.report.glyphs import Glyphs
+from planebench.search import short_name
 from planebench.store.follow import Seen
 
 NEXT_MAX, TROUBLES_MAX, NAME_MAX = 3, 2, 16
@@ -66,7 +67,7 @@ def trial_line(trial: Trial, glyphs: Glyphs) -> str:
 
 def method_words(search: str, role: str) -> str:
     """``R+``, ``NDR``, ``latency``."""
-    return METHODS.get(search) or {"r_plus": "R+"}.get(role, role)
+    return short_name(search or role)
 
 
 def head(seen: Seen, page: Page) -> Iterator[Text]:
@@ -191,7 +192,7 @@ def _next(seen: Seen, page: Page) -> Iterator[Text]:
 
 
 def _stage(stage: Stage, rest_of: bool) -> str:
-    method = METHODS.get(stage.method) or {"r_plus": "R+"}.get(stage.method, stage.method)
+    method = short_name(stage.method)
     about = "" if stage.method in ("r_plus", "latency") else "about "
     left = " left" if rest_of else ""
     return (

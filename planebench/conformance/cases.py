@@ -10,10 +10,9 @@ from planebench.conformance.model import Case
 from planebench.conformance.suite import ALL_CHECKS
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.records import WITH_VNFS, WireName
-from planebench.scenarios import SCENARIOS
+from planebench.model.records import WireName
+from planebench.model.scenario import SCENARIOS, scenarios_with
 from planebench.switches.base import Situation, SwitchAdapter
-from planebench.vnfs.chain import CHAIN_LENGTH_MAX
 
 DEFAULT_CASES = "p2p,p2v,v2v,loopback-1,loopback-2"
 ALL_WIRES = "all"
@@ -22,10 +21,11 @@ _WIRES: tuple[WireName, ...] = get_args(WireName)
 
 def parse_cases(text: str) -> tuple[Case, ...]:
     """``p2p,loopback-3``; loopback alone is loopback-1. UsageError for what is none."""
-    plain = {name: Case(name, name) for name in SCENARIOS if name not in WITH_VNFS}
-    chains = [Case(f"loopback-{n}", "loopback", n) for n in range(1, CHAIN_LENGTH_MAX + 1)]
+    plain = {name: Case(name, name) for name in scenarios_with("none")}
+    chained = scenarios_with("chain")
+    chains = [Case(f"{name}-{n}", name, n) for name in chained for n in range(1, SCENARIOS[name].vnfs_max + 1)]
     valid = plain | {case.name: case for case in chains}
-    names = ["loopback-1" if name == "loopback" else name for name in _items(text)]
+    names = [f"{name}-1" if name in chained else name for name in _items(text)]
     return tuple(valid[_one_of("scenario", name, valid)] for name in dict.fromkeys(names))
 
 

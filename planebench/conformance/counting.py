@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 from planebench.conformance.bed import Bed
 from planebench.host.patience import patient
 from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.model.traffic import PLAIN, TrafficProfile
+from planebench.planed.requests import Call, get_statistics
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow
-from planebench.traffic.profile import PLAIN, TrafficProfile
 
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
@@ -21,8 +22,6 @@ SETTLE_S = 2.0
 """A frame that has not come by then is lost, on however busy a machine."""
 LOSSY_SETTLE_S = 0.1
 LOOK_S = 0.01
-
-Call = Callable[..., dict[str, Any]]
 
 
 @dataclass
@@ -80,13 +79,13 @@ def send_exact(
     return tally
 
 
-def settled(call: Call, stats: dict[str, Any], flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
+def settled(call: Call, stats: Statistics, flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
     """The counters of a sending once every frame has come, or a while later; a short one where some never come."""
     deadline = time.monotonic() + patient(SETTLE_S if lossless else LOSSY_SETTLE_S)
     counts = tester_counts(stats, flows)
     while not _complete(counts) and time.monotonic() < deadline:
         time.sleep(LOOK_S)
-        counts = tester_counts(call("stats.get"), flows)
+        counts = tester_counts(get_statistics(call), flows)
     return counts
 
 

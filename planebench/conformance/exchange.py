@@ -12,13 +12,13 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from planebench.conformance.bed import Bed
 from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
 from planebench.host.patience import patient
+from planebench.planed.document import Document, Port, Task, Worker
 
 SETTLE_S = 2.0
 QUIET_S = 0.1
@@ -139,13 +139,13 @@ def _collected(
     return {port: read_pcap(path) for port, path in outs.items()}
 
 
-def _document(bed: Bed, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> dict[str, Any]:
+def _document(bed: Bed, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> Document:
     """The tester with a patch between each port and its files."""
     document = bed.live.document()
-    ports = [{"name": f"f{port}", "kind": "ethdev", "device": _device(port, ins, outs)} for port in ins]
-    tasks = [{"name": f"raw-{port}", "kind": "patch", "ports": [port, f"f{port}"]} for port in ins]
-    worker = {"name": "raw", "cpu": bed.placement.tester_cpus[0], "tasks": [task["name"] for task in tasks]}
-    return {**document, "ports": [*document["ports"], *ports], "tasks": tasks, "workers": [worker]}
+    files = (Port(f"f{port}", "ethdev", device=_device(port, ins, outs)) for port in ins)
+    tasks = tuple(Task(f"raw-{port}", "patch", (port, f"f{port}")) for port in ins)
+    worker = Worker("raw", bed.placement.tester_cpus[0], tuple(task.name for task in tasks))
+    return replace(document, ports=(*document.ports, *files), tasks=tasks, workers=(worker,))
 
 
 def _device(port: str, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> str:

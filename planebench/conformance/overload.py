@@ -12,6 +12,7 @@ from planebench.host.patience import patient
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
+from planebench.planed.requests import get_statistics
 from planebench.stats.ledger import ATTEMPTS, counts_drops, reason_of
 
 OVERLOAD_S = 0.1
@@ -96,11 +97,11 @@ def _flood(bed: Bed, *, exact: bool) -> Account:
     """The account of one flood, once it adds up, or SETTLE_S later."""
     bed.calm()
     before = bed.switch.counters()
-    stats = bed.live.send(bed.ways, 64, OVERLOAD_S, None)
+    bed.live.send(bed.ways, 64, OVERLOAD_S, None)
     bed.calm()
     deadline = time.monotonic() + patient(SETTLE_S)
     while True:
-        stats = bed.live.call("stats.get")
+        stats = get_statistics(bed.live.call)
         switch = cycles_of_trial(before, bed.switch.counters(), 0)
         account = Account.of(tester_counts(stats, bed.ways), switch, bed.hops)
         if not account.wrong(exact=exact) or time.monotonic() > deadline:

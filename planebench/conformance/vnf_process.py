@@ -7,47 +7,32 @@ Both are asked as if they were one (:meth:`Split.call`), so what sends and count
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planebench.conformance.bed import Bed
 from planebench.conformance.counting import FRAMES, RATE_PPS, Tally, settled
 from planebench.host.patience import patient
-from planebench.host.process import Process
 from planebench.measure.counts import arrived
 from planebench.measure.live import CONNECT_DEADLINE_S
 from planebench.measure.sending import next_epoch, send
 from planebench.model.errors import PlanebenchError, StartError
-from planebench.planed import PlanedClient
+from planebench.planed.document import NAME_MAX, Document
+from planebench.planed.process import PlanedProcess
+from planebench.planed.requests import Load, start_traffic
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow
 
-Document = dict[str, Any]
-NAME_MAX = 31
+FLOOD_MAX_S = 10.0
 
 
 def halves(bed: Bed) -> tuple[Document, Document]:
-    """The tester's document without what the VNFs have, and one with only that."""
-    document = bed.live.document()
-    vnf_ports = set(bed.topology.vnf_ports)
-    name = f"{document['name'][: NAME_MAX - 4]}-vnf"
-    return _part(document, vnf_ports, False), {**_part(document, vnf_ports, True), "name": name}
-
-
-def _part(document: Document, vnf_ports: set[str], wanted: bool) -> Document:
-    tasks = [task for task in document["tasks"] if (task["ports"][0] in vnf_ports) == wanted]
-    names = [task["name"] for task in tasks]
-    workers = [{**w, "tasks": [name for name in w["tasks"] if name in names]} for w in document["workers"]]
-    return {
-        **document,
-        "ports": [port for port in document["ports"] if (port["name"] in vnf_ports) == wanted],
-        "tasks": tasks,
-        "workers": [worker for worker in workers if worker["tasks"]],
-    }
+    """Return the tester's document without what the VNFs have, and one with only that."""
+    document, vnf_ports = bed.live.document(), set(bed.topology.vnf_ports)
+    theirs = replace(document.part(vnf_ports.__contains__), name=f"{document.name[: NAME_MAX - 4]}-vnf")
+    return document.part(lambda port: port not in vnf_ports), theirs
 
 
 @dataclass
@@ -55,8 +40,7 @@ class Split:
     """A VNF process beside the tester. Made by :meth:`start`."""
 
     bed: Bed
-    process: Process
-    client: PlanedClient
+    planed: PlanedProcess
     tasks: frozenset[str]
     epoch: int = 0
 
@@ -68,46 +52,38 @@ class Split:
         """
         live = bed.live
         wires, document = halves(bed)
-        live.apply({**wires, "tasks": [], "workers": []})
-        number = len(bed.supervisor.processes)
-        config, socket = live.links.workdir / f"vnf{number}.json", live.links.workdir / f"vnf{number}.rpc"
-        config.write_text(json.dumps(document, indent=1), encoding="utf-8")
-        process = bed.supervisor.spawn(
-            "vnf",
-            [str(bed.settings.planed), "--config", str(config), "--rpc", str(socket)],
-            cpus=frozenset({*bed.placement.control_cpus, *bed.placement.tester_cpus, *bed.placement.vnf_cpus}),
+        live.apply(wires.idle())
+        planed = PlanedProcess.start(
+            document,
+            bed.supervisor,
+            planed=bed.settings.planed,
+            name="vnf",
+            title="the VNF",
+            file=f"vnf{len(bed.supervisor.processes)}",
             workdir=live.links.workdir,
+            cpus=frozenset({*bed.placement.control_cpus, *bed.placement.tester_cpus, *bed.placement.vnf_cpus}),
             netns_pid=live.netns_pid,
         )
-
-        def give_up() -> None:
-            if not process.alive():
-                raise StartError(f"the VNF did not come up: {process.obituary()}")
-
-        client = PlanedClient(socket, give_up=give_up)
         live.apply(wires)
-        return cls(bed, process, client, frozenset(task["name"] for task in document["tasks"]), epoch)
+        return cls(bed, planed, frozenset(task.name for task in document.tasks), epoch)
 
     def kill(self) -> None:
         """SIGKILL: it has no time to say goodbye to anybody."""
-        self.client.close()
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(patient(5.0))
+        self.planed.kill()
 
     def stop(self) -> None:
         """End it in order. Never raises; safe to call twice."""
-        self.client.close()
-        self.process.terminate()
+        self.planed.stop()
 
     def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Ask both. Who only receives is told first that a trial begins: counters are cleared then."""
         if method != "traffic.start":
-            ours, theirs = self.bed.live.call(method, params), self.client.call(method, params)
+            ours, theirs = self.bed.live.call(method, params), self.planed.call(method, params)
             return _merged(ours, theirs)
         assert params is not None
         mine = [it for it in params["generators"] if it["task"] in self.tasks]
         others = [it for it in params["generators"] if it["task"] not in self.tasks]
-        sides = [(self.client.call, mine), (self.bed.live.call, others)]
+        sides = [(self.planed.call, mine), (self.bed.live.call, others)]
         for call, generators in sorted(sides, key=lambda side: len(side[1])):
             call(method, {**params, "generators": generators})
         return {}
@@ -115,10 +91,8 @@ class Split:
     def flood(self, seconds: float) -> None:
         """Begin to send flat out from every end, and wait so long."""
         self.epoch = next_epoch(self.epoch)
-        generators = [
-            {"task": f"gen-{flow.sender_port}", "frame_size_bytes": 64, "flat_out": True} for flow in self.bed.ways
-        ]
-        self.call("traffic.start", {"epoch": self.epoch, "duration_ns": 10_000_000_000, "generators": generators})
+        loads = [Load(f"gen-{flow.sender_port}", None, frame_size_bytes=64) for flow in self.bed.ways]
+        start_traffic(self.call, self.epoch, FLOOD_MAX_S, loads)
         time.sleep(seconds)
 
     def count(self, flow: Flow) -> Tally:
@@ -127,7 +101,7 @@ class Split:
         tally.add(settled(self.call, self._send(flow), [flow], self.bed.lossless))
         return tally
 
-    def _send(self, flow: Flow) -> dict[str, Any]:
+    def _send(self, flow: Flow) -> Statistics:
         self.epoch = next_epoch(self.epoch)
         queues = self.bed.live.links.queues
         return send(self.call, self.epoch, [flow], 64, FRAMES / RATE_PPS, RATE_PPS, queues=queues)

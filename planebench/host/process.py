@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import signal
 import subprocess
@@ -29,7 +30,8 @@ from planebench.model.errors import StartError, UsageError
 
 ROOT_PREFIX = "pb-"
 ROOT_PATH_MAX_BYTES = 60
-"""Leaves 47 bytes for ``/<workdir>/<name>.sock`` in the 108 of a sockaddr_un."""
+"""A sockaddr_un holds 107 bytes: the root, the folder of a topology (``/123-switchna``), and 34 for the socket."""
+FOLDER_LABEL_MAX_BYTES = 8
 EMPTY_ROOT_GRACE_S = 60.0
 READY_DEADLINE_S = 20.0
 _PYTHON = (sys.executable, "-I", "-S")
@@ -205,6 +207,7 @@ class Supervisor:
         self.root = Path(tempfile.mkdtemp(prefix=ROOT_PREFIX, dir=root or default_base()))
         self._processes: list[Process] = []
         self._closed = False
+        self._folders = 0
         if len(os.fsencode(self.root)) > ROOT_PATH_MAX_BYTES:
             self.root.rmdir()
             raise UsageError(
@@ -241,6 +244,12 @@ class Supervisor:
         path = self.root / name
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
+
+    def topology_folder(self, label: str) -> Path:
+        """Make a new private folder; no other one has its number. Of ``label`` a short start is kept, for people."""
+        self._folders += 1
+        start = re.sub(r"[^A-Za-z0-9._-]", "-", label)[:FOLDER_LABEL_MAX_BYTES]
+        return self.workdir(f"{self._folders}-{start}")
 
     def track_path(self, path: Path) -> None:
         """Have ``path`` (file or tree outside the root) removed too, however the run ends. Give an absolute path."""

@@ -7,16 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option, Value
-from planebench.planed import PlanedClient
-
-Document = Mapping[str, Any]
+from planebench.planed.document import Document
+from planebench.planed.process import PlanedProcess
 
 IDLE = Option(
     "idle", "idle", "text", "when it has nothing to do", "sleep beside others of a chain, else poll", ("poll", "sleep")
@@ -68,8 +67,8 @@ class RunningVnf(Protocol):
 
     name: str
     facts: HostingFacts
-    client: PlanedClient | None
-    """planed inside answers there; None for a VNF that is the user's own."""
+    planed: PlanedProcess | None
+    """planed inside, to be asked; None for a VNF that is the user's own."""
     same_clock: bool
     """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
 

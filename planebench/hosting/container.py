@@ -60,7 +60,7 @@ class ContainerHosting:
         if isinstance(runtime, NotFound):
             raise NotInstalledError(f"hosting container cannot be had here; {runtime.remedy}")
         planed = static_planed(request)
-        chosen = limits.chosen(request.values, int(document_of(request)["memory"]["size_mb"]) + MORE_MB)
+        chosen = limits.chosen(request.values, document_of(request).memory.size_mb + MORE_MB)
         if runtime.name == podman.PROGRAM:
             return podman.start(request, supervisor, planed, chosen, self._facts(request, runtime))
         return _start_bubblewrap(request, supervisor, planed, chosen, self._facts(request, runtime))

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from planebench.host import procfs
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process
-from planebench.hosting.base import Document, HostedRequest
+from planebench.hosting.base import HostedRequest
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
-from planebench.planed import PlanedClient, RpcClosedError
+from planebench.planed.document import Document
+from planebench.planed.process import PlanedProcess
+from planebench.planed.requests import apply, get_statistics
 
 APPLY_DEADLINE_S = 120.0
 """A FIB of a million routes, while the others fill theirs."""
@@ -62,7 +64,7 @@ def document_of(request: HostedRequest) -> Document:
 def planed_arguments(request: HostedRequest) -> list[str]:
     """What planed is started with: the document before anything polls, and its socket. Writes the document."""
     config, socket = folder_of(request) / "document.json", rpc_of(request)
-    config.write_text(json.dumps(waiting(document_of(request)), indent=1), encoding="utf-8")
+    document_of(request).idle().write(config)  # those that are up must not take the CPU of those that come
     socket.unlink(missing_ok=True)  # of one that was killed
     return ["--config", str(config), "--rpc", str(socket)]
 
@@ -72,9 +74,10 @@ def rpc_of(request: HostedRequest) -> Path:
     return folder_of(request) / "rpc"
 
 
-def waiting(document: Document) -> Document:
-    """The same before anything polls: only its ports. Those that are up must not take the CPU of those that come."""
-    return {**document, "tasks": [], "workers": []}
+def attach(process: Process, socket: Path, title: str, report: Callable[[], str] | None = None) -> PlanedProcess:
+    """Connect to the planed of a VNF, which may be one of many on its CPU. Raise StartError."""
+    asked = {"connect_s": ASK_DEADLINE_S, "timeout_s": ASK_DEADLINE_S, "dying_s": DYING_S}
+    return PlanedProcess(process, socket, title, report=report, **asked)
 
 
 class RunningProcess:
@@ -129,50 +132,37 @@ class RunningPlaned(RunningProcess):
         super().__init__(request, process, facts, around)
         self._document = document_of(request)
         try:
-            self._client = PlanedClient(rpc_of(request), deadline_s=ASK_DEADLINE_S, give_up=self._give_up)
+            self._planed = attach(process, rpc_of(request), self._title, self._last_words)
         except BaseException:
             super().stop()
             raise
-        self.client: PlanedClient | None = self._client
+        self.planed: PlanedProcess | None = self._planed
 
     def forward(self) -> None:
         """Have it poll. Raises StartError with planed's own words if it refuses."""
         try:
-            self._call("config.apply", dict(self._document), APPLY_DEADLINE_S)
+            apply(self._planed.call, self._document, APPLY_DEADLINE_S)
         except PlanebenchError as error:
             raise StartError(f"{self._title}: {error}") from error
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """planed's workers, by the ids that they have outside. Raises DiedError."""
         if self._threads is None:
-            workers = self._call("stats.get")["workers"]
             outside = ids_outside(self._process.pid)
-            ids = [(*outside[int(worker["tid"])], str(worker["name"])) for worker in workers]
+            workers = get_statistics(self._planed.call)["workers"]
+            ids = [(*outside[worker["tid"]], worker["name"]) for worker in workers]
             self._threads = tuple(WatchedThread("vnf", pid, tid, name) for pid, tid, name in ids)
         return self._threads
 
     def kill(self) -> None:
         """SIGKILL, as when it crashes. Never raises."""
-        self._client.close()
+        self._planed.close()
         super().kill()
 
     def stop(self) -> None:
         """End it, paused or not. Never raises; safe to call twice."""
-        self._client.close()
+        self._planed.close()
         super().stop()
-
-    def _give_up(self) -> None:
-        if not self._process.alive():
-            raise StartError(f"{self._title} did not come up: {self._last_words()}")
-
-    def _call(
-        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = ASK_DEADLINE_S
-    ) -> dict[str, Any]:
-        try:
-            return self._client.call(method, params, timeout_s=timeout_s)
-        except RpcClosedError as error:
-            self._process.wait(DYING_S)
-            raise DiedError(f"{self._title} does not answer: {error}; {self._last_words()}") from error
 
 
 class RunningCommand(RunningProcess):
@@ -180,7 +170,7 @@ class RunningCommand(RunningProcess):
 
     def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, around: Around) -> None:
         super().__init__(request, process, facts, around)
-        self.client: PlanedClient | None = None
+        self.planed: PlanedProcess | None = None
         self._cpus = frozenset(request.cpus)
 
     def forward(self) -> None:

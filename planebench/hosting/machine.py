@@ -12,11 +12,11 @@ from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found
 from planebench.hosting import machine_options, qemu
 from planebench.hosting.base import HostedRequest
-from planebench.hosting.inside import folder_of
+from planebench.hosting.inside import attach, folder_of
 from planebench.hosting.kvm_probe import Accelerator
 from planebench.model.errors import DiedError
 from planebench.model.hosting import Hosting, HostingFacts
-from planebench.planed import PlanedClient
+from planebench.planed.process import PlanedProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class RunningMachine:
         process: Process,
         threads: tuple[WatchedThread, ...],
         sockets: tuple[Path, ...],
-        client: PlanedClient | None,
+        planed: PlanedProcess | None,
     ) -> None:
         self.name = facts.vnf
         self.facts = facts
-        self.client = client
+        self.planed = planed
         self._process = process
         self._threads = threads
         self._sockets = sockets
@@ -85,8 +85,8 @@ class RunningMachine:
         self._clean()
 
     def _clean(self) -> None:
-        if self.client is not None:
-            self.client.close()
+        if self.planed is not None:
+            self.planed.close()
         for socket in self._sockets:
             socket.unlink(missing_ok=True)
 
@@ -106,12 +106,12 @@ def start(wanted: Wanted, request: HostedRequest, found: Found, supervisor: Supe
     )
     try:
         tids = qmp.begin(process, machine.monitor, machine_options.vcpu_places(request, machine.vcpus))
-        client = PlanedClient(machine.rpc) if machine.rpc else None
+        planed = attach(process, machine.rpc, f"VNF {request.name}") if machine.rpc else None
     except BaseException:
         process.terminate()
         raise
     sockets = tuple(path for path in (machine.monitor, machine.rpc) if path)
-    return RunningMachine(_facts(wanted, machine, request), process, _threads(request, process, tids), sockets, client)
+    return RunningMachine(_facts(wanted, machine, request), process, _threads(request, process, tids), sockets, planed)
 
 
 def _machine(wanted: Wanted, request: HostedRequest, found: Found, folder: Path) -> qemu.Machine:

@@ -9,11 +9,12 @@ from pathlib import Path
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting import guest_document, guest_image, machine, machine_options, qemu
-from planebench.hosting.base import IDLE, Document, HostedRequest
+from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import folder_of
 from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe
 from planebench.model.errors import StartError
 from planebench.model.option import Option
+from planebench.planed.document import Document
 
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""
@@ -93,7 +94,7 @@ def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRe
 
 def _own_files(document: Document, files: tuple[Path, ...]) -> dict[str, bytes]:
     """By their absolute names."""
-    return {DOCUMENT: json.dumps(document).encode(), **{str(file): file.read_bytes() for file in files}}
+    return {DOCUMENT: json.dumps(document.to_json()).encode(), **{str(file): file.read_bytes() for file in files}}
 
 
 def _bytes_of(*files: Path) -> int:

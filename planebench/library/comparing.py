@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from planebench.library import tables
-from planebench.library.of_runs import OfComparison
 from planebench.library.source import Source
+from planebench.metrics.runs import OfComparison
 from planebench.model.errors import UsageError
 from planebench.stats.compare import differing_facts, runs_compared
-from planebench.store.query import fill_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,5 +32,5 @@ def second_against_first(sources: Sequence[Source], *, force: bool) -> pd.DataFr
         )
     table = tables.table_named("comparisons")
     compared = runs_compared(a, b).comparisons
-    rows = [table.row(OfComparison(header_b.run_id, comparison)) for comparison in compared]
-    return tables.frame(tables.arrow(fill_table(duckdb.connect(), "comparisons", table.types, rows)))
+    rows = [table.row(OfComparison(b.run, comparison)) for comparison in compared]
+    return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))

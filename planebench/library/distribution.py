@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planebench.library.of_results import POINT, latencies
 from planebench.library.source import Source
+from planebench.metrics.results import POINT, latencies
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.stats.histogram import Counts, merge, percentile_ns, upper_edges_ns
@@ -18,10 +18,11 @@ from planebench.stats.histogram import Counts, merge, percentile_ns, upper_edges
 if TYPE_CHECKING:
     import pandas as pd
 
-KEYS = (*POINT, "load", "verdict", "verdict_reasons", "counts", "other_band")
+_POINT = tuple(column.name for column in POINT)
+KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "counts", "other_band")
 """Columns of a distribution that come from the table ``latency``."""
 
-CHOSEN_BY = (*POINT, "load", "verdict", "counts", "other_band")
+CHOSEN_BY = (*_POINT, "load", "verdict", "counts", "other_band")
 
 Columns = Mapping[str, NDArray[Any]]
 

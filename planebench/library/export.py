@@ -13,6 +13,7 @@ import duckdb
 
 from planebench.library import tables
 from planebench.library.source import Source
+from planebench.report.export import csv_text
 from planebench.store import read_run
 
 
@@ -30,11 +31,10 @@ def table_json(name: str, source: Source) -> bytes:
 def table_csv(name: str, source: Source) -> bytes:
     """RFC 4180; what is not known is empty, the items of a list are parted by ``; ``. UsageError as above."""
     out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(tables.table_named(name).columns))
+    writer = csv.DictWriter(out, list(tables.table_named(name).types))
     writer.writeheader()
     for row in tables.rows(name, [source]):
-        joined = {k: "; ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
-        writer.writerow(joined)
+        writer.writerow({key: csv_text(value) for key, value in row.items()})
     return out.getvalue().encode("utf-8", errors="replace")
 
 

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from planebench.library.of_results import RESULT_TABLES
-from planebench.library.of_runs import RUN_TABLES
 from planebench.library.source import Source
-from planebench.library.table import Table
+from planebench.metrics.column import Table
+from planebench.metrics.results import RESULT_TABLES
+from planebench.metrics.runs import RUN_TABLES
 from planebench.model.choices import unknown
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.store.query import fill_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ TABLES_VERSION = 1
 History: 1 = first.
 """
 
-TABLES: Mapping[str, Table[Any]] = {
+TABLES: Mapping[str, Table] = {
     name: {**RESULT_TABLES, **RUN_TABLES}[name]
     for name in (
         *("results", "trials", "latency", "searches", "curve", "ledger", "comparisons"),
@@ -36,11 +37,27 @@ TABLES: Mapping[str, Table[Any]] = {
 }
 
 
-def table_named(name: str) -> Table[Any]:
+def table_named(name: str) -> Table:
     """UsageError with the names there are for another."""
     if name not in TABLES:
         raise unknown("table", name, tuple(TABLES))
     return TABLES[name]
+
+
+def fill_table(
+    database: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], rows: Iterable[Mapping[str, Any]]
+) -> duckdb.DuckDBPyRelation:
+    """Make, or replace, a table of plain values. ``types``: column -> DuckDB type."""
+    with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
+        file = Path(folder) / "rows.jsonl"
+        with file.open("w", encoding="utf-8", errors="replace") as out:
+            out.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        database.execute(
+            f'CREATE OR REPLACE TABLE "{name}" AS '
+            "SELECT * FROM read_json($rows, format='newline_delimited', columns=$types)",
+            {"rows": str(file), "types": dict(types)},
+        )
+    return database.table(name)
 
 
 def rows(name: str, sources: Sequence[Source]) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ from planebench.measure.campaign import planned_trials
 from planebench.model.records import Point
 from planebench.model.status import Stage
 from planebench.plans import Group, Plan, estimate, group_points
-from planebench.plans.estimate import STANDARD_S, TRIAL_OVERHEAD_S, expected_trials
+from planebench.plans.estimate import TRIAL_OVERHEAD_S, expected_trials
+from planebench.search import METHODS
 
 LATENCY = "latency"
 
@@ -41,7 +42,7 @@ def _of_group(plan: Plan, group: Group) -> Iterator[Stage]:
 def _sending_s(plan: Plan, method: str) -> float:
     if method == "r_plus":
         return plan.throughput.warmup_s + plan.throughput.duration_s
-    return plan.latency.duration_s if method == LATENCY else plan.search.duration_s or STANDARD_S[method]
+    return plan.latency.duration_s if method == LATENCY else plan.search.duration_s or METHODS[method].standard_s
 
 
 class Pace:

@@ -10,11 +10,13 @@ it are then one part. A user's own VNF has no stamps, and is in that part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from planebench.model.anatomy import Anatomy, AnatomyPart, PartKind
+from planebench.planed.requests import Call, get_stamps, get_statistics, start_traffic
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import HIGHEST_NS, decode, encode, percentile_ns
@@ -23,7 +25,6 @@ PAGE = 16384
 TOLERANCE = 0.01
 """The parts may differ from the latency that the monitor reports by this share."""
 
-Call = Callable[..., dict[str, Any]]
 Probe = tuple[int, int]
 """Stream and sequence number."""
 Clock = Literal["tester", "own", "none"]
@@ -70,7 +71,7 @@ class StampLog:
 
 
 def read_anatomy(
-    call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Mapping[str, Any]
+    call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics
 ) -> tuple[Anatomy, ...]:
     """The anatomy of every direction of the trial just ended. ``vnfs``: in path order of the first direction."""
     tasks = _task_names(stats)
@@ -86,10 +87,9 @@ def read_anatomy(
 
 def begin_stamps(vnfs: Sequence[StampedVnf], epoch: int, duration_s: float) -> None:
     """Have the planed of every hosted VNF stamp the probes of the sending that begins next. Clears its counters."""
-    begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "stamps": True, "generators": []}
     for vnf in vnfs:
         if vnf.call is not None:
-            vnf.call("traffic.start", begin)
+            start_traffic(vnf.call, epoch, duration_s, stamps=True)
 
 
 def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
@@ -98,13 +98,13 @@ def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
         return StampLog(vnf.name, hosted=True, clock="none")
     if vnf.call is None:
         return read_log(tester, vnf.name, tasks)
-    stats = vnf.call("stats.get")
+    stats = get_statistics(vnf.call)
     log = read_log(vnf.call, vnf.name, _task_names(stats))
-    log.hosted, log.clock, log.tsc_hz = True, vnf.clock, int(stats["tsc_hz"])
+    log.hosted, log.clock, log.tsc_hz = True, vnf.clock, stats["tsc_hz"]
     return log
 
 
-def _task_names(stats: Mapping[str, Any]) -> set[str]:
+def _task_names(stats: Statistics) -> set[str]:
     return {task["name"] for task in stats["tasks"]}
 
 
@@ -116,20 +116,20 @@ def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
         start: int | None = 0 if task in tasks else None
         lost = 0
         while start is not None:
-            page = call("stamps.get", {"task": task, "from": start, "limit": PAGE})
+            page = get_stamps(call, task, start, PAGE)
             log.add(page["stamps"])
-            start, lost = page["next"], int(page["lost"])
+            start, lost = page["next"], page["lost"]
         log.lost += lost
     return log
 
 
-def reported_mean_ns(flow: Flow, stats: Mapping[str, Any]) -> float | None:
+def reported_mean_ns(flow: Flow, stats: Statistics) -> float | None:
     """Mean latency of a direction by the histograms of its monitors; None if no probe came back."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     monitors = [t["monitor"] for t in stats["tasks"] if t["name"].startswith(f"mon-{flow.receiver_port}")]
     seen = [s for monitor in monitors for s in monitor["streams"] if s["stream"] in streams]
     pairs = [pair for stream in seen for pair in stream["latency"]["counts"]]
-    pairs += [[HIGHEST_NS, stream["latency"]["overflow"]] for stream in seen]
+    pairs += [(HIGHEST_NS, stream["latency"]["overflow"]) for stream in seen]
     total = sum(count for _, count in pairs)
     return sum(value * count for value, count in pairs) / total if total else None
 

@@ -13,11 +13,11 @@ from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.plans import Group
-from planebench.scenarios import build
 from planebench.switches.base import SwitchAdapter
-from planebench.traffic.profile import TrafficProfile
+from planebench.vnfs import build_chain
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""
@@ -63,7 +63,7 @@ class Bench:
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
         group = self.group
         try:
-            topology = build(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
+            topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
             placement = place(self.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
             self.runner = start_runner(
                 self.label,

@@ -15,28 +15,30 @@ times, and the try that offered most is kept.
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from planebench.host import facts as host_facts
 from planebench.host.netns import VethWire
 from planebench.host.patience import patient
-from planebench.host.process import Process, Supervisor
-from planebench.measure.counts import Stats, TesterCounts, received_total, tester_counts
+from planebench.host.process import Supervisor
+from planebench.measure.counts import TesterCounts, received_total, tester_counts
 from planebench.measure.sending import next_epoch, send
 from planebench.model.choices import unknown
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.model.records import WireName
 from planebench.placement import Cpus, Placement, place
-from planebench.placement.devargs import Role, af_packet_devargs, memif_devargs
+from planebench.placement.devargs import af_packet_devargs, memif_devargs
 from planebench.placement.memory import memory
-from planebench.planed import PROTOCOL_VERSION, PlanedClient, RpcClosedError, RpcError
+from planebench.planed import RpcError
+from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
+from planebench.planed.process import PlanedProcess
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
@@ -63,9 +65,8 @@ READY_DURATION_S = 0.01
 DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Of one send: below it there are too few packets to tell a rate, above it a frame size takes over fifteen minutes."""
 
-Document = dict[str, Any]
 Listener = Callable[[str, float], None]
-Send = Callable[[Flow, int, float | None, int], Stats]
+Send = Callable[[Flow, int, float | None, int], Statistics]
 """flow, frame size in bytes, rate in pps (None: flat out), probes a second -> ``stats.get`` after it."""
 
 
@@ -141,7 +142,7 @@ class Steps:
     def __init__(self, send: Send, total: int, listener: Listener | None) -> None:
         self._send, self._total, self._listener, self._done = send, total, listener, 0
 
-    def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Stats:
+    def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:
         """Tell the listener, then send; ``pps`` None is flat out."""
         if self._listener is not None:
             self._listener(f"{size} B, {text}", min(self._done / self._total, 1.0))
@@ -177,7 +178,7 @@ def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
     return best
 
 
-def flat_out(flow: Flow, stats: Stats) -> FlatOut | None:
+def flat_out(flow: Flow, stats: Statistics) -> FlatOut | None:
     """Rate and cycles of a flat-out try from ``stats.get``; None if nothing came through. Pure."""
     counts, tasks = tester_counts(stats, (flow,)), {task["name"]: task for task in stats["tasks"]}
     sender, receiver = tasks[f"gen-{flow.sender_port}"], tasks[f"mon-{flow.receiver_port}"]
@@ -214,14 +215,14 @@ def set_point_rates(ceiling_pps: float) -> tuple[float, ...]:
     return tuple(sorted({*shares, *(pps for pps in SET_POINTS_PPS if pps <= max(shares))}))
 
 
-def set_point(size: int, intended_pps: float, stats: Stats) -> SetPoint:
+def set_point(size: int, intended_pps: float, stats: Statistics) -> SetPoint:
     """What came of one paced load from a to b. Pure."""
     counts = tester_counts(stats, (THERE,))
     sent = counts.directions[0]
     return SetPoint(size, intended_pps, _rate(counts, sent.offered_packets), _rate(counts, sent.forwarded_packets))
 
 
-def latency_floor(size: int, background_pps: float, stats: Stats) -> LatencyFloor | None:
+def latency_floor(size: int, background_pps: float, stats: Statistics) -> LatencyFloor | None:
     """The probes of one try from a to b; None if none came back. Pure."""
     record = tester_counts(stats, (THERE,)).latency
     if record is None or record.probes_received == 0:
@@ -271,63 +272,54 @@ class LoopSettings:
 def loop_document(
     settings: LoopSettings, name: str, workdir: Path, interfaces: tuple[str, str] | None = None
 ) -> Document:
-    """The planed document of a tester that is connected to itself. ``interfaces``: of the veth wire. Pure.
+    """Return the planed document of a tester that is connected to itself. ``interfaces``: of the veth wire. Pure.
 
     Receiving comes before sending in the polling order, as in a run.
     """
     cpus = settings.placement.tester_cpus
-    tasks: list[Document] = [{"name": f"mon-{port}", "kind": "monitor", "ports": [port]} for port in "ab"]
-    tasks += [{"name": f"gen-{p}", "kind": "generator", "ports": [p], "stream": n} for n, p in enumerate("ab")]
+    monitors = [Task(f"mon-{port}", "monitor", (port,)) for port in "ab"]
+    tasks = (*monitors, *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate("ab")))
     cpu_of = {"a": cpus[0], "b": cpus[-1]}
-    return {
-        "version": PROTOCOL_VERSION,
-        "name": name,
-        "memory": memory(
-            ports=2,
-            ring_size=settings.ring_size,
-            max_frame_bytes=settings.max_frame_bytes,
-            hugepages=settings.hugepages,
-        ),
-        "nice": -20,
-        "ports": _ports(settings, workdir, interfaces),
-        "tasks": tasks,
-        "workers": [
-            {"name": f"w{cpu}", "cpu": cpu, "tasks": [t["name"] for t in tasks if cpu_of[t["ports"][0]] == cpu]}
-            for cpu in sorted(set(cpu_of.values()))
-        ],
-    }
+    needed = memory(
+        ports=2,
+        ring_size=settings.ring_size,
+        max_frame_bytes=settings.max_frame_bytes,
+        hugepages=settings.hugepages,
+    )
+    workers = tuple(
+        Worker(f"w{cpu}", cpu, tuple(task.name for task in tasks if cpu_of[task.ports[0]] == cpu))
+        for cpu in sorted(set(cpu_of.values()))
+    )
+    return Document(name, needed, _ports(settings, workdir, interfaces), tasks, workers, nice=-20)
 
 
-def _ports(settings: LoopSettings, workdir: Path, interfaces: tuple[str, str] | None) -> list[Document]:
+def _ports(settings: LoopSettings, workdir: Path, interfaces: tuple[str, str] | None) -> tuple[Port, Port]:
     size = settings.ring_size
     if settings.wire == "memif":
-        roles: tuple[tuple[str, Role], ...] = (("a", "server"), ("b", "client"))
-        sides = {name: memif_devargs(role, workdir / "loop.sock", size) for name, role in roles}
-        return [_ethdev(name, f"net_memif_{name},{arguments}", size) for name, arguments in sides.items()]
+        server = memif_devargs("server", workdir / "loop.sock", size)
+        client = memif_devargs("client", workdir / "loop.sock", size)
+        return _ethdev("a", f"net_memif_a,{server}", size), _ethdev("b", f"net_memif_b,{client}", size)
     if interfaces is None:
-        path = str(workdir / "loop.sock")  # port a listens on it, port b connects: in this order
-        kinds = (("a", "vhost-user"), ("b", "virtio-user"))
-        return [{"name": name, "kind": kind, "path": path, "ring_size": size} for name, kind in kinds]
-    devices = [af_packet_devargs(interface, size, settings.max_frame_bytes) for interface in interfaces]
-    return [
-        _ethdev(name, f"net_af_packet_{name},{arguments}", size) for name, arguments in zip("ab", devices, strict=True)
-    ]
+        path = workdir / "loop.sock"  # port a listens on it, port b connects: in this order
+        return Port("a", "vhost-user", size, path=path), Port("b", "virtio-user", size, path=path)
+    a, b = (af_packet_devargs(interface, size, settings.max_frame_bytes) for interface in interfaces)
+    return _ethdev("a", f"net_af_packet_a,{a}", size), _ethdev("b", f"net_af_packet_b,{b}", size)
 
 
-def _ethdev(name: str, device: str, ring_size: int) -> Document:
-    return {"name": name, "kind": "ethdev", "device": device, "ring_size": ring_size}
+def _ethdev(name: str, device: str, ring_size: int) -> Port:
+    return Port(name, "ethdev", ring_size, device=device)
 
 
 class _SelfLoop:
     """A planed process that sends to itself."""
 
-    def __init__(self, process: Process, client: PlanedClient) -> None:
-        self._process, self._client, self._epoch = process, client, 0
+    def __init__(self, planed: PlanedProcess) -> None:
+        self._planed, self._epoch = planed, 0
 
-    def send(self, flow: Flow, size: int, pps: float | None, probes: int, *, duration_s: float) -> Stats:
+    def send(self, flow: Flow, size: int, pps: float | None, probes: int, *, duration_s: float) -> Statistics:
         """Clear, send, wait for stragglers, read every counter once. DiedError if planed is gone."""
         self._epoch = next_epoch(self._epoch)
-        return send(self._call, self._epoch, (flow,), size, duration_s, pps, probes)
+        return send(self._planed.call, self._epoch, (flow,), size, duration_s, pps, probes)
 
     def wait_until_forwarding(self) -> None:
         """Until frames cross in both directions. StartError after a while."""
@@ -338,15 +330,8 @@ class _SelfLoop:
                 if time.monotonic() > deadline:
                     raise StartError(
                         f"no frame crossed the tester's own wire from {flow.name} within {within_s:g} s\n"
-                        f"{self._process.log_tail()}"
+                        f"{self._planed.process.log_tail()}"
                     )
-
-    def _call(self, method: str, params: Document | None = None) -> Document:
-        try:
-            return self._client.call(method, params, timeout_s=CONNECT_DEADLINE_S)
-        except RpcClosedError as error:
-            self._process.wait(0.2)
-            raise DiedError(f"the tester does not answer: {error}\n{self._process.log_tail()}") from error
 
 
 @contextlib.contextmanager
@@ -359,27 +344,22 @@ def _self_loop(settings: LoopSettings, planed: Path, supervisor: Supervisor) -> 
         veth = VethWire.create(supervisor, ["cal"], cpus=control) if settings.wire == "veth" else None
         if veth is not None:
             undo.callback(veth.close)
-        name = f"{supervisor.root.name}-c{number}".lower().translate({ord("."): "-"})[-31:]
-        document = loop_document(settings, name, workdir, veth.pairs["cal"] if veth else None)
-        config, socket = workdir / "tester.json", workdir / "tester.rpc"
-        config.write_text(json.dumps(document, indent=1), encoding="utf-8")
-        process = supervisor.spawn(
-            "calibrate",
-            [str(planed), "--config", str(config), "--rpc", str(socket)],
-            cpus=frozenset({*control, *tester}),
+        name = f"{supervisor.root.name}-c{number}".lower().translate({ord("."): "-"})[-NAME_MAX:]
+        process = PlanedProcess.start(
+            loop_document(settings, name, workdir, veth.pairs["cal"] if veth else None),
+            supervisor,
+            planed=planed,
+            name="calibrate",
+            title="the tester",
+            file="tester",
             workdir=workdir,
+            cpus=frozenset({*control, *tester}),
             netns_pid=veth.netns_pid if veth else None,
         )
-        undo.callback(process.terminate)
-        client = undo.enter_context(PlanedClient(socket, give_up=lambda: _give_up(process)))
-        loop = _SelfLoop(process, client)
+        undo.callback(process.stop)
+        loop = _SelfLoop(process)
         try:
             loop.wait_until_forwarding()
         except (RpcError, DiedError) as error:
             raise StartError(f"calibration: {error}") from error
         yield loop
-
-
-def _give_up(process: Process) -> None:
-    if not process.alive():
-        raise StartError(f"the tester did not come up: {process.obituary()}")

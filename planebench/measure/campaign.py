@@ -19,11 +19,12 @@ from planebench.measure.trial import TrialRequest
 from planebench.model.header import Skipped
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import SearchResult
+from planebench.model.scenario import scenario_named
 from planebench.placement import Cpus
 from planebench.plans import Group, LatencyStep, Plan, Rounds, estimate, group_points, latency_steps
 from planebench.plans.estimate import expected_trials
 from planebench.scenarios import build, flows
-from planebench.search import Ask, step
+from planebench.search import Ask, search_settings, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
 from planebench.switches.base import SwitchAdapter
@@ -147,7 +148,7 @@ class Campaign:
 
     def _next(self, method: str, point: Point, band: str | None) -> Ask | SearchResult:
         mine = [t for t in self.trials if t.point == point]
-        return step(method, self.plan.search_settings(_senders(point)), point, mine, band)
+        return step(method, search_settings(self.plan, _senders(point)), point, mine, band)
 
     def _answer(self, ask: Ask, method: str, bench: Bench, point: Point, band: str | None) -> bool:
         """Measure what a search asks for; False when there is no switch left to measure."""
@@ -191,7 +192,7 @@ class Campaign:
                     how.duration_s,
                     probe_rate_pps=how.probe_rate_pps,
                     repetition=step.repetition,
-                    echo=point.scenario == "v2v",
+                    echo=scenario_named(point.scenario).latency_by_echo,
                     start=start,
                     profile=self.plan.profile(point.traffic),
                     anatomy=how.anatomy,
@@ -215,7 +216,7 @@ class Campaign:
         """The load of a latency step in pps; None where the point has no R+ to take a share of."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
-        if step.load in fixed and point.scenario != "v2v":
+        if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
             return fixed[step.load]
         band = self.plan.band or run_band(self.trials)
         saturating = [t for t in self.trials if t.point == point and t.role == "r_plus"]

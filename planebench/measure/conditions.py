@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from planebench.host.scheduling import thread_conditions
-from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
+from planebench.model.conditions import Conditions, PortConditions, Side, ThreadConditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.hosting import HostingFacts
 from planebench.model.records import WireName
+from planebench.planed.statistics import PortState
 from planebench.scenarios import Topology
 from planebench.switches.base import RunningSwitch
 
@@ -20,7 +20,7 @@ def read_conditions(
     topology: Topology,
     wire: WireName,
     switch: RunningSwitch,
-    ports: Callable[[], Mapping[str, Any]],
+    ports: Callable[[], Sequence[PortState]],
     hosting: tuple[HostingFacts, ...] = (),
 ) -> Conditions:
     """What is found now; the switch must be running, not paused. ``ports`` asks the tester (``ports.get``).
@@ -56,13 +56,13 @@ def read_conditions(
     )
 
 
-def port_conditions(answer: Mapping[str, Any], topology: Topology) -> tuple[PortConditions, ...]:
+def port_conditions(ports: Sequence[PortState], topology: Topology) -> tuple[PortConditions, ...]:
     """The ports of a ``ports.get`` of the tester, in the order of the topology. What a port does not say is None."""
-    told = {port["name"]: port for port in answer["ports"]}
+    told = {port["name"]: port for port in ports}
     return tuple(_port(port.side, told[port.name]) for port in topology.ports if port.name in told)
 
 
-def _port(side: Any, told: Mapping[str, Any]) -> PortConditions:
+def _port(side: Side, told: PortState) -> PortConditions:
     virtio = told.get("virtio")
     return PortConditions(
         name=told["name"],
@@ -75,6 +75,6 @@ def _port(side: Any, told: Mapping[str, Any]) -> PortConditions:
     )
 
 
-def _kind(told: Mapping[str, Any]) -> str:
+def _kind(told: PortState) -> str:
     """``vhost-user``, ``virtio-user``; of a DPDK device its driver: ``net_memif``, ``net_af_packet``."""
     return str(told.get("driver") or "ethdev") if told["kind"] == "ethdev" else str(told["kind"])

@@ -6,22 +6,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
 from planebench.model.records import DirectionCounts, LatencyRecord, TrafficSent
 from planebench.model.updates import FibUpdates
 from planebench.placement.tasks import SOURCE
+from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
 
-Stats = Mapping[str, Any]
+Tasks = Mapping[str, TaskStatistics]
+HistogramKind = Literal["latency", "ipdv", "burst_jitter"]
 
-_PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
-"""What a port of the tester counts when a frame does not reach its task, or was taken and does not leave. What a
-generator's port does not take is counted as refused, not as dropped."""
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 
@@ -53,7 +52,7 @@ class TesterCounts:
     """What the control of a VNF sent meanwhile; None where there is none."""
 
 
-def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
+def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:
     """Counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     workers = stats["workers"]
@@ -63,79 +62,81 @@ def tester_counts(stats: Stats, flows: Sequence[Flow]) -> TesterCounts:
         for flow in flows
         for queue in range(QUEUES_MAX)
     }
-    worst: Mapping[str, Any] = max(workers, key=lambda worker: worker["gap_sum_ns"], default={})
+    worst = max(workers, key=lambda worker: worker["gap_sum_ns"], default=None)
     return TesterCounts(
         directions=tuple(_direction(flow, tasks) for flow in flows),
         latency=_latency(flows, tasks),
         duration_ns=max((sent["duration_ns"] for flow in flows for sent in _generators(flow, tasks)), default=0),
-        poll_gaps=worst.get("gaps", 0),
-        poll_gap_sum_ns=worst.get("gap_sum_ns", 0),
-        poll_gap_max_ns=worst.get("gap_max_ns", 0),
+        poll_gaps=0 if worst is None else worst["gaps"],
+        poll_gap_sum_ns=0 if worst is None else worst["gap_sum_ns"],
+        poll_gap_max_ns=0 if worst is None else worst["gap_max_ns"],
         poll_gap_threshold_ns=max((worker["gap_threshold_ns"] for worker in workers), default=0),
         busy_cycles=max((worker["busy_cycles"] for worker in workers), default=0),
         foreign_packets=sum(monitor["foreign_packets"] for monitor in monitors),
         stale_packets=sum(monitor["stale_packets"] for monitor in monitors),
         misdirected_packets=_misdirected(tasks, expected),
         tester_drops=dropped(stats),
-        tsc_hz=int(stats["tsc_hz"]),
+        tsc_hz=stats["tsc_hz"],
         sent=tuple(filter(None, (traffic_sent(flow.name, _generators(flow, tasks)) for flow in flows))),
         updates=fib_updates(stats),
     )
 
 
-def received_total(stats: Stats) -> int:
+def received_total(stats: Statistics) -> int:
     """Everything the monitors have seen: grows as long as stragglers come in."""
     return sum(task["monitor"]["received_packets"] for task in stats["tasks"] if "monitor" in task)
 
 
-def arrived(stats: Stats, flow: Flow) -> bool:
+def arrived(stats: Statistics, flow: Flow) -> bool:
     """Whether frames came in on every queue of the receiving port."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return all(monitor["received_packets"] for monitor in _monitors(flow, tasks))
 
 
-def lost(stats: Stats, flow: Flow) -> int:
+def lost(stats: Statistics, flow: Flow) -> int:
     """Frames of a flow that were sent and did not come."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return _direction(flow, tasks).lost_packets
 
 
-def vnf_drops(stats: Stats) -> dict[str, dict[str, int]]:
+def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
     """What each network function dropped of its own accord, by reason: full rings are not in it. Only what is not 0."""
     found = {
-        task["name"]: {reason: int(count) for reason, count in task["drops"].items() if count and reason != "tx_full"}
+        task["name"]: {reason: count for reason, count in task["drops"].items() if count and reason != "tx_full"}
         for task in stats["tasks"]
         if task["kind"] not in _ENDS
     }
     return {name: reasons for name, reasons in found.items() if reasons}
 
 
-def _generators(flow: Flow, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _generators(flow: Flow, tasks: Tasks) -> list[Generator]:
     return [task["generator"] for task in _each_queue(f"gen-{flow.sender_port}", tasks)]
 
 
-def _monitors(flow: Flow, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _monitors(flow: Flow, tasks: Tasks) -> list[Monitor]:
     return [task["monitor"] for task in _each_queue(f"mon-{flow.receiver_port}", tasks)]
 
 
-def _each_queue(name: str, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _each_queue(name: str, tasks: Tasks) -> list[TaskStatistics]:
     others = (queue_name(name, queue) for queue in range(1, QUEUES_MAX))
     return [tasks[name], *(tasks[other] for other in others if other in tasks)]
 
 
-def _streams(flow: Flow, tasks: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What the receiving monitors counted of the flow; empty where one saw nothing of it."""
+def _streams(flow: Flow, tasks: Tasks) -> list[Stream]:
+    """What the receiving monitors counted of the flow; nothing of a monitor that saw nothing of it."""
     return [
-        next((seen for seen in monitor["streams"] if seen["stream"] == queue_stream(flow.stream, queue)), {})
+        seen
         for queue, monitor in enumerate(_monitors(flow, tasks))
+        for seen in monitor["streams"]
+        if seen["stream"] == queue_stream(flow.stream, queue)
     ]
 
 
-def _sum(parts: Sequence[Mapping[str, Any]], key: str) -> int:
-    return sum(part.get(key, 0) for part in parts)
+def _sum(parts: Iterable[Mapping[str, object]], key: str) -> int:
+    return sum(value for part in parts if isinstance(value := part.get(key), int))
 
 
-def _direction(flow: Flow, tasks: Mapping[str, Any]) -> DirectionCounts:
+def _direction(flow: Flow, tasks: Tasks) -> DirectionCounts:
     sent, came, monitors = _generators(flow, tasks), _streams(flow, tasks), _monitors(flow, tasks)
     offered = _sum(sent, "offered_packets")
     paced = all(generator["intended_packets"] is not None for generator in sent)
@@ -154,17 +155,16 @@ def _direction(flow: Flow, tasks: Mapping[str, Any]) -> DirectionCounts:
         monitor_bursts=_sum(monitors, "bursts"),
         monitor_full_bursts=_sum(monitors, "full_bursts"),
         offered_bytes=_bytes(sent, "offered_bytes"),
-        forwarded_bytes=_bytes(filter(None, came), "forwarded_bytes"),
+        forwarded_bytes=_bytes(came, "forwarded_bytes"),
     )
 
 
-def _bytes(parts: Iterable[Mapping[str, Any]], key: str) -> int | None:
-    """The sum; None where one does not count them."""
-    found = [part.get(key) for part in parts]
-    return None if None in found else sum(filter(None, found))
+def _bytes(parts: Sequence[Mapping[str, object]], key: str) -> int | None:
+    """Return the sum; None where one does not count them."""
+    return _sum(parts, key) if all(key in part for part in parts) else None
 
 
-def _latency(flows: Sequence[Flow], tasks: Mapping[str, Any]) -> LatencyRecord | None:
+def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
     """The probes of all directions, each kind of histogram added up over the flows. None if no probe was sent."""
     generators = [generator for flow in flows for generator in _generators(flow, tasks)]
     sent = sum(generator["probes_sent"] for generator in generators)
@@ -173,7 +173,7 @@ def _latency(flows: Sequence[Flow], tasks: Mapping[str, Any]) -> LatencyRecord |
     streams = [stream for flow in flows for stream in _streams(flow, tasks)]
     return LatencyRecord(
         probes_sent=sent,
-        probes_received=sum(stream.get("probes_received", 0) for stream in streams),
+        probes_received=_sum(streams, "probes_received"),
         histogram=_histogram(streams, "latency"),
         overflow=sum(stream["latency"]["overflow"] for stream in streams if "latency" in stream),
         probes_stamped=sum(generator["probes_stamped"] for generator in generators),
@@ -183,14 +183,14 @@ def _latency(flows: Sequence[Flow], tasks: Mapping[str, Any]) -> LatencyRecord |
     )
 
 
-def _histogram(streams: Sequence[Mapping[str, Any]], kind: str) -> str:
-    """The histograms of one kind as one, encoded; a stream that nothing came of adds nothing."""
+def _histogram(streams: Sequence[Stream], kind: HistogramKind) -> str:
+    """Return the histograms of one kind as one, encoded; a stream that nothing came of adds nothing."""
     histograms = [stream[kind] for stream in streams if kind in stream]
     counts = [pair for histogram in histograms for pair in histogram["counts"]]
     return encode(counts, sum(histogram["overflow"] for histogram in histograms))
 
 
-def dropped(stats: Stats) -> dict[str, int]:
+def dropped(stats: Statistics) -> dict[str, int]:
     """What ports and network functions of a planed dropped, as in :attr:`TesterCounts.tester_drops`."""
     drops = Counter(dict(_port_drops(stats)))
     for task in stats["tasks"]:
@@ -199,23 +199,23 @@ def dropped(stats: Stats) -> dict[str, int]:
     return {key: count for key, count in drops.items() if count}
 
 
-def _port_drops(stats: Stats) -> Iterator[tuple[str, int]]:
+def _port_drops(stats: Statistics) -> Iterator[tuple[str, int]]:
     for port in stats.get("ports", ()):
-        for reason in _PORT_DROPS:
-            yield f"{port['name']}:{reason}", int(port[reason])
+        for reason in PORT_DROPS:
+            yield f"{port['name']}:{reason}", port[reason]
 
 
-def _vnf_drops(task: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def _vnf_drops(task: TaskStatistics) -> Iterator[tuple[str, int]]:
     """Full rings by port, other reasons by the name of the VNF."""
     for port, reasons in task["drops_by_port"].items():
         for reason, count in reasons.items():
-            yield f"{port}:{reason}", int(count)
+            yield f"{port}:{reason}", count
     for reason, count in task["drops"].items():
         if reason != "tx_full":
-            yield f"{task['name']}:{reason}", int(count)
+            yield f"{task['name']}:{reason}", count
 
 
-def _misdirected(tasks: Mapping[str, Any], expected: set[tuple[str, int]]) -> int:
+def _misdirected(tasks: Tasks, expected: set[tuple[str, int]]) -> int:
     return sum(
         stream["forwarded_packets"]
         for name, task in tasks.items()

@@ -8,22 +8,22 @@ others there by the scheduler's slices. So they come up before any of them polls
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
-from planebench.hosting.inside import ASK_DEADLINE_S, DYING_S
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
 from planebench.placement import LinkSettings, Placement, crowded, port_macs, vnf_documents
-from planebench.planed import PlanedClient, RpcClosedError
+from planebench.planed.requests import get_statistics
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Topology, Vnf
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def functional_reasons(topology: Topology, placement: Placement, facts: Iterable
     side sharing is what is measured.
     """
     emulated = [f"{fact.vnf} is emulated, on no CPU of this machine" for fact in facts if fact.emulated]
-    if topology.parallel:
+    if topology.side_by_side:
         return tuple(emulated)
     beside = {number: placement.beside(number) for number in sorted(placement.hosted)}
     shared = [
@@ -202,8 +202,8 @@ class HostedVnfs:
             vnf.stop()
         self._running.clear()
 
-    def _read(self, reader: Callable[[dict[str, Any]], T]) -> list[T]:
-        """Of the counters of each that has any. A guest may answer anything: DiedError for one that is no planed."""
+    def _read(self, reader: Callable[[Statistics], T]) -> list[T]:
+        """Read the counters of each that has any. A guest may answer anything: DiedError for one that is no planed."""
         found = []
         for name, stats in self._together(_stats_of):
             try:
@@ -217,27 +217,15 @@ class HostedVnfs:
         return list(self._pool.map(ask, self.vnfs))
 
 
-def _stats_of(vnf: RunningVnf) -> tuple[str, dict[str, Any] | None]:
-    return vnf.name, None if vnf.client is None else call(vnf, vnf.client, "stats.get")
-
-
-def call(vnf: RunningVnf, client: PlanedClient, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Ask the planed of a VNF. Raises DiedError where it does not answer."""
-    try:
-        return client.call(method, None if params is None else dict(params), timeout_s=ASK_DEADLINE_S)
-    except RpcClosedError as error:
-        for process in vnf.processes:
-            process.wait(DYING_S)
-        vnf.check()
-        raise DiedError(f"{vnf.name} does not answer: {error}") from error
+def _stats_of(vnf: RunningVnf) -> tuple[str, Statistics | None]:
+    return vnf.name, None if vnf.planed is None else get_statistics(vnf.planed.call)
 
 
 def stamped(vnf: RunningVnf) -> StampedVnf:
-    """Where the stamps of its probes are read: of the user's own nowhere."""
-    client = vnf.client
-    if client is None:
+    """Return where the stamps of a VNF's probes are read: of the user's own nowhere."""
+    if vnf.planed is None:
         return StampedVnf(vnf.name, clock="none")
-    return StampedVnf(vnf.name, lambda *asked: call(vnf, client, *asked), "tester" if vnf.same_clock else "own")
+    return StampedVnf(vnf.name, vnf.planed.call, "tester" if vnf.same_clock else "own")
 
 
 def _ports(vnf: Vnf, number: int, links: LinkSettings) -> tuple[HostedPort, ...]:

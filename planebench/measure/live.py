@@ -32,12 +32,16 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, WireName
+from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
-from planebench.planed import PlanedClient, RpcClosedError, RpcError
+from planebench.planed import RpcError
+from planebench.planed.document import Document
+from planebench.planed.process import PlanedProcess
+from planebench.planed.requests import Profile, apply, get_ports, get_statistics
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, Topology, build, flows
 from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, offloads, queues_of
 from planebench.traffic.document import profile_document, to_vnfs
-from planebench.traffic.profile import PLAIN, TrafficProfile, Updates
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -65,14 +69,11 @@ class LiveSettings:
 class LiveTopology:
     """Tester and switch of one label on one topology. Made by :meth:`start`; :meth:`stop` ends it in any state."""
 
-    def __init__(
-        self, topology: Topology, placement: Placement, links: LinkSettings, tester: Process, client: PlanedClient
-    ) -> None:
+    def __init__(self, topology: Topology, placement: Placement, links: LinkSettings, tester: PlanedProcess) -> None:
         self.topology = topology
         self.placement = placement
         self.links = links
         self._tester = tester
-        self._client = client
         self._switch: RunningSwitch | None = None
         self._switch_processes: tuple[Process, ...] = ()
         self.hosted: HostedVnfs | None = None
@@ -107,9 +108,8 @@ class LiveTopology:
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
-        workdir = supervisor.workdir(f"{topology.scenario}{topology.chain_length}-{label.replace('#', '-')}")
         links = LinkSettings(
-            workdir=workdir,
+            workdir=supervisor.topology_folder(label),
             wire=settings.wire,
             vnf_interface=adapter.vnf_interface,
             ring_size=settings.ring_size,
@@ -128,8 +128,8 @@ class LiveTopology:
                 pairs = {name: VethPair(*pair) for name, pair in veth.pairs.items()}
                 links = replace(links, veths=pairs)
             netns_pid = veth.netns_pid if veth is not None else None
-            tester, client = start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
-            live = cls(topology, placement, links, tester, client)
+            tester = start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            live = cls(topology, placement, links, tester)
             live._veth, live._planed = veth, settings.planed
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
@@ -140,17 +140,17 @@ class LiveTopology:
 
     def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
-        self._tsc_hz = int(self._call("stats.get")["tsc_hz"])
+        self._tsc_hz = get_statistics(self.call)["tsc_hz"]
         self._start_switch(adapter, supervisor)
         try:
             if self.topology.hosted_vnfs and not offloads(adapter):
                 self.hosted = HostedVnfs.start(self.topology, self.placement, self.links, self._planed, supervisor)
             self._apply(self.topology)
             self.wait_until_forwarding()
-            wait_for_session(self._call, self.links.updates)
+            wait_for_session(self.call, self.links.updates)
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self.logs()}") from error
-        ports = partial(self._call, "ports.get")
+        ports = partial(get_ports, self.call)
         facts = self.hosted.facts if self.hosted is not None else ()
         self.conditions = read_conditions(self.topology, self.links.wire, self.switch, ports, facts)
         self.functional = functional_reasons(self.topology, self.placement, facts)
@@ -192,12 +192,16 @@ class LiveTopology:
     @property
     def processes(self) -> tuple[Process, ...]:
         """The tester, then what was started for the switch, then VNFs that are processes of their own."""
-        return (self._tester, *self._switch_processes, *(self.hosted.processes if self.hosted is not None else ()))
+        return (
+            self._tester.process,
+            *self._switch_processes,
+            *(self.hosted.processes if self.hosted is not None else ()),
+        )
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Every thread that polls: the tester's workers, the switch's, and those of VNFs in processes of their own."""
-        stats = self._call("stats.get")
-        tester = [WatchedThread("tester", self._tester.pid, int(w["tid"]), str(w["name"])) for w in stats["workers"]]
+        pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
+        tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
         switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
         return (*tester, *switch, *(self.hosted.threads() if self.hosted is not None else ()))
 
@@ -205,7 +209,7 @@ class LiveTopology:
         """What VNFs that are processes of their own have dropped so far, as in ``Trial.tester_drops``."""
         return Counter() if self.hosted is None else self.hosted.drops()
 
-    def policy_drops(self, stats: dict[str, Any], *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
+    def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
         """What network functions dropped of their own accord, by the tester's counters and, with ``hosted``, by those
         of the others since they started."""
         theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
@@ -243,10 +247,10 @@ class LiveTopology:
         probe_rate_pps: int = 0,
         watch: Watch | None = None,
         *,
-        profile: dict[str, Any] | None = None,
+        profile: Profile | None = None,
         stamps: bool = False,
         updates: Updates | None = None,
-    ) -> dict[str, Any]:
+    ) -> Statistics:
         """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
 
         ``profile`` and ``stamps`` as in measure.sending, ``updates`` as in a traffic profile: the control of a VNF
@@ -256,9 +260,9 @@ class LiveTopology:
         epoch = self.next_epoch()
         if stamps:
             begin_stamps(self._stamped_vnfs(), epoch, duration_s)
-        with updating(self._call, self.links.updates, updates):
+        with updating(self.call, self.links.updates, updates):
             return send(
-                self._call,
+                self.call,
                 epoch,
                 flows,
                 frame_size_bytes,
@@ -286,14 +290,14 @@ class LiveTopology:
         most = 1 + max(Counter(self.placement.vnf_cpus).values())
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
-    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> dict[str, Any] | None:
+    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
         """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
-        return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.parallel else document
+        return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
-    def anatomy(self, sent: Sequence[Flow], stats: dict[str, Any]) -> tuple[Anatomy, ...]:
+    def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
         """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
-        return read_anatomy(self._call, sent, self._stamped_vnfs(), stats)
+        return read_anatomy(self.call, sent, self._stamped_vnfs(), stats)
 
     def _stamped_vnfs(self) -> list[StampedVnf]:
         """In path order, with who tells their stamps."""
@@ -310,8 +314,7 @@ class LiveTopology:
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if tester or switch is gone."""
-        if not self._tester.alive():
-            raise DiedError(f"the tester died: {self._tester.obituary()}")
+        self._tester.check()
         if self._switch is not None:
             self._switch.check()
         if self.hosted is not None:
@@ -324,27 +327,28 @@ class LiveTopology:
         if self._switch is not None:
             self._switch.stop()
             self._switch = None
-        self._client.close()
-        self._tester.terminate()
+        self._tester.stop()
         if self._veth is not None:
             self._veth.close()
             self._veth = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """The whole document of the tester: every port and task."""
         return self._document(self.topology)
 
-    def _document(self, topology: Topology) -> dict[str, Any]:
+    def _document(self, topology: Topology) -> Document:
         workers = assign_tasks(self.placement, topology, self.links.queues, self.links.updates)
         return full_stage(topology, workers, self.links)
 
-    def apply(self, document: dict[str, Any]) -> None:
+    def apply(self, document: Document) -> None:
         """Have the tester run another document, as one without the ports of VNFs. Not paused. DiedError, RpcError."""
-        self._call("config.apply", document)
+        apply(self.call, document)
 
-    def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    def call(
+        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
+    ) -> dict[str, Any]:
         """Ask the tester. Not paused. DiedError, RpcError."""
-        return self._call(method, params)
+        return self._tester.call(method, params, timeout_s)
 
     def wait_until_forwarding(self) -> None:
         """Until frames cross in both directions. Not paused. StartError after CONNECT_DEADLINE_S, or when VNFs that
@@ -355,17 +359,7 @@ class LiveTopology:
 
     def _apply(self, topology: Topology) -> None:
         timeout_s = APPLY_DEADLINE_S if any(vnf.settings for vnf in topology.vnfs) else CONNECT_DEADLINE_S
-        self._call("config.apply", self._document(topology), timeout_s)
-
-    def _call(
-        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
-    ) -> dict[str, Any]:
-        try:
-            return self._client.call(method, params, timeout_s=timeout_s)
-        except RpcClosedError as error:
-            self._tester.wait(0.2)
-            self.check()
-            raise DiedError(f"the tester does not answer: {error}\n{self._tester.log_tail()}") from error
+        apply(self.call, self._document(topology), timeout_s)
 
     def logs(self) -> str:
         """The last log lines of all processes but the tester's, then of the tester."""
@@ -375,5 +369,5 @@ class LiveTopology:
 
 def _control_port(topology: Topology, adapter: SwitchAdapter, profiles: Sequence[TrafficProfile]) -> str:
     """The port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
-    wanted = topology.parallel and offloads(adapter) and any(profile.updates for profile in profiles)
+    wanted = topology.side_by_side and offloads(adapter) and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""

@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from planebench.host.patience import patient
 from planebench.host.process import Supervisor
@@ -25,6 +24,8 @@ from planebench.measure.live import LiveTopology
 from planebench.measure.sending import end, start
 from planebench.model.errors import StartError, UsageError
 from planebench.model.outage import Outage, Silence
+from planebench.planed.requests import get_statistics
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, flows
 from planebench.scenarios.queues import QUEUES_MAX, queue_stream
 from planebench.switches.base import SwitchAdapter
@@ -93,7 +94,7 @@ def measure_outage(
     return outage_of(way, calm, stats, took[0], account.drops())
 
 
-def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> dict[str, Any]:
+def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> Statistics:
     """The counters of a sending at a constant rate that goes on until ``work`` has returned."""
     queues, rate = live.links.queues, request.rate_pps
     start(live.call, live.next_epoch(), (way,), request.frame_size_bytes, LONGEST_S, rate, queues=queues)
@@ -123,13 +124,13 @@ def _until_back(live: LiveTopology) -> None:
     """Until frames come, and go on to come."""
     within_s = patient(BACK_WITHIN_S)
     deadline, grew = time.monotonic() + within_s, 0
-    seen = received_total(live.call("stats.get"))
+    seen = received_total(get_statistics(live.call))
     while grew < LOOKS:
         if time.monotonic() > deadline:
             raise StartError(f"no frame came through within {within_s:g} s after the restart")
         time.sleep(LOOK_S)
         live.check()
-        now = received_total(live.call("stats.get"))
+        now = received_total(get_statistics(live.call))
         grew = grew + 1 if now > seen else 0
         seen = now
 
@@ -166,9 +167,7 @@ class Account:
         return Counter(switch) + self._live.vnf_drops()
 
 
-def outage_of(
-    way: Flow, calm: Mapping[str, Any], stats: Mapping[str, Any], restart_ns: int, drops: Mapping[str, int]
-) -> Outage:
+def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, drops: Mapping[str, int]) -> Outage:
     """The record of a restart: ``calm`` and ``stats`` are counters of the sendings before and around it. Pure."""
     quiet, counts = tester_counts(calm, (way,)).directions[0], tester_counts(stats, (way,))
     sent = counts.directions[0]
@@ -188,7 +187,7 @@ def outage_of(
     )
 
 
-def longest_silence(stats: Mapping[str, Any], way: Flow) -> Silence:
+def longest_silence(stats: Statistics, way: Flow) -> Silence:
     """Of the streams of a flow, that of the one that was silent longest. StartError where nothing came."""
     found = list(_silences(stats, {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}))
     if not found:
@@ -196,9 +195,9 @@ def longest_silence(stats: Mapping[str, Any], way: Flow) -> Silence:
     return max(found, key=lambda it: it.duration_ns)
 
 
-def _silences(stats: Mapping[str, Any], streams: set[int]) -> Iterator[Silence]:
+def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:
     for task in stats["tasks"]:
-        for stream in task.get("monitor", {}).get("streams", ()):
-            if stream["stream"] in streams:
-                begin_ns, end_ns = int(stream["longest_silence_begin_ns"]), int(stream["longest_silence_end_ns"])
-                yield Silence(int(stream["longest_silence_ns"]), begin_ns, end_ns)
+        for stream in task["monitor"]["streams"] if "monitor" in task else ():
+            begin_ns, end_ns = stream["longest_silence_begin_ns"], stream["longest_silence_end_ns"]
+            if stream["stream"] in streams and begin_ns is not None and end_ns is not None:
+                yield Silence(stream["longest_silence_ns"], begin_ns, end_ns)

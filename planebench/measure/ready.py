@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from planebench.host.patience import patient
 from planebench.measure.counts import arrived, lost
 from planebench.model.errors import StartError, UsageError
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed import RpcError
+from planebench.planed.requests import Profile
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, Topology, all_flows
-from planebench.traffic.profile import PLAIN, TrafficProfile
 
 DROPPING_S = 2.0
 """How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
@@ -35,17 +37,17 @@ class Crossed(Protocol):
         duration_s: float,
         pps: float | None,
         *,
-        profile: dict[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        profile: Profile | None = None,
+    ) -> Statistics:
         """As of a live topology."""
 
-    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> dict[str, Any] | None:
+    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
         """As of a live topology."""
 
     def check(self) -> None:
         """Raise DiedError if something is gone."""
 
-    def policy_drops(self, stats: dict[str, Any], *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
+    def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
         """What network functions dropped of their own accord; with ``hosted`` those, too, that are no tasks of the
         tester."""
 
@@ -100,9 +102,9 @@ def _try(
     return missing, dropped
 
 
-def _came(topology: Topology, stats: dict[str, Any], flow: Flow) -> bool:
+def _came(topology: Topology, stats: Statistics, flow: Flow) -> bool:
     """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
-    return arrived(stats, flow) and not (topology.parallel and lost(stats, flow))
+    return arrived(stats, flow) and not (topology.side_by_side and lost(stats, flow))
 
 
 def _words(topology: Topology, dropped: Mapping[str, Mapping[str, int]]) -> str:

@@ -34,6 +34,6 @@ def is_hosted(point: Point) -> bool:
 def takes_no_updates(plan: Plan, point: Point, adapter: SwitchAdapter) -> str:
     """Why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
     profile = plan.profile(point.traffic)
-    if profile.updates is None or (point.scenario == "parallel" and offloads(adapter)):
+    if profile.updates is None or (point.side_by_side and offloads(adapter)):
         return ""
     return "not supported: traffic with FIB updates is for a switch that forwards in the place of its VNFs"

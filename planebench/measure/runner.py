@@ -14,11 +14,11 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import CoreDistance, Direction, Trial
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Placement
 from planebench.scenarios import Topology
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.switches.base import SwitchAdapter
-from planebench.traffic.profile import TrafficProfile
 
 
 class Runner(Protocol):

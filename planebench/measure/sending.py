@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 from planebench.measure.counts import received_total
+from planebench.planed.requests import Call, Load, Profile, get_statistics, is_sending, start_traffic
+from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import queue_name
 
@@ -18,9 +20,6 @@ SLICE_S = 0.008
 """Twice what the kernel gives a thread on a busy core before the next one has its turn (CFS: 3 to 4 ms)."""
 START_DELAY_S = 0.002
 """planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
-
-Call = Callable[..., dict[str, Any]]
-"""Method and parameters of an RPC -> its result. Raises DiedError when the tester is gone."""
 
 
 def next_epoch(epoch: int) -> int:
@@ -38,12 +37,12 @@ def send(
     probe_rate_pps: int = 0,
     *,
     queues: int = 1,
-    profile: dict[str, Any] | None = None,
+    profile: Profile | None = None,
     stamps: bool = False,
     turns: int = 1,
     sleep: Callable[[float], None] = time.sleep,
     watch: Callable[[], None] = lambda: None,
-) -> dict[str, Any]:
+) -> Statistics:
     """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers; returns ``stats.get``.
 
     ``turns``: how many pollers share a core on the way: a frame waits for the slices of all of them.
@@ -78,7 +77,7 @@ def start(
     probe_rate_pps: int = 0,
     *,
     queues: int = 1,
-    profile: dict[str, Any] | None = None,
+    profile: Profile | None = None,
     stamps: bool = False,
 ) -> None:
     """Clear, and begin to send.
@@ -87,42 +86,34 @@ def start(
     ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
     task of the path notes when it had each probe.
     """
-    rate: dict[str, Any] = {"flat_out": True} if pps is None else {"rate_pps": pps / queues}
-    frames = (
-        {"frame_size_bytes": frame_size_bytes, **rate} if profile is None else _frames(profile, frame_size_bytes, rate)
-    )
-    every = {**frames, "probe_rate_pps": probe_rate_pps / queues}
     names = [queue_name(f"gen-{flow.sender_port}", queue) for flow in flows for queue in range(queues)]
-    generators = [{"task": name, **every} for name in names]
-    begin = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": generators}
-    if stamps:
-        begin["stamps"] = True
-    call("traffic.start", begin)
+    own_sizes = profile is not None and ("sizes" in profile or "pcap" in profile)
+    load = Load(
+        task="",
+        rate_pps=None if pps is None else pps / queues,
+        frame_size_bytes=None if own_sizes else frame_size_bytes,
+        probe_rate_pps=probe_rate_pps / queues,
+        profile=profile,
+        recorded=profile is not None and profile.get("pcap", {}).get("timing") == "recorded",
+    )
+    start_traffic(call, epoch, duration_s, [replace(load, task=name) for name in names], stamps=stamps)
 
 
-def end(call: Call, turns: int = 1) -> dict[str, Any]:
+def end(call: Call, turns: int = 1) -> Statistics:
     """The counters once nothing is sent any more and no straggler comes in."""
-    while call("traffic.get")["running"]:
+    while is_sending(call):
         time.sleep(0.001)
     return _settled(call, STRAGGLER_STEP_S if turns == 1 else turns * SLICE_S)
 
 
-def _frames(profile: dict[str, Any], frame_size_bytes: int, rate: dict[str, Any]) -> dict[str, Any]:
-    """A profile, with frame size and rate where it has none of its own."""
-    frames: dict[str, Any] = {"profile": profile}
-    if "sizes" not in profile and "pcap" not in profile:
-        frames["frame_size_bytes"] = frame_size_bytes
-    return frames if profile.get("pcap", {}).get("timing") == "recorded" else frames | rate
-
-
-def _settled(call: Call, step_s: float) -> dict[str, Any]:
+def _settled(call: Call, step_s: float) -> Statistics:
     """The counters once no more frames come in for so long."""
     deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)
     time.sleep(2 * step_s)
-    stats = call("stats.get")
+    stats = get_statistics(call)
     while time.monotonic() < deadline:
         time.sleep(step_s)
-        later = call("stats.get")
+        later = get_statistics(call)
         if received_total(later) == received_total(stats):
             return later
         stats = later

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planebench.model.records import TrafficSent
-from planebench.traffic.profile import TrafficProfile
+from planebench.model.traffic import TrafficProfile
 
 TOLERANCE = 0.01
 """The mix that was sent may differ from the one intended by this share."""

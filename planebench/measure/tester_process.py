@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from planebench.host.netns import VethWire
-from planebench.host.process import Process, Supervisor
-from planebench.model.errors import PlanebenchError, StartError
+from planebench.host.process import Supervisor
 from planebench.placement import LinkSettings, Placement, wire_stage
-from planebench.planed import PlanedClient
+from planebench.planed.process import PlanedProcess
 from planebench.scenarios import Topology
 
 
@@ -34,26 +32,18 @@ def start_tester(
     planed: Path,
     supervisor: Supervisor,
     netns_pid: int | None,
-) -> tuple[Process, PlanedClient]:
-    """The tester with its wire ports, and a connection to it. Raises StartError."""
-    config, socket = links.workdir / "tester.json", links.workdir / "tester.rpc"
+) -> PlanedProcess:
+    """Start the tester with its wire ports and connect to it. Raise StartError."""
     for name in topology.wire_ports:
         links.socket(name).unlink(missing_ok=True)  # of an earlier tester: DPDK's memif leaves it, and refuses it
-    config.write_text(json.dumps(wire_stage(topology, links), indent=1), encoding="utf-8")
-    process = supervisor.spawn(
-        "tester",
-        [str(planed), "--config", str(config), "--rpc", str(socket)],
-        cpus=placement.control_cpus | placement.polled_by_tester,
+    return PlanedProcess.start(
+        wire_stage(topology, links),
+        supervisor,
+        planed=planed,
+        name="tester",
+        title="the tester",
+        file="tester",
         workdir=links.workdir,
+        cpus=placement.control_cpus | placement.polled_by_tester,
         netns_pid=netns_pid,
     )
-
-    def give_up() -> None:
-        if not process.alive():
-            raise StartError(f"the tester did not come up: {process.obituary()}")
-
-    try:
-        return process, PlanedClient(socket, give_up=give_up)
-    except PlanebenchError:
-        process.terminate()
-        raise

@@ -17,6 +17,7 @@ from planebench.measure.live import LiveTopology
 from planebench.measure.sent import not_as_intended
 from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
+from planebench.model.chain_name import vnf_names
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import (
     CoreDistance,
@@ -30,9 +31,10 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.scenarios import Flow, build, flows
 from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
-from planebench.traffic.profile import PLAIN, TrafficProfile
+from planebench.vnfs import VNFS
 
 Distance = Callable[[], CoreDistance | None]
 
@@ -96,7 +98,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
 
 def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
     """What a send needs for a traffic profile: nothing for plain frames between two ports. May write files."""
-    if request.profile.plain and request.point.scenario != "parallel":
+    if request.profile.plain and not request.point.side_by_side:
         return {}
     flat_out = request.load.pps_per_direction is None
     frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
@@ -216,8 +218,8 @@ def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
     """A first verdict; judged again when the core distance is known."""
     if counts.misdirected_packets:
         reason = f"{counts.misdirected_packets} frames came out at a port where they do not belong"
-        if "nat44" in chain:
-            reason += " (nat44 sends back what goes to an outside address of its own; nat44:hairpin=false drops it)"
+        hints = [VNFS[name].misdirection_hint for name in vnf_names(chain) if name in VNFS]
+        reason += "".join(f" ({hint})" for hint in dict.fromkeys(filter(None, hints)))
         return Verdict(VerdictKind.INVALID, (reason,))
     return Verdict(VerdictKind.VALID)
 
@@ -250,7 +252,7 @@ def with_verdict(
         ceiling_pps=ceiling_pps,
         policy_packets=policy_packets(trial),
         functional=functional,
-        side_by_side=trial.point.scenario == "parallel",
+        side_by_side=trial.point.side_by_side,
     )
     if dropped := policy_words(trial):
         said = f"dropped by network functions, not by the switch: {dropped}"

@@ -5,27 +5,26 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from planebench.host.patience import patient
 from planebench.model.errors import StartError
+from planebench.model.traffic import Updates
 from planebench.model.updates import FibUpdates
 from planebench.placement.tasks import SOURCE, control_name
-from planebench.traffic.profile import Updates
+from planebench.planed.requests import Call, get_statistics
+from planebench.planed.statistics import FibSource, Statistics
 
 SESSION_DEADLINE_S = 5.0
 TOLERANCE = 0.02
 MIN_UPDATES = 1000
 """With fewer, those on their way at both ends of a trial are more than that."""
 
-Call = Callable[..., dict[str, Any]]
-
 
 def wait_for_session(call: Call, port: str) -> None:
     """Until the forwarder has taken the session of the control at this port. StartError after SESSION_DEADLINE_S."""
     deadline = time.monotonic() + patient(SESSION_DEADLINE_S)
-    while port and not _source(call("stats.get"))["up"]:
+    while port and not _source(get_statistics(call))["up"]:
         if time.monotonic() > deadline:
             raise StartError(f"the switch does not answer the FIB messages of the VNF at port {port}")
         time.sleep(0.01)
@@ -45,7 +44,7 @@ def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
         call("fib_source.rate", {"task": control_name(port), "updates_per_s": 0})
 
 
-def fib_updates(stats: Mapping[str, Any]) -> FibUpdates | None:
+def fib_updates(stats: Statistics) -> FibUpdates | None:
     """What the control of a VNF did since the counters were cleared; None where there is none, or it changed
     nothing."""
     if not any(task["kind"] == SOURCE for task in stats["tasks"]):
@@ -74,5 +73,5 @@ def not_applied(updates: FibUpdates | None) -> tuple[str, ...]:
     return (f"suspect: {updates.per_s:.0f} FIB updates a second were applied, not {wanted:.0f}",) if few else ()
 
 
-def _source(stats: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next(task[SOURCE] for task in stats["tasks"] if task["kind"] == SOURCE)
+def _source(stats: Statistics) -> FibSource:
+    return next(task["fib_source"] for task in stats["tasks"] if task["kind"] == SOURCE)

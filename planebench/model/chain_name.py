@@ -21,6 +21,8 @@ HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
 """What may stand before a function: ``vm:l3fwd``."""
 OWN: tuple[Hosting, ...] = ("image", "exec")
 """Behind these stands no function but a file, or a command, of the user's."""
+CHAIN_LENGTH_MAX = 5
+"""Functions of a chain."""
 LABEL_MAX = 48
 """Characters of a command of the user's in a label."""
 
@@ -90,6 +92,11 @@ def vnf_name(chain: str, number: int) -> str:
         return PLAIN
     first, *rest = split(texts[number], ":")
     return rest[0] if rest and first in HOSTINGS and first not in OWN else first
+
+
+def vnf_names(chain: str) -> tuple[str, ...]:
+    """Return what each function of a chain with a name is called, without options."""
+    return tuple(vnf_name(chain, number) for number in range(len(vnf_texts(chain, 0))))
 
 
 def chain_slug(chain: str, length: int) -> str:

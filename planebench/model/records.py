@@ -14,12 +14,11 @@ from typing import Literal
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.hosting import WORDS, Hosting
+from planebench.model.scenario import Direction as Direction
+from planebench.model.scenario import ScenarioName as ScenarioName
+from planebench.model.scenario import scenario_named
 from planebench.model.updates import FibUpdates
 
-ScenarioName = Literal["p2p", "p2v", "v2v", "loopback", "parallel"]
-WITH_VNFS: tuple[ScenarioName, ...] = ("loopback", "parallel")
-"""Scenarios whose topology has a number of VNFs."""
-Direction = Literal["unidirectional", "bidirectional", "reversed"]
 WireName = Literal["virtio", "memif", "veth"]
 Role = Literal["warmup", "r_plus", "search", "latency"]
 
@@ -66,31 +65,41 @@ class Point:
     scenario: ScenarioName
     direction: Direction
     chain_length: int
-    """VNFs: in a row in loopback, side by side in parallel."""
+    """VNFs: in a row or side by side, as the scenario has them."""
     frame_size_bytes: int
     wire: WireName = "virtio"
     hosting: Hosting = "process"
     """What those VNFs run in whose text in the chain says nothing else."""
     chain: str = ""
-    """The network functions of a loopback chain in path order, as the user wrote them, files by absolute paths; empty:
-    every one is l2fwd. Of parallel the one function that each of its VNFs is."""
+    """The network functions of a chain in path order, as the user wrote them, files by absolute paths; empty: every
+    one is l2fwd. Of VNFs side by side the one function that each of them is."""
     traffic: str = ""
     """Name of the traffic profile; empty: frames of one size. With a mix, ``frame_size_bytes`` is its mean, rounded."""
 
     def __post_init__(self) -> None:
-        if (self.scenario in WITH_VNFS) != (self.chain_length > 0):
+        if scenario_named(self.scenario).has_vnfs != (self.chain_length > 0):
             raise ValueError(f"chain_length {self.chain_length} does not fit scenario {self.scenario}")
         if self.chain and len(vnf_texts(self.chain, 0)) != self.named_length:
             raise ValueError(f"chain {self.chain} does not fit chain_length {self.chain_length}")
 
     @property
+    def chained(self) -> bool:
+        """Whether its VNFs are in a row."""
+        return scenario_named(self.scenario).chained
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether its VNFs are side by side."""
+        return scenario_named(self.scenario).side_by_side
+
+    @property
     def scenario_label(self) -> str:
         """``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``, ``loopback-3 in VMs``: for tables and plots."""
-        if self.scenario not in WITH_VNFS:
+        if not self.chain_length:
             return self.scenario
         if not self.chain:
             return f"{self.scenario}-{self.chain_length}{self.hosting_words}"
-        number = f"-{self.chain_length}" if self.scenario == "parallel" else ""
+        number = f"-{self.chain_length}" if self.side_by_side else ""
         return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}{self.hosting_words}"
 
     @property
@@ -113,14 +122,14 @@ class Point:
         """As the label, but fit for a file name and an anchor."""
         where = f"-{self.hosting}" if self.hosting_words else ""
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}{where}" if self.scenario in WITH_VNFS else self.scenario
-        number = f"{self.chain_length}-" if self.scenario == "parallel" else ""
+            return f"{self.scenario}-{self.chain_length}{where}" if self.chain_length else self.scenario
+        number = f"{self.chain_length}-" if self.side_by_side else ""
         return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}{where}"
 
     @property
     def named_length(self) -> int:
         """How many functions the name of its chain has: one where all VNFs are of one kind."""
-        return 1 if self.scenario == "parallel" else self.chain_length
+        return 1 if self.side_by_side else self.chain_length
 
     @property
     def chain_key(self) -> tuple[int, str, str]:
@@ -137,7 +146,7 @@ class Point:
         """``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd`` of VNFs side by side;
         empty where there is none."""
         text = f"{chain_label(self.chain, self.named_length)}{self.hosting_words}" if self.chain_length else ""
-        return f"{self.chain_length} x {text}" if self.scenario == "parallel" else text
+        return f"{self.chain_length} x {text}" if self.side_by_side else text
 
     @property
     def point_id(self) -> str:

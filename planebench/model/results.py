@@ -35,9 +35,14 @@ class Ledger:
     """Whether the switch counts its drops at all; if not, what is unexplained may just be uncounted."""
 
     @property
+    def lost_packets(self) -> int:
+        """Offered, and not forwarded."""
+        return self.offered_packets - self.forwarded_packets
+
+    @property
     def unexplained_packets(self) -> int:
         """Lost, and no counter says where."""
-        return self.offered_packets - self.forwarded_packets - sum(loss.packets for loss in self.losses)
+        return self.lost_packets - sum(loss.packets for loss in self.losses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from planebench.model.records import Direction, Point, ScenarioName, VerdictKind
+from planebench.model.records import Direction, Point, VerdictKind
 from planebench.model.results import LatencySummary, Metric, Result
 
 NOTHING = "\N{EN DASH}"
@@ -24,16 +24,6 @@ ARROW_WORDS: dict[Direction, str] = {
     "reversed": "reversed (VNF to NIC)",
 }
 
-METHODS: dict[str, str] = {
-    "ndr": "NDR",
-    "pdr": "PDR",
-    "rfc2544": "RFC 2544",
-    "bswlv": "BSwLV",
-    "curve": "first loss",
-    "b2b": "back-to-back",
-}
-"""Short names of the searches, in the order of their columns; the titles of planebench.search are too long for one."""
-
 METRICS: dict[Metric, str] = {
     "throughput": "throughput",
     "ndr": "NDR",
@@ -43,21 +33,6 @@ METRICS: dict[Metric, str] = {
     "latency_p99": "latency p99",
 }
 """What comparisons are called."""
-
-PATHS: dict[ScenarioName, str] = {
-    "p2p": "NIC → switch → NIC",
-    "p2v": "NIC → switch → VNF",
-    "v2v": "VNF → switch → VNF",
-    "loopback": "NIC → switch → VNF 1 → switch → … → VNF N → switch → NIC",
-    "parallel": "NIC → switch → one of N VNFs, by MAC → switch → NIC",
-}
-MEANINGS: dict[ScenarioName, str] = {
-    "p2p": "Bare forwarding, the baseline.",
-    "p2v": "First and last hop of a service chain: what virtual I/O costs.",
-    "v2v": "One hop between two VNFs: bounded by memory, not by a NIC.",
-    "loopback": "A whole service chain of N VNFs: every packet crosses the switch N + 1 times.",
-    "parallel": "N VNFs side by side, each with its own MAC and a process of its own: what few cores make of many.",
-}
 
 VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.VALID: "the switch was saturated, the tester and its cores were undisturbed",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from planebench.model.records import Point
+from planebench.model.scenario import scenario_named
 from planebench.model.words import load_words, point_words, printable
 from planebench.papers.claims import Cell, Claim, Compare, Metric, Trend
 from planebench.papers.data import paper_figures
@@ -163,7 +164,8 @@ def spot_words(spot: Spot) -> str:
 def cell_words(cell: Cell) -> str:
     """``p2p unidirectional 64 B at 50 % of R+``: what a cell says."""
     name: str = cell.scenario or ""
-    if cell.chain_length and (cell.chain is None or cell.scenario == "parallel"):
+    beside = bool(cell.scenario) and scenario_named(name).side_by_side
+    if cell.chain_length and (cell.chain is None or beside):
         name += f"-{cell.chain_length}"
     size = f"{cell.frame_size_bytes} B" if cell.frame_size_bytes else ""
     chain = "" if cell.chain == "any" else cell.chain

@@ -163,11 +163,10 @@ def _throughput(paper: Conext19Model) -> Iterator[PaperFigure]:
 def _table_3(paper: Conext19Model) -> Iterator[PaperFigure]:
     for label, switches in paper.rtt_latency_us.items():
         kind, _, length = label.partition("-")
-        scenario: ScenarioName = "loopback" if kind == "loopback" else "p2p"
         for switch, values in switches.items():
             for load, us in zip(LOADS, values or (), strict=False):
                 yield PaperFigure(
-                    "conext19", "latency", scenario, int(length or 0), None, LATENCY_FRAME_BYTES, load, switch, us
+                    "conext19", "latency", kind, int(length or 0), None, LATENCY_FRAME_BYTES, load, switch, us
                 )
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
-from planebench.model.records import L1_OVERHEAD_BYTES, WITH_VNFS, Point, Trial, VerdictKind
+from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.model.words import latency_counts, mpps, throughput, us
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
@@ -145,7 +146,7 @@ def counterpart(point: Point, cell: Cell, label: str) -> Point:
     """The point of another switch, or of this one, that differs in what the cell says and in nothing else."""
     said = cell.model_dump(include={"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic"})
     changes = {name: value for name, value in said.items() if value is not None}
-    if cell.scenario is not None and cell.scenario not in WITH_VNFS:
+    if cell.scenario is not None and not scenario_named(cell.scenario).has_vnfs:
         changes |= {"chain_length": 0, "chain": ""}
     return replace(point, switch=label, **changes)
 

@@ -2,7 +2,7 @@
 """Which core runs what, and the documents that follow from it. Pure: facts in, records and documents out."""
 
 from planebench.placement.place import Cpus, Placement, place
-from planebench.placement.tasks import Task, Worker, assign_tasks, tester_tasks
+from planebench.placement.tasks import assign_tasks, tester_tasks
 from planebench.placement.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
 from planebench.placement.vnf_documents import crowded, port_macs, vnf_documents
 
@@ -10,9 +10,7 @@ __all__ = [
     "Cpus",
     "LinkSettings",
     "Placement",
-    "Task",
     "VethPair",
-    "Worker",
     "assign_tasks",
     "crowded",
     "full_stage",

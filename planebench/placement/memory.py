@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
+from planebench.planed.document import Memory
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 
 MBUF_HEADROOM_BYTES = 128
@@ -27,15 +26,6 @@ BUFFER_OVERHEAD_BYTES = 128
 EAL_MB = 64
 """DPDK itself: memzones, port tables, rings."""
 MIN_MB = 128
-
-
-class Memory(TypedDict):
-    """The ``memory`` object of a planed document."""
-
-    hugepages: bool
-    size_mb: int
-    mbuf_count: int
-    mbuf_data_bytes: int
 
 
 def memory(
@@ -68,4 +58,4 @@ def memory(
     used_bytes = mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) + buffers * (data_bytes + BUFFER_OVERHEAD_BYTES)
     used_bytes += vnf_bytes * queues
     size_mb = max(MIN_MB, EAL_MB + -(-used_bytes // 2**20))
-    return {"hugepages": hugepages, "size_mb": size_mb, "mbuf_count": mbuf_count, "mbuf_data_bytes": data_bytes}
+    return Memory(hugepages, size_mb, mbuf_count, data_bytes)

@@ -3,41 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.place import Placement
+from planebench.planed.document import Task, Worker
 from planebench.scenarios import Topology, Vnf
 from planebench.scenarios.queues import queue_name, queue_stream
-from planebench.scenarios.topology import MONITOR_MAC
 
 SOURCE = "fib_source"
 """Kind of the task that is the control of a VNF whose forwarding the switch has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task of the planed tester (docs/design/planed-protocol.md).
-
-    ``stream`` is for generators only, ``settings`` for network functions: empty, it is left out.
-    """
-
-    name: str
-    kind: str
-    ports: tuple[str, ...]
-    stream: int | None = None
-    queue: int = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A pinned polling thread and the names of its tasks, in polling order."""
-
-    name: str
-    cpu: int
-    tasks: tuple[str, ...]
 
 
 def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tuple[Task, ...]:

@@ -12,19 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from planebench.model.records import WireName
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.devargs import af_packet_devargs, memif_devargs
 from planebench.placement.memory import memory
 from planebench.placement.place import Placement
-from planebench.placement.tasks import Task, Worker, tester_tasks
-from planebench.planed import PROTOCOL_VERSION
+from planebench.placement.tasks import tester_tasks
+from planebench.planed.document import Document, Port, PortKind, Task, Worker
 from planebench.scenarios import Topology, TopologyPort
-from planebench.scenarios.topology import MONITOR_MAC
 from planebench.switches.base import Station, SwitchPort, SwitchRequest, VnfInterface
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,8 @@ def switch_request(
         queues=links.queues,
         more_cpus=placement.more_switch_cpus,
         tsc_hz=tsc_hz,
-        stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.parallel,
-        monitor_mac=MONITOR_MAC if topology.parallel else "",
+        stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.side_by_side,
+        monitor_mac=MONITOR_MAC if topology.side_by_side else "",
         updates=links.updates,
     )
 
@@ -120,24 +118,22 @@ def _document(
     tasks: Sequence[Task],
     workers: Sequence[Worker],
 ) -> Document:
-    document: Document = {
-        "version": PROTOCOL_VERSION,
-        "name": links.name,
-        "memory": memory(
-            ports=len(_own_ports(topology, links)),
-            ring_size=links.ring_size,
-            max_frame_bytes=links.max_frame_bytes,
-            hugepages=links.hugepages,
-            queues=links.queues,
-            vnf_bytes=sum(vnf.memory_bytes for vnf in topology.chained_vnfs),
-        ),
-        "ports": [_tester_port(port, links) | _mac(port, topology) for port in ports],
-        "tasks": [task_document(task) for task in tasks],
-        "workers": [{"name": worker.name, "cpu": worker.cpu, "tasks": list(worker.tasks)} for worker in workers],
-    }
-    if links.nice is not None:
-        document["nice"] = links.nice
-    return document
+    needed = memory(
+        ports=len(_own_ports(topology, links)),
+        ring_size=links.ring_size,
+        max_frame_bytes=links.max_frame_bytes,
+        hugepages=links.hugepages,
+        queues=links.queues,
+        vnf_bytes=sum(vnf.memory_bytes for vnf in topology.chained_vnfs),
+    )
+    return Document(
+        links.name,
+        needed,
+        tuple(_tester_port(port, topology, links) for port in ports),
+        tuple(tasks),
+        tuple(workers),
+        links.nice,
+    )
 
 
 def _on_memif(task: Task, topology: Topology, links: LinkSettings) -> Task:
@@ -147,37 +143,22 @@ def _on_memif(task: Task, topology: Topology, links: LinkSettings) -> Task:
     return replace(task, queue=links.memif_receive_queue)
 
 
-def task_document(task: Task) -> Document:
-    """A task as planed takes it."""
-    document: Document = {"name": task.name, "kind": task.kind, "ports": list(task.ports)}
-    if task.stream is not None:
-        document["stream"] = task.stream
-    if task.queue:
-        document["queue"] = task.queue
-    if task.settings:
-        document["settings"] = dict(task.settings)
-    return document
-
-
-def _tester_port(port: TopologyPort, links: LinkSettings) -> Document:
-    common: Document = {"name": port.name, "ring_size": links.ring_size}
-    if links.queues > 1:
-        common["queues"] = links.queues
+def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
+    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology))
     if links.is_veth(port):
         arguments = af_packet_devargs(links.veths[port.name].tester, links.ring_size, links.max_frame_bytes)
-        return {**common, "kind": "ethdev", "device": f"net_af_packet_{port.name},{arguments}"}
+        return replace(common, device=f"net_af_packet_{port.name},{arguments}")
     if port.side == "wire" and links.wire == "memif":
         arguments = memif_devargs("server", links.socket(port.name), links.ring_size)
-        queues = {"queues": links.memif_receive_queue + 1} if links.memif_receive_queue else {}
-        return {**common, "kind": "ethdev", "device": f"net_memif_{port.name},{arguments}", **queues}
-    kind = "vhost-user" if port.side == "wire" else "virtio-user"
-    return {**common, "kind": kind, "path": str(links.socket(port.name))}
+        queues = max(links.queues, links.memif_receive_queue + 1)
+        return replace(common, device=f"net_memif_{port.name},{arguments}", queues=queues)
+    kind: PortKind = "vhost-user" if port.side == "wire" else "virtio-user"
+    return replace(common, kind=kind, path=links.socket(port.name))
 
 
-def _mac(port: TopologyPort, topology: Topology) -> Document:
-    """A VNF side by side with others has the MAC by which the switch knows it."""
-    macs = [vnf.mac for vnf in topology.vnfs if topology.parallel and port.name == vnf.ports[0]]
-    return {"mac": macs[0]} if macs else {}
+def _mac(port: TopologyPort, topology: Topology) -> str:
+    """Return the MAC by which the switch knows a VNF side by side with others; empty for any other port."""
+    return next((vnf.mac for vnf in topology.vnfs if topology.side_by_side and port.name == vnf.ports[0]), "")
 
 
 def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:

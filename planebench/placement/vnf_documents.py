@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement.memory import memory
 from planebench.placement.place import Placement
-from planebench.placement.tasks import Task, each_queue
-from planebench.placement.tester_config import LinkSettings, task_document
-from planebench.planed import PROTOCOL_VERSION
+from planebench.placement.tasks import each_queue
+from planebench.placement.tester_config import LinkSettings
+from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.scenarios import Topology, Vnf
-from planebench.scenarios.topology import MONITOR_MAC
 
-Document = dict[str, Any]
-
-NAME_MAX = 31
 CACHED_MBUFS = 256
 """What a function holds beside its rings: frames lie in the rings' own buffers."""
 
@@ -38,45 +35,36 @@ def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
 def crowded(topology: Topology, placement: Placement, number: int) -> bool:
     """Whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do. Those side
     by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
-    return bool(placement.beside(number)) and not topology.parallel
+    return bool(placement.beside(number)) and not topology.side_by_side
 
 
 def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
     ports = tuple(dict.fromkeys(vnf.ports))
-    tasks = each_queue(Task(vnf.name, vnf.kind, ports, settings=vnf.settings), links.queues)
+    peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # side by side all send to the monitor
+    tasks = each_queue(Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers), links.queues)
     suffix = f"-v{number}"
     usual = "sleep" if crowded(topology, placement, number) else "poll"
-    idle = {"idle": "sleep"} if vnf.hosting_values.get("idle", usual) == "sleep" else {}
-    names = [task.name for task in tasks]
-    document: Document = {
-        "version": PROTOCOL_VERSION,
-        "name": links.name[: NAME_MAX - len(suffix)] + suffix,
-        "memory": memory(
-            ports=len(ports),
-            ring_size=links.ring_size,
-            max_frame_bytes=links.max_frame_bytes,
-            hugepages=links.hugepages and not topology.parallel,
-            pools=1,
-            queues=links.queues,
-            vnf_bytes=vnf.memory_bytes,
-            cached_mbufs=CACHED_MBUFS,
-        ),
-        "ports": [_port(port, mac, links) for port, mac in zip(ports, port_macs(vnf, number), strict=True)],
-        "tasks": [_task(task, topology) for task in tasks],
-        "workers": [{"name": f"w-{vnf.name}", "cpu": placement.vnf_cpus[number], "tasks": names, **idle}],
-    }
-    if links.nice is not None:
-        document["nice"] = links.nice
-    return document
+    idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
+    names = tuple(task.name for task in tasks)
+    needed = memory(
+        ports=len(ports),
+        ring_size=links.ring_size,
+        max_frame_bytes=links.max_frame_bytes,
+        hugepages=links.hugepages and not topology.side_by_side,
+        pools=1,
+        queues=links.queues,
+        vnf_bytes=vnf.memory_bytes,
+        cached_mbufs=CACHED_MBUFS,
+    )
+    return Document(
+        links.name[: NAME_MAX - len(suffix)] + suffix,
+        needed,
+        tuple(_port(port, mac, links) for port, mac in zip(ports, port_macs(vnf, number), strict=True)),
+        tasks,
+        (Worker(f"w-{vnf.name}", placement.vnf_cpus[number], names, idle),),
+        links.nice,
+    )
 
 
-def _task(task: Task, topology: Topology) -> Document:
-    """Side by side all send to the monitor."""
-    peers = {"peer_macs": [MONITOR_MAC, MONITOR_MAC]} if topology.parallel else {}
-    return task_document(task) | peers
-
-
-def _port(name: str, mac: str, links: LinkSettings) -> Document:
-    queues = {"queues": links.queues} if links.queues > 1 else {}
-    path = str(links.socket(name))
-    return {"name": name, "kind": "virtio-user", "path": path, "ring_size": links.ring_size, "mac": mac, **queues}
+def _port(name: str, mac: str, links: LinkSettings) -> Port:
+    return Port(name, "virtio-user", links.ring_size, links.queues, links.socket(name), mac=mac)

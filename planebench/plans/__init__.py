@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plans: what a run measures, as data. Suites in YAML, options of the command line, expansion, order, time."""
 
+from planebench.model.plan import LatencyPlan, Plan, SearchPlan, ThroughputPlan
 from planebench.plans.budget import describe, duration_words, fit, parse_budget
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import (
@@ -17,7 +18,6 @@ from planebench.plans.latency_steps import LatencyStep, latency_steps
 from planebench.plans.load import list_suites, load_plan
 from planebench.plans.order import Group, Rounds, Step, group_points, interleave
 from planebench.plans.override import override
-from planebench.plans.plan import LatencyPlan, Plan, SearchPlan, ThroughputPlan
 
 __all__ = [
     "Group",

@@ -10,11 +10,11 @@ from math import floor
 from typing import Any
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.records import Point
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import STAMPS_MAX
 from planebench.plans.parts import each_part
-from planebench.plans.plan import LatencyPlan, Plan
 
 TRIAL_FLOOR_S = 0.1
 """Of a saturating or search trial: over a hundred scheduler ticks (1 kHz), and more frames (10^5 at 1 Mpps) than any

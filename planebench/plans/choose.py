@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import Plan
+from planebench.model.scenario import scenarios_with
+from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.items import each, items
 from planebench.plans.parts import each_part
-from planebench.plans.plan import Plan
 from planebench.scenarios import (
     parse_chain_length,
     parse_direction,
@@ -22,7 +24,6 @@ from planebench.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
-from planebench.traffic.profile import PLAIN_NAME
 from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
 
@@ -65,12 +66,12 @@ def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]
         found["traffic"] = parse_all(items("traffic", options["traffic"]))
     if options.get("vnfs") is not None:
         found["vnf_counts"] = each("number of VNFs", options["vnfs"], parse_vnf_count)
-        found["scenarios"] = found.get("scenarios", ("parallel",))
-    return found | _wanted_chains(options)
+        found["scenarios"] = found.get("scenarios", scenarios_with("side-by-side", plan.scenarios))
+    return found | _wanted_chains(plan, options)
 
 
-def _wanted_chains(options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """As without parts, a chain by name asks for nothing but loopback, unless scenarios are named too."""
+def _wanted_chains(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """As without parts, a chain by name asks for nothing but scenarios with a chain, unless scenarios are named too."""
     text, names = options.get("chain_length"), tuple(options.get("chain") or ())
     if text is None and not names:
         return {}
@@ -80,7 +81,7 @@ def _wanted_chains(options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         "chains": tuple(resolve_chain(name, Path.cwd()) for name in names),
     }
     said = text is not None or options.get("scenario") is not None or options.get("vnfs") is not None
-    return found if said else found | {"scenarios": ("loopback",)}
+    return found if said else found | {"scenarios": scenarios_with("chain", plan.scenarios)}
 
 
 def _chosen(part: Plan, wanted: Mapping[str, tuple[Any, ...]]) -> Plan:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.spec import SwitchSpec, parse_switch
 from planebench.plans.expand import switch_labels
 from planebench.plans.latency_steps import latency_steps
 from planebench.plans.order import Group, group_points
-from planebench.plans.plan import Plan
+from planebench.search import METHODS, search_settings
 from planebench.traffic.routes import synthetic_routes_of
 
 TRIAL_OVERHEAD_S = 0.09
@@ -38,25 +39,10 @@ VNF_TRIAL_S = 0.035
 ROUTES_PER_S = 5_000_000
 """How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""
 
-SEARCH_TRIALS = {"ndr": 45, "pdr": 37, "rfc2544": 7, "bswlv": 4, "curve": 5, "b2b": 14}
-"""How many trials a search takes: the median over simulated switches with noise, stalls, loss and disturbed trials;
-where it repeats itself (max(r), bursts) for one of those."""
-
-PDR_TRIALS_AFTER_NDR = 17
-"""The trials of NDR answer most of what PDR asks."""
-
-STANDARD_S = {"ndr": 1.0, "pdr": 1.0, "rfc2544": 60.0, "bswlv": 1.0, "curve": 60.0, "b2b": 0.5}
-"""Seconds of a trial by the method's standard; of back-to-back the mean over its bursts."""
-
 
 def expected_trials(plan: Plan, method: str) -> int:
-    """How many trials a method takes on a point: exact for R+, a guess for a search."""
-    if method == "r_plus":
-        return plan.throughput.repetitions
-    if method == "pdr" and "ndr" in plan.search.methods:
-        return PDR_TRIALS_AFTER_NDR
-    factor = {"bswlv": plan.search.max_r, "b2b": plan.search.burst_repetitions}.get(method, 1)
-    return SEARCH_TRIALS[method] * factor
+    """Return how many trials a method takes on a point: exact for R+, a guess for a search."""
+    return METHODS[method].expected_trials(search_settings(plan, senders=1))
 
 
 def estimate(plan: Plan, points: Sequence[Point]) -> float:
@@ -79,7 +65,7 @@ def _start_s(switch: SwitchSpec, group: Group) -> float:
     """Tester, switch, and VNFs that are processes of their own, with their FIBs."""
     start_s = START_OF_S.get(switch.adapter, START_S)
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
-    if group.scenario != "parallel":
+    if not group.points[0].side_by_side:
         return start_s + hosted_s
     routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
     each_s = hosted_s or VNF_START_S
@@ -88,7 +74,7 @@ def _start_s(switch: SwitchSpec, group: Group) -> float:
 
 def _processes(switch: SwitchSpec, point: Point) -> int:
     """VNFs in processes of their own, and more than that."""
-    if point.scenario == "parallel":
+    if point.side_by_side:
         return 0 if "offload" in switch.options else point.chain_length
     return sum(hosting != "process" for hosting in point.hostings)
 
@@ -99,7 +85,7 @@ def _rates_s(plan: Plan, point: Point, switch: SwitchSpec) -> float:
     throughput = plan.throughput
     saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + overhead_s)
     searches_s = sum(
-        expected_trials(plan, method) * ((plan.search.duration_s or STANDARD_S[method]) + overhead_s)
+        expected_trials(plan, method) * ((plan.search.duration_s or METHODS[method].standard_s) + overhead_s)
         for method in plan.search.methods
     )
     return saturating_s + searches_s

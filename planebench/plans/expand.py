@@ -11,13 +11,14 @@ from planebench.model.chain_name import join, vnf_texts
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
-from planebench.model.records import WITH_VNFS, Direction, Point, ScenarioName
+from planebench.model.plan import Plan
+from planebench.model.records import Direction, Point, ScenarioName
+from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.spec import parse_switch
-from planebench.plans.plan import Plan
+from planebench.model.traffic import TrafficProfile
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
-from planebench.traffic.profile import TrafficProfile
 from planebench.vnfs.chain import cannot_pass, hosted_chain
 
 STAMPS_MAX = 65536
@@ -72,22 +73,21 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
 
 def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting], ...]:
     """The number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is written."""
-    if scenario not in WITH_VNFS:
+    known = scenario_named(scenario)
+    if known.chained:
+        chains = ((n, *hosted_chain(chain, n, hosting)) for n, chain in _chains(plan) for hosting in plan.hostings)
+        return tuple(dict.fromkeys(chains))
+    if not known.side_by_side:
         return ((0, "", "process"),)
-    shapes = [
-        (length, *hosted_chain(chain, 1 if scenario == "parallel" else length, hosting))
-        for length, chain in _unhosted(plan, scenario)
-        for hosting in plan.hostings
-    ]
+    hosted = {kind: [hosted_chain(kind, 1, hosting) for hosting in plan.hostings] for kind in _kinds(plan)}
     # Side by side each VNF is a process of its own in any case.
-    beside = [(n, chain, "process" if hosting == "separate" else hosting) for n, chain, hosting in shapes]
-    return tuple(dict.fromkeys(beside if scenario == "parallel" else shapes))
-
-
-def _unhosted(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str], ...]:
-    if scenario == "loopback":
-        return _chains(plan)
-    return tuple((count, kind) for kind in _kinds(plan) for count in plan.vnf_counts)
+    beside = (
+        (n, chain, "process" if hosting == "separate" else hosting)
+        for kinds in hosted.values()
+        for n in plan.vnf_counts
+        for chain, hosting in kinds
+    )
+    return tuple(dict.fromkeys(beside))
 
 
 def _kinds(plan: Plan) -> tuple[str, ...]:
@@ -108,10 +108,11 @@ def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
     if wanting := emptied(part):
         yield Skipped(what, f"the options leave none of its {wanting}")
         return
-    if "loopback" in part.scenarios and not _chains(part):
-        yield Skipped(f"{what}: loopback", "the options leave none of its chains")
-    if "parallel" in part.scenarios and not part.vnf_counts:
-        yield Skipped(f"{what}: parallel", "the options leave none of its numbers of VNFs")
+    for scenario in part.scenarios:
+        if scenario_named(scenario).chained and not _chains(part):
+            yield Skipped(f"{what}: {scenario}", "the options leave none of its chains")
+        if scenario_named(scenario).side_by_side and not part.vnf_counts:
+            yield Skipped(f"{what}: {scenario}", "the options leave none of its numbers of VNFs")
     for entry in (*_without_direction(part), *_impassable(part)):
         yield Skipped(f"{what}: {entry.what}", entry.reason)
 
@@ -129,11 +130,11 @@ def _without_direction(plan: Plan) -> Iterator[Skipped]:
 
 
 def _impassable(plan: Plan) -> Iterator[Skipped]:
-    chains = _chains(plan) if "loopback" in plan.scenarios else ()
-    for chain in (chain for _, chain in chains if chain):
-        for profile in plan.traffic:
-            if refusal := cannot_pass(chain, profile):
-                yield Skipped(f"loopback {chain}, traffic {profile.name}", refusal)
+    for scenario in scenarios_with("chain", plan.scenarios):
+        for chain in (chain for _, chain in _chains(plan) if chain):
+            for profile in plan.traffic:
+                if refusal := cannot_pass(chain, profile):
+                    yield Skipped(f"{scenario} {chain}, traffic {profile.name}", refusal)
 
 
 def emptied(part: Plan) -> str:
@@ -180,10 +181,11 @@ def _check_anatomy(plan: Plan) -> None:
     """UsageError for more probes than the tasks of the tester can note, or tasks that note none."""
     latency = plan.latency
     probes = round(latency.probe_rate_pps * latency.duration_s * 2)
-    if latency.anatomy and "parallel" in plan.scenarios:
+    beside = scenarios_with("side-by-side", plan.scenarios)
+    if latency.anatomy and beside:
         raise UsageError(
-            "anatomy: not of scenario parallel, whose VNFs are processes of their own and stamp no probes; leave out "
-            "anatomy there, in a plan by a part of its own"
+            f"anatomy: not of scenario {beside[0]}, whose VNFs are processes of their own and stamp no "
+            "probes; leave out anatomy there, in a plan by a part of its own"
         )
     if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
         raise UsageError(
@@ -193,11 +195,12 @@ def _check_anatomy(plan: Plan) -> None:
 
 
 def _check_traffic(plan: Plan) -> None:
+    beside = scenarios_with("side-by-side", plan.scenarios)
     for profile in plan.traffic:
-        if profile.pcap is not None and "parallel" in plan.scenarios:
+        if profile.pcap is not None and beside:
             raise UsageError(
-                f"traffic {profile.name}: frames of a capture have addresses of their own, and scenario parallel sends "
-                "to those of its VNFs; give other traffic"
+                f"traffic {profile.name}: frames of a capture have addresses of their own, and scenario {beside[0]} "
+                "sends to those of its VNFs; give other traffic"
             )
         check_sizes(profile, plan.frame_sizes_bytes)
         check_wire(plan.wire, profile, plan.frame_sizes_bytes)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planebench.model.header import Skipped
+from planebench.model.plan import Plan
+from planebench.model.scenario import scenarios_with
 from planebench.model.spec import parse_switch
 from planebench.plans.parts import with_parts
-from planebench.plans.plan import Plan
 from planebench.traffic.routes import synthetic_routes_of
 
 ROUTE_BYTES = 10
@@ -26,7 +27,7 @@ def fit_memory(plan: Plan, memory_bytes: int) -> tuple[Plan, tuple[Skipped, ...]
     """The plan with FIBs that fit, a power of ten smaller each, and what was made smaller."""
     changed: dict[str, str] = {}
     for section in plan.sections:
-        if "parallel" in section.scenarios and section.vnf_counts:
+        if scenarios_with("side-by-side", section.scenarios) and section.vnf_counts:
             for chain in section.chains:
                 routes = synthetic_routes_of(chain)
                 fitting = _fitting(section, routes, memory_bytes) if routes else routes

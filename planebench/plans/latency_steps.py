@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.records import Point
 from planebench.plans.expand import points_of
 from planebench.plans.order import Group, Step, interleave
-from planebench.plans.plan import LatencyPlan, Plan
 from planebench.traffic import latency_labels
 
 

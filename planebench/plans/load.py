@@ -10,7 +10,7 @@ import yaml
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.plans.plan import Plan
+from planebench.model.plan import Plan
 from planebench.plans.schema import plan_from_document
 
 _SUITES = files("planebench.plans") / "suites"

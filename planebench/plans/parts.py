@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
+from planebench.model.plan import LatencyPlan, Plan
+from planebench.model.traffic import TrafficProfile
 from planebench.plans.latency_steps import check_latency
-from planebench.plans.plan import LatencyPlan, Plan
-from planebench.traffic.profile import TrafficProfile
 
 T = TypeVar("T")
 

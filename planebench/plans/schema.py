@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The border: a plan document (parsed YAML) is checked here, whole, and becomes a :class:`Plan`. Keys are closed."""
+"""The border: a plan document becomes a :class:`Plan`, checked whole. Keys are closed.
+
+A document is parsed YAML, or the options of the command line put into a plan (:mod:`planebench.plans.override`). Its
+texts become values here (scenarios, sizes, rates, traffic profiles, chains); what values may be, the records of
+:mod:`planebench.model.plan` say, and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from re import fullmatch
+from typing import Any, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
 from planebench.model.chain_name import HOSTINGS, OWN, vnf_texts
 from planebench.model.choices import unknown
+from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
-from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
-from planebench.model.records import Direction, ScenarioName, WireName
-from planebench.plans.parts import with_parts
-from planebench.plans.plan import Band, LatencyPlan, MissingSwitches, Plan, SearchPlan, ThroughputPlan
+from planebench.model.plan import Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
+from planebench.model.records import WireName
+from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.traffic import PLAIN_NAME
+from planebench.plans.parts import of_hostings, with_parts
 from planebench.scenarios import (
     parse_chain_length,
     parse_direction,
@@ -26,339 +34,260 @@ from planebench.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
-from planebench.scenarios.queues import QUEUES_MAX
-from planebench.search.ask import METHOD_NAMES
-from planebench.traffic.profile import PLAIN_NAME
+from planebench.search import METHODS
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
 from planebench.vnfs import resolve_chain
 
 T = TypeVar("T")
-M = TypeVar("M", bound="_Closed")
-OneOrMore = Annotated[tuple[T, ...], Field(min_length=1)]
-Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, le=1000)]
-Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Rate = Annotated[int, Field(ge=1, le=1_000_000_000)]
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Document = dict[str, Any]
 
-SWITCH_CORES = tuple(range(1, QUEUES_MAX + 1))
 OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
 """Keys of a plan that its parts do not take over."""
-
-WIRES: tuple[WireName, ...] = get_args(WireName)
-RING_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
-
-
-def check_switch_cores(value: Any) -> int:
-    """How many cores the switch gets; anything else is a UsageError."""
-    if value in SWITCH_CORES and not isinstance(value, bool):
-        return int(value)
-    raise UsageError(f'switch_cores "{value}" is not valid. Valid: {", ".join(map(str, SWITCH_CORES))}')
-
-
-def check_ring_size(value: Any) -> int:
-    """Descriptors of a ring: a power of two that every wire can have; anything else is a UsageError."""
-    if value in RING_SIZES and not isinstance(value, bool):
-        return int(value)
-    raise UsageError(f'ring_size "{value}" is not valid. Valid: {", ".join(map(str, RING_SIZES))}')
-
-
-def check_restarts(restarts: int, repetitions: int) -> int:
-    """Restarts happen between repetitions; UsageError where there are more of them than gaps."""
-    if 0 <= restarts < repetitions:
-        return restarts
-    raise UsageError(f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}')
-
-
-def parse_hosting(text: str) -> Hosting:
-    """What all VNFs of a chain may run in; UsageError for another, as for a VNF of the user's own, which is a chain."""
-    for name in HOSTINGS:
-        if text == name and name not in OWN:
-            return name
-    raise unknown("hosting", text, [name for name in HOSTINGS if name not in OWN])
-
-
-def parse_wire(text: str) -> WireName:
-    """Return the port type of that name. Raises UsageError for another."""
-    for name in WIRES:
-        if text == name:
-            return name
-    raise unknown("wire", text, WIRES)
-
-
-def parse_search(text: str) -> str:
-    """The name of a search method; UsageError for another."""
-    if text in METHOD_NAMES:
-        return text
-    raise unknown("search", text, METHOD_NAMES)
-
-
-class _Closed(BaseModel):
-    """Unknown keys are errors, and so is a string where a number belongs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ThroughputModel(_Closed):
-    """``throughput:`` of a plan."""
-
-    duration_s: Seconds
-    warmup_s: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0
-    repetitions: Count
-    retries: Annotated[int, Field(ge=0, le=100)] = 2
-    restarts: Annotated[int, Field(ge=0, le=999)] = 0
-    max_rate_pps: Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)] | None = None
-
-    def record(self) -> ThroughputPlan:
-        """The frozen record. UsageError for more restarts than there are gaps between repetitions."""
-        check_restarts(self.restarts, self.repetitions)
-        return ThroughputPlan(
-            self.duration_s, self.warmup_s, self.repetitions, self.retries, self.restarts, self.max_rate_pps
-        )
-
-
-class SearchModel(_Closed):
-    """``search:`` of a plan."""
-
-    methods: tuple[Annotated[str, BeforeValidator(lambda value: parse_search(str(value)))], ...] = ()
-    duration_s: Seconds | None = None
-    duration_sum_s: Seconds | None = None
-    relative_width: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
-    pdr_loss_ratio: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.005
-    max_r: Annotated[int, Field(ge=1, le=100)] = 2
-    burst_repetitions: Count = 3
-
-    def record(self) -> SearchPlan:
-        """The frozen record. R+ is always taken and not listed."""
-        methods = tuple(method for method in _once(self.methods) if method != "r_plus")
-        return SearchPlan(**{**self.model_dump(), "methods": methods})
-
-
-class LatencyModel(_Closed):
-    """``latency:`` of a plan."""
-
-    loads: tuple[Share, ...]
-    duration_s: Seconds
-    repetitions: Count = 1
-    probe_rate_pps: Rate = 1000
-    v2v_pps: Rate = 1_000_000
-    rates_pps: tuple[Annotated[float, BeforeValidator(lambda value: parse_rate(str(value)))], ...] = ()
-    anatomy: bool = False
-
-    def record(self) -> LatencyPlan:
-        """The frozen record."""
-        return LatencyPlan(
-            _once(self.loads),
-            self.duration_s,
-            self.repetitions,
-            self.probe_rate_pps,
-            self.v2v_pps,
-            _once(self.rates_pps),
-            self.anatomy,
-        )
-
-
-class LeftOutModel(_Closed):
-    """An entry of ``left_out:`` of a plan: a table or figure of a paper that it does not reproduce."""
-
-    what: Annotated[str, Field(min_length=1)]
-    reason: Annotated[str, Field(min_length=1)]
-
-    def record(self) -> Skipped:
-        """The frozen record."""
-        return Skipped(self.what, self.reason)
-
-
-class PartModel(_Closed):
-    """An entry of ``parts:`` of a plan: its name, what it is for, and what differs from the keys of the plan."""
-
-    name: Name
-    purpose: Annotated[str, Field(alias="for")] = ""
-    scenarios: Any = None
-    directions: Any = None
-    frame_sizes_bytes: Any = None
-    chain_lengths: Any = None
-    vnf_counts: Any = None
-    chains: Any = None
-    hosting: Any = None
-    traffic: Any = None
-    latency: dict[str, Any] = {}
-
-    def document(self, common: dict[str, Any]) -> dict[str, Any]:
-        """A plan of this part alone; its values are checked there. Its latency keys go over those of the plan."""
-        own = self.model_dump(exclude_none=True, exclude={"purpose", "latency"})
-        latency = common.get("latency", {})
-        return {**common, **own, "latency": {**latency, **self.latency} if isinstance(latency, dict) else latency}
-
-
-class PlanModel(_Closed):
-    """A plan file, or one part of it with the keys that all have in common."""
-
-    version: Literal[1]
-    name: Name
-    description: str = ""
-    switches: OneOrMore[Annotated[str, Field(min_length=1)]]
-    scenarios: OneOrMore[Annotated[ScenarioName, BeforeValidator(lambda value: parse_scenario(str(value)))]]
-    directions: OneOrMore[Annotated[Direction, BeforeValidator(lambda value: parse_direction(str(value)))]] = (
-        "unidirectional",
-        "bidirectional",
-    )
-    frame_sizes_bytes: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_frame_size(_plain(value)))]]
-    chain_lengths: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_chain_length(_plain(value)))]] = (1,)
-    vnf_counts: OneOrMore[Annotated[int, BeforeValidator(lambda value: parse_vnf_count(_plain(value)))]] = (1,)
-    chains: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    wire: WireName = "virtio"
-    hosting: OneOrMore[Annotated[Hosting, BeforeValidator(lambda value: parse_hosting(str(value)))]] = ("process",)
-    ring_size: Annotated[int, BeforeValidator(check_ring_size)] = 256
-    switch_cores: Annotated[int, BeforeValidator(check_switch_cores)] = 1
-    missing_switches: MissingSwitches = "error"
-    throughput: ThroughputModel
-    latency: LatencyModel
-    search: SearchModel = SearchModel()
-    band: Band | None = None
-    traffic: OneOrMore[Annotated[str, Field(min_length=1)]] = (PLAIN_NAME,)
-    seed: Annotated[int, Field(ge=0)] = 1
-    time_budget_s: Annotated[float, Field(gt=0)] | None = None
-    papers: tuple[Name, ...] = ()
-    left_out: tuple[LeftOutModel, ...] = ()
-
-    @field_validator("hosting", mode="before")
-    @classmethod
-    def _one_hosting(cls, value: object) -> object:
-        """``hosting: vm`` is a list of one."""
-        return (value,) if isinstance(value, str) else value
-
-    def record(self) -> Plan:
-        """The frozen record; a value named twice counts once, except for a switch."""
-        return Plan(
-            name=self.name,
-            description=self.description,
-            switches=self.switches,
-            scenarios=_once(self.scenarios),
-            directions=_once(self.directions),
-            frame_sizes_bytes=_once(self.frame_sizes_bytes),
-            chain_lengths=self._lengths(),
-            vnf_counts=_once(self.vnf_counts),
-            throughput=self.throughput.record(),
-            latency=self.latency.record(),
-            seed=self.seed,
-            wire=self.wire,
-            hosting=self.hosting[0],
-            more_hostings=_once(self.hosting)[1:],
-            ring_size=self.ring_size,
-            switch_cores=self.switch_cores,
-            missing_switches=self.missing_switches,
-            time_budget_s=self.time_budget_s,
-            search=self.search.record(),
-            band=self.band,
-            chains=_once(self.chains),
-            traffic=parse_all(self.traffic),
-            papers=_once(self.papers),
-            left_out=tuple(entry.record() for entry in self.left_out),
-        )
-
-    def _lengths(self) -> tuple[int, ...]:
-        """Chains of l2fwd: where chains are named, only those that are asked for."""
-        return () if self.chains and "chain_lengths" not in self.model_fields_set else _once(self.chain_lengths)
+OF_A_PART = (
+    "scenarios",
+    "directions",
+    "frame_sizes_bytes",
+    "chain_lengths",
+    "vnf_counts",
+    "chains",
+    "hosting",
+    "traffic",
+)
+"""Keys of a plan that may differ in a part; so may the keys of ``latency``."""
+SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
+DIRECTIONS = ("unidirectional", "bidirectional")
+PLAN_VERSION = 1
+"""Version of the plan file. History: 1 = first."""
 
 
 def plan_from_document(document: object, source: str, folder: Path | None = None) -> Plan:
-    """A Plan from parsed YAML. UsageError: ``source``, the key, its value, and what is valid.
+    """Return the plan in a document of YAML. Raises UsageError: ``source``, the key, its value, and what is valid.
 
     ``folder`` is where relative paths of chains begin: that of the plan's file (default: the working directory).
     """
     if not isinstance(document, dict):
         raise UsageError(f"{source}: a plan is a mapping of keys: version, name, switches, ...")
-    made = _of_parts if "parts" in document else _flat
-    return made(document, source, folder or Path.cwd())
+    try:
+        made = _of_parts if "parts" in document else flat_plan
+        return made(document, folder or Path.cwd())
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
 
 
-def _of_parts(document: dict[str, Any], source: str, folder: Path) -> Plan:
-    """A plan of several matrices: each part is checked as a plan of its own, of its keys and those of the plan."""
+def _of_parts(document: Document, folder: Path) -> Plan:
+    """Return a plan of several matrices: each part is checked as a plan, of its own keys and those of the plan."""
     given = document["parts"]
     if not (isinstance(given, list) and given):
-        raise UsageError(f"{source}: parts is a list of mappings: name, for, and what differs from the plan's keys")
-    models = [_validated(PartModel, entry, f"{source}: parts.{n}") for n, entry in enumerate(given)]
-    whole = {key: document.get(key) for key in ("name", *document) if key != "parts"}
+        raise UsageError("parts is a list of mappings: name, for, and what differs from the plan's keys")
+    _check_keys(document, ("version", *_document_keys()), "")
+    for number, entry in enumerate(given):
+        if not isinstance(entry, dict):
+            raise UsageError(f'parts.{number}: "{entry}" is not valid: it is no mapping of keys; give name, for, ...')
+        try:
+            _check_keys(entry, ("name", "for", *OF_A_PART, "latency"), "")
+        except UsageError as error:
+            raise UsageError(f"parts.{number}: {error}") from None
+        if "name" not in entry:
+            raise UsageError(f"parts.{number}: key name is missing; add it")
+    whole = {key: value for key, value in document.items() if key != "parts"}
     common = {key: value for key, value in whole.items() if key not in OF_THE_WHOLE}
-    first = _flat({**models[0].document(common), **_only(whole, OF_THE_WHOLE)}, source, folder)
-    parts = [
-        replace(_flat(model.document(common), f"{source}: part {model.name}", folder), purpose=model.purpose)
-        for model in models
-    ]
+    parts = []
+    for entry in given:
+        try:
+            parts.append(replace(flat_plan(_part(common, entry), folder), purpose=str(entry.get("for", ""))))
+        except UsageError as error:
+            raise UsageError(f"part {entry['name']}: {error}") from None
+    own = {key: value for key, value in whole.items() if key in OF_THE_WHOLE}
+    first = flat_plan({**_part(common, given[0]), "name": None, **own}, folder)
+    return with_parts(first, parts)
+
+
+def _part(common: Document, entry: Document) -> Document:
+    """Return a plan of a part alone: its keys, and its keys of ``latency``, go over those of the plan."""
+    latency = common.get("latency", {})
+    merged = {**latency, **entry.get("latency", {})} if isinstance(latency, dict) else latency
+    own = {key: value for key, value in entry.items() if key not in ("for", "latency")}
+    return {**common, **own, "latency": merged}
+
+
+def flat_plan(document: Document, folder: Path) -> Plan:
+    """Return a plan of one matrix. Raises UsageError, which begins with the key."""
+    _check_keys(document, ("version", *_document_keys()), "")
+    for name, kind in SECTIONS.items():
+        if isinstance(document.get(name), dict):
+            _check_keys(document[name], [field.name for field in fields(kind)], f"{name}.")
+    if document.get("version") != PLAN_VERSION:
+        raise UsageError(f'version: "{document.get("version")}" is not valid. Valid: {PLAN_VERSION}')
+    values = {key: value for key, value in document.items() if key != "version"}
+    if values.get("chains") and "scenarios" not in values:
+        values["scenarios"] = [*scenarios_with("chain")[:1]]
+    # Chains of l2fwd: where chains are named, only those that are asked for.
+    defaults = {"description": "", "directions": DIRECTIONS, "traffic": (PLAIN_NAME,), "hosting": ("process",)}
+    values = {**defaults, "chain_lengths": () if values.get("chains") else (1,), **values}
+    for key in ("scenarios", "directions", "frame_sizes_bytes", "hosting", "traffic"):
+        if values.get(key) == []:
+            raise UsageError(f"{key}: the list is empty; name at least 1")
+    return with_chains(validated(values), folder)
+
+
+def validated(values: Mapping[str, Any]) -> Plan:
+    """Return a plan of ``values``: those of a document, texts or not, or those of a plan that is there already.
+
+    Raises UsageError, which begins with the key, for the first value that is not valid.
+    """
+    found: Document = dict(values)
+    for path, convert in TEXTS.items():
+        section, _, key = path.rpartition(".")
+        place = found.get(section) if section else found
+        if isinstance(place, Mapping) and place.get(key) is not None:
+            changed = {**place, key: convert(place[key])}
+            found = {**found, section: changed} if section else changed
+    if isinstance(hostings := found.get("hosting"), tuple):
+        found |= of_hostings(hostings)
     try:
-        return with_parts(first, parts)
-    except UsageError as error:
-        raise UsageError(f"{source}: {error}") from None
-
-
-def _flat(document: dict[str, Any], source: str, folder: Path) -> Plan:
-    """A plan of one matrix."""
-    if document.get("chains") and "scenarios" not in document:
-        document = {**document, "scenarios": ["loopback"]}
-    model = _validated(PlanModel, document, source)
-    try:
-        return with_chains(model.record(), folder)
-    except UsageError as error:
-        raise UsageError(f"{source}: {error}") from None
-
-
-def _validated(kind: type[M], document: object, source: str) -> M:
-    try:
-        return kind.model_validate(document)
+        plan: Plan = adapter(Plan).validate_json(json.dumps(found, default=_plain_data))
     except ValidationError as error:
-        # An unknown key first: where one is misspelt, the right one is missing too, and that is the lesser news.
-        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
-        raise _usage_error(details[0], source, kind) from None
-    except UsageError as error:
-        raise UsageError(f"{source}: {error}") from None
-
-
-def _only(document: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key in keys}
+        raise _usage_error(error) from None
+    check_name(plan.name)
+    check_restarts(plan.throughput.restarts, plan.throughput.repetitions)
+    return plan
 
 
 def with_chains(plan: Plan, folder: Path) -> Plan:
-    """The plan with absolute paths in its chains. UsageError for a chain that is not valid, or has no place."""
-    if plan.chains and not {"loopback", "parallel"} & set(plan.scenarios):
-        raise UsageError(f'chain "{plan.chains[0]}": only loopback has a chain; add loopback to the scenarios')
+    """Return the plan with absolute paths in its chains. Raises UsageError for one that is bad, or has no place."""
+    if plan.chains and not any(scenario_named(scenario).has_vnfs for scenario in plan.scenarios):
+        names = " and ".join(scenarios_with("chain"))
+        raise UsageError(f'chain "{plan.chains[0]}": only {names} has a chain; add {names} to the scenarios')
     several = [chain for chain in plan.chains if len(vnf_texts(chain, 0)) > 1]
-    if several and "loopback" not in plan.scenarios:
+    if several and not scenarios_with("chain", plan.scenarios):
         raise UsageError(f'chain "{several[0]}": VNFs side by side are of one function each; name one of it')
-    return replace(plan, chains=_once(tuple(resolve_chain(chain, folder) for chain in plan.chains)))
+    return replace(plan, chains=tuple(dict.fromkeys(resolve_chain(chain, folder) for chain in plan.chains)))
 
 
-def _usage_error(detail: ErrorDetails, source: str, kind: type[_Closed]) -> UsageError:
-    """One sentence for the first thing that pydantic found."""
-    path = ".".join(map(str, detail["loc"]))
-    if detail["type"] == "extra_forbidden":
-        model = _model_at(detail["loc"][:-1], kind)
-        return UsageError(f"{source}: {unknown('key', path, [*_full_keys(model, detail['loc'][:-1])])}")
-    if detail["type"] == "missing":
-        return UsageError(f"{source}: key {path} is missing; add it")
-    return UsageError(f'{source}: {path}: "{detail["input"]}" is not valid: {detail["msg"]}')
+def check_name(name: str) -> None:
+    """Raise UsageError for a name that is not safe in a path."""
+    if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise UsageError(f'name "{name}" is not valid. Valid: letters, digits, ".", "_" and "-", 64 at most')
 
 
-def _model_at(location: tuple[int | str, ...], kind: type[_Closed]) -> type[_Closed]:
-    sections: dict[tuple[int | str, ...], type[_Closed]] = {
-        ("throughput",): ThroughputModel,
-        ("latency",): LatencyModel,
-        ("search",): SearchModel,
-    }
-    return sections.get(location, kind)
+def check_restarts(restarts: int, repetitions: int) -> None:
+    """Raise UsageError for more restarts than there are gaps between repetitions."""
+    if restarts >= repetitions:
+        raise UsageError(
+            f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}'
+        )
 
 
-def _full_keys(model: type[_Closed], location: tuple[int | str, ...]) -> list[str]:
-    prefix = "".join(f"{part}." for part in location)
-    return [prefix + (field.alias or key) for key, field in model.model_fields.items()]
+def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
+    """Return a parser of one of ``names``, which raises UsageError with all of them for anything else."""
+
+    def parse(value: Any) -> T:
+        for name in names:
+            if value == name and not isinstance(value, bool):
+                return name
+        raise unknown(what, str(value), [str(name) for name in names])
+
+    return parse
 
 
-def _once(values: tuple[T, ...]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(values))
+parse_wire: Callable[[Any], WireName] = _named("wire", get_args(WireName))
+parse_hosting: Callable[[Any], Hosting] = _named("hosting", [name for name in HOSTINGS if name not in OWN])
+check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
+_parse_search: Callable[[Any], str] = _named("search", METHODS)
+
+
+def _each(parse: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...] | Any]:
+    """Return a parser of a list, each value of which counts once; what is no list is left for the record to refuse."""
+
+    def every(values: Any) -> tuple[T, ...] | Any:
+        if isinstance(values, str) or not isinstance(values, Collection):
+            return values
+        return tuple(dict.fromkeys(parse(value) for value in values))
+
+    return every
 
 
 def _plain(value: Any) -> str | int:
-    """What the parsers of sizes take; a float or a bool goes in as its text and is refused there by name."""
+    """Return a size as its parser takes it; a float or a bool goes in as its text and is refused there by name."""
     return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _traffic(values: Any) -> Any:
+    """Return the profiles that texts name; profiles stay what they are."""
+    if isinstance(values, Collection) and all(isinstance(value, str) for value in values):
+        return parse_all(tuple(values))
+    return values
+
+
+TEXTS: Mapping[str, Callable[[Any], Any]] = {
+    "scenarios": _each(lambda value: parse_scenario(str(value))),
+    "directions": _each(lambda value: parse_direction(str(value))),
+    "frame_sizes_bytes": _each(lambda value: parse_frame_size(_plain(value))),
+    "chain_lengths": _each(lambda value: parse_chain_length(_plain(value))),
+    "vnf_counts": _each(lambda value: parse_vnf_count(_plain(value))),
+    "hosting": lambda value: tuple(dict.fromkeys(map(parse_hosting, [value] if isinstance(value, str) else value))),
+    "traffic": _traffic,
+    "papers": _each(str),
+    "wire": parse_wire,
+    "ring_size": check_ring_size,
+    "switch_cores": _named("switch_cores", get_args(SwitchCores)),
+    "band": _named("band", get_args(Band)),
+    "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
+    "latency.loads": _each(lambda value: value),
+    "latency.rates_pps": _each(lambda value: parse_rate(str(value))),
+    # R+ is always measured, and not listed.
+    "search.methods": lambda values: tuple(name for name in _each(_parse_search)(values) if name != "r_plus"),
+}
+"""Key of a document -> what makes its text a value. Each raises UsageError with what is valid."""
+
+
+def _document_keys() -> list[str]:
+    """Return the keys of a plan that a document may have."""
+    return [field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose")]
+
+
+def _check_keys(given: Mapping[str, Any], valid: Collection[str], prefix: str) -> None:
+    """Raise UsageError for a key that is not valid: where one is misspelt, the right one is missing too."""
+    for key in given:
+        if key not in valid:
+            raise unknown("key", f"{prefix}{key}", [f"{prefix}{name}" for name in valid])
+
+
+def _plain_data(value: Any) -> Any:
+    """Return what JSON has for a value in a document: a record as a mapping, a date of YAML as text."""
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else str(value)
+
+
+def _usage_error(error: ValidationError) -> UsageError:
+    """Return one sentence for the first thing that pydantic found; a missing key comes last."""
+    detail = min(error.errors(), key=lambda found: found["type"] == "missing")
+    path = ".".join(map(str, detail["loc"]))
+    if detail["type"] == "missing":
+        return UsageError(f"key {path} is missing; add it")
+    valid = _limits(detail["loc"])
+    why = f". Valid: {valid}" if valid else f": {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    return UsageError(f'{path}: "{detail["input"]}" is not valid{why}')
+
+
+def _limits(location: tuple[int | str, ...]) -> str:
+    """Return the limits of a number at a place in a plan, from its annotation: ``1..1000``; empty if it has none."""
+    hint: Any = Plan
+    for key in location:
+        if isinstance(key, str):
+            kind = next((it for it in (hint, *get_args(hint)) if hasattr(it, "__dataclass_fields__")), None)
+            hint = get_type_hints(kind, include_extras=True).get(key) if kind else None
+    found: dict[str, Any] = {}
+    _collect(hint, found)
+    if "ge" in found and "le" in found:
+        return f"{found['ge']:g}..{found['le']:g}"
+    words = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+    return ", ".join(f"{word} {found[name]:g}" for name, word in words.items() if name in found)
+
+
+def _collect(hint: Any, found: dict[str, Any]) -> None:
+    """Add the limits in a type to ``found``: those of ``Seconds | None``, or of the items of a tuple."""
+    for limit in getattr(hint, "__metadata__", ()):
+        found.update({name: getattr(limit, name) for name in ("gt", "ge", "lt", "le") if hasattr(limit, name)})
+    for argument in get_args(hint):
+        _collect(argument, found)

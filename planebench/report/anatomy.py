@@ -142,7 +142,8 @@ def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part:
     }
 
 
-def _anatomy(results: Sequence[Result]) -> Iterator[Figure]:
+def anatomy_figures(results: Sequence[Result]) -> Iterator[Figure]:
+    """Yield the mean latency part by part along the path, one figure per cell."""
     from planebench.report.charts.bars import anatomy_bars
 
     for cell, members in same_cell(results).items():

@@ -42,8 +42,13 @@ def cause(reason: str) -> str:
 
 
 def shared_text(texts: Sequence[str]) -> str:
-    """One text for reasons of one cause: a number that they do not share becomes ``N``."""
+    """Return one text for reasons of one cause: a number that they do not share becomes ``N``.
+
+    Where one of them has a literal ``N`` in the place of a number, their numbers do not correspond: all become ``N``.
+    """
     plain = [_plain(text) for text in texts]
+    if len({tuple(_NUMBER.split(text)) for text in plain}) > 1:
+        return cause(texts[0])
     numbers = [_NUMBER.findall(text) for text in plain]
     kept = iter([each[0] if len(set(each)) == 1 else "N" for each in zip(*numbers, strict=True)])
     return _NUMBER.sub(lambda _: next(kept), plain[0])

@@ -1,51 +1,197 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of a run: chosen, scaled alike, and named."""
+"""The kinds of figures, each with its title, its caption and what draws it; and the figures of a run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
+from planebench.model.header import Calibration
+from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.words import frames_words, printable
-from planebench.report.anatomy import _anatomy
-from planebench.report.charts.bars import overview_bars
+from planebench.papers.measured import Measured
+from planebench.report.anatomy import NOTE, anatomy_figures
+from planebench.report.chains import chain_figures
 from planebench.report.charts.figure import Colors, Figure, switch_colors
-from planebench.report.latency import _latency, _load, _percentiles, latency_curves, latency_spreads, scatters
-from planebench.report.searches import _loss
-from planebench.report.throughput import _chains, _throughput, _top, throughput_row
+from planebench.report.latency import (
+    Spreads,
+    deviation_figures,
+    jitter_figures,
+    jitter_size_figures,
+    latency_figures,
+    latency_spreads,
+    load_figures,
+    percentile_figures,
+    size_figures,
+    tradeoff_figures,
+)
+from planebench.report.papers import paper_charts
+from planebench.report.searches import loss_figures
+from planebench.report.throughput import chain_length_figures, throughput_figures, throughput_row, top_mpps
 from planebench.report.vnfs import over_vnfs
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import same_cell
 
 
-def make_figures(derived: Derived) -> tuple[Figure, ...]:
-    """Return every figure that the data of a run allow, by scenario; none for a run without results."""
-    run, results = derived.run, derived.results
-    colors, spreads = _colors(run), latency_spreads(derived)
-    figures: list[Figure] = []
-    for scenario in dict.fromkeys(r.point.scenario for r in results):
-        members = [r for r in results if r.point.scenario == scenario]
-        figures += _throughput(members, colors)
-        figures += over_vnfs(members, colors, spreads) if scenario == "parallel" else _chains(members, colors)
-        figures += _loss(members, colors)
-        figures += _latency(members, colors, run.header.calibration)
-        figures += _load(members, colors, run.header.calibration, spreads)
-        figures += latency_curves(members, colors, spreads)
-        figures += _percentiles(run, members, colors)
-        figures += _anatomy(members)
-        figures += scatters(members, colors, spreads)
-    return tuple(figures)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What figures are drawn from. ``results`` are those of one scenario, or of the run for kinds ``of_run``."""
+
+    derived: Derived
+    results: Sequence[Result]
+    colors: Colors
+    spreads: Spreads
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration of the tester, where the run has one."""
+        return self.derived.run.header.calibration
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether the VNFs of the scenario stand side by side instead of one behind the other."""
+        return self.results[0].point.side_by_side
 
 
-def overview(derived: Derived) -> Figure | None:
-    """Draw the throughput of all scenarios: smallest frames, shortest chain, both directions if they were measured.
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A kind of figure. ``section``: the section of the page that shows it, empty for the one of its scenario.
 
-    None for a run without results.
+    ``last``: the page has room for it after all kinds of a lower number, because tables show most of the same.
     """
-    run = derived.run
-    results = [r for r in derived.results if r.point.chain_length in (0, _shortest_chain(run))]
+
+    id: str
+    title: str
+    caption: str
+    figures: Callable[[Source], Iterable[Figure]]
+    section: str = ""
+    of_run: bool = False
+    last: int = 0
+
+
+_WHISKERS = "Whiskers: lowest and highest trial."
+_RATE = f"Received rate at saturating input. {_WHISKERS}"
+_JITTER = "Mean of all differences, by the definition in the title."
+
+FIGURES: tuple[FigureKind, ...] = (
+    FigureKind("overview", "Overview", "", lambda s: _overview(s), section="files", of_run=True),
+    FigureKind("throughput", "Throughput", _RATE, lambda s: throughput_figures(s.results, s.colors)),
+    FigureKind(
+        "chain",
+        "Throughput by chain length",
+        _RATE,
+        lambda s: () if s.side_by_side else chain_length_figures(s.results, s.colors),
+    ),
+    FigureKind(
+        "vnfs",
+        "Throughput, latency and jitter by number of VNFs",
+        _WHISKERS,
+        lambda s: over_vnfs(s.results, s.colors, s.spreads) if s.side_by_side else (),
+    ),
+    FigureKind(
+        "loss",
+        "Loss-rate curve",
+        "Share of frames that did not arrive, by load (RFC 2544 section 26.3).",
+        lambda s: loss_figures(s.results, s.colors),
+    ),
+    FigureKind(
+        "latency",
+        "Latency",
+        "Dot: median. Thick line: to p99. Thin line: to p99.9. Figures: median / p99 in µs.",
+        lambda s: latency_figures(s.results, s.colors, s.calibration),
+    ),
+    FigureKind(
+        "load",
+        "Latency against load",
+        f"Line: p50. {_WHISKERS} Dashed: p99. Ring: the knee. Grey: latency floor of the tester.",
+        lambda s: load_figures(s.results, s.colors, s.calibration, s.spreads),
+    ),
+    FigureKind("jitter", "Jitter against load", _JITTER, lambda s: jitter_figures(s.results, s.colors), last=2),
+    FigureKind(
+        "sizes",
+        "Latency against frame size",
+        f"Mean. {_WHISKERS}",
+        lambda s: size_figures(s.results, s.colors, s.spreads),
+    ),
+    FigureKind(
+        "jitter-sizes",
+        "Jitter against frame size",
+        _JITTER,
+        lambda s: jitter_size_figures(s.results, s.colors),
+        last=1,
+    ),
+    FigureKind(
+        "tradeoff",
+        "Throughput against mean latency",
+        "As conext19, Fig. 1. Low and to the right is good. Both ways: lowest and highest trial.",
+        lambda s: tradeoff_figures(s.results, s.colors, s.spreads),
+    ),
+    FigureKind(
+        "deviation",
+        "Mean latency against its standard deviation",
+        "As conext19, Fig. 1. Low and to the left is good. Of all probes together, so without whiskers.",
+        lambda s: deviation_figures(s.results, s.colors),
+    ),
+    FigureKind(
+        "anatomy",
+        "Where the time goes",
+        f"Mean latency of the probes, part by part along the path. {NOTE}",
+        lambda s: anatomy_figures(s.results),
+        last=4,
+    ),
+    FigureKind(
+        "percentiles",
+        "Latency distribution",
+        "Every probe that came back, by percentile. Low and flat is good.",
+        lambda s: percentile_figures(s.derived.run, s.results, s.colors),
+        last=5,
+    ),
+    FigureKind(
+        "parts",
+        "Latency of a chain beside its parts",
+        "Mean latency at the same load in packets a second. Above: the chain. Below: its functions, each run alone, "
+        "one behind the other.",
+        lambda s: chain_figures(s.derived.chains.latency),
+        section="chains",
+        of_run=True,
+        last=3,
+    ),
+    FigureKind(
+        "papers",
+        "Tables of the papers beside ours",
+        "Hollow: the paper. Filled: here. Both as multiples of the same reference.",
+        lambda s: paper_charts(Measured(s.derived)),
+        section="papers",
+        of_run=True,
+    ),
+)
+"""Every kind of figure, in the order of the page. The overview is in no section: it is only written to files."""
+
+KINDS = tuple(kind.id for kind in FIGURES)
+
+
+def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tuple[Figure, ...]:
+    """Return every figure that the data of a run allow, by kind; none for a run without results."""
+    results = derived.results
+    source = Source(derived, results, _colors(derived.run), latency_spreads(derived))
+    scenarios = dict.fromkeys(result.point.scenario for result in results)
+    parts = [replace(source, results=[r for r in results if r.point.scenario == name]) for name in scenarios]
+    return tuple(f for kind in kinds for part in ([source] if kind.of_run else parts) for f in kind.figures(part))
+
+
+def _overview(source: Source) -> Iterator[Figure]:
+    """Yield the throughput of all scenarios as one figure: smallest frames, shortest chain.
+
+    It shows both directions together if they were measured so.
+    """
+    run = source.derived.run
+    results = [r for r in source.results if r.point.chain_length in (0, _shortest_chain(run))]
     if not results:
-        return None
+        return
+    from planebench.report.charts.bars import overview_bars
+
     size, traffic = min((r.point.frame_size_bytes, r.point.traffic) for r in results)
     members = [r for r in results if (r.point.frame_size_bytes, r.point.traffic) == (size, traffic)]
     directions = [r.point.direction for r in members]
@@ -53,9 +199,9 @@ def overview(derived: Derived) -> Figure | None:
     cells = [m for c, m in same_cell(members).items() if c.direction == direction]
     panels = {printable(m[0].point.scenario_label): [throughput_row(r) for r in m] for m in cells}
     title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frames_words(traffic, size)} frames"
-    top = max(_top(m) for m in cells)
-    chart = partial(overview_bars, panels, _colors(run), top)
-    return Figure("overview", "overview", results[0].point.scenario, title, chart)
+    top = max(top_mpps(m) for m in cells)
+    chart = partial(overview_bars, panels, source.colors, top)
+    yield Figure("overview", "overview", results[0].point.scenario, title, chart)
 
 
 def _colors(run: Run) -> Colors:

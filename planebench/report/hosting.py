@@ -11,6 +11,7 @@ from planebench.model.conditions import Conditions
 from planebench.model.hosting import HostingFacts
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.model.words import count, printable
 from planebench.report.page_table import Head, PageTable, Row
 
@@ -73,7 +74,7 @@ def _names(vnfs: Sequence[str]) -> str:
 def _key(conditions: Conditions, fact: HostingFacts) -> _Key:
     where = f"{conditions.scenario}-{conditions.chain_length}"
     if conditions.chain:
-        named = 1 if conditions.scenario == "parallel" else conditions.chain_length
+        named = 1 if scenario_named(conditions.scenario).side_by_side else conditions.chain_length
         where = f"{conditions.scenario} {chain_label(conditions.chain, named)}"
     emulated = EMULATED if fact.emulated else ""
     return printable(where), fact.hosting, printable(fact.program), emulated, tuple(sorted(fact.details.items()))

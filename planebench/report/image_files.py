@@ -17,13 +17,10 @@ import vl_convert
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.words import ARROWS
-from planebench.papers.measured import Measured
-from planebench.report.chains import chain_figures
 from planebench.report.charts.base import FONT
-from planebench.report.charts.figure import INK, KINDS, Figure
-from planebench.report.figures import make_figures, overview
+from planebench.report.charts.figure import INK, Figure
+from planebench.report.figures import KINDS, make_figures
 from planebench.report.images import drawn, scaled
-from planebench.report.papers import paper_charts
 from planebench.stats.derived import Derived
 
 Format = Literal["svg", "pdf", "png"]
@@ -52,18 +49,12 @@ def write_figures(
     kinds = _known("kind of figure", only, KINDS) or list(KINDS)
     if width_mm is not None and not (math.isfinite(width_mm) and WIDTHS_MM[0] <= width_mm <= WIDTHS_MM[1]):
         raise UsageError(f"width {width_mm:g} mm is not valid. Valid: {WIDTHS_MM[0]} to {WIDTHS_MM[1]}")
-    figures = [figure for figure in _figures(derived) if figure.kind in kinds]
+    figures = [figure for figure in make_figures(derived) if figure.kind in kinds]
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
         return tuple(path for figure in figures for path in _write(figure, out_dir, wanted, width_mm))
     except OSError as error:
         raise UsageError(f"cannot write figures to {out_dir}: {error.strerror}; give a folder you may write") from None
-
-
-def _figures(derived: Derived) -> tuple[Figure, ...]:
-    first = overview(derived)
-    papers = paper_charts(Measured(derived))
-    return (*([first] if first else []), *make_figures(derived), *chain_figures(derived.chains.latency), *papers)
 
 
 def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Path]:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from planebench.metrics.results import JITTERS
 from planebench.model.header import Calibration
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
     frame_size,
@@ -29,13 +31,11 @@ from planebench.report.charts.figure import (
     ChartRow,
     Colors,
     Figure,
-    Kind,
     cell_key,
     chain_title,
     full_cell_title,
     safe,
 )
-from planebench.report.page_data import JITTERS
 from planebench.report.throughput import throughput_row
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign
@@ -276,32 +276,41 @@ def _row(result: Result, summary: LatencySummary, x: float, look: Look) -> Chart
 
 _MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
 
-_DRAWN = [(name, field) for name, field in JITTERS if field != "pdv"]
+_DRAWN = [(name, field) for field, name in JITTERS.items() if field != "pdv"]
 """The definitions of jitter that are drawn; PDV is the latency moved down, and in the table."""
 
 _JITTER = "mean jitter, µs (log scale)"
 
 
-def scatters(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
-    """Throughput against mean latency, and mean latency against its deviation, a figure each a cell."""
+def tradeoff_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+    """Yield throughput against mean latency, one figure per cell."""
     from planebench.report.charts.curves import scatter
 
-    for cell, members in same_cell(results).items():
-        found = scatter_latencies(members)
-        if not found:
-            continue
-        title = f"{full_cell_title(cell)}, at {load_words(found[0][1].load)}"
+    for cell, title, found in _scattered(results):
         ends = [spreads.get((r.point, s.load)) for r, s in found]
         rows = [tradeoff_row(r, s, e.mean if e else None) for (r, s), e in zip(found, ends, strict=True)]
         chart = partial(scatter, rows, colors, "throughput, Mpps", _MEAN, log_x=False)
         yield Figure(cell_key("tradeoff", cell), "tradeoff", cell.scenario, title, chart)
-        rows = [deviation_row(r, s) for r, s in found]
-        chart = partial(scatter, rows, colors, _MEAN, _SD, log_x=True)
+
+
+def deviation_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield mean latency against its standard deviation, one figure per cell."""
+    from planebench.report.charts.curves import scatter
+
+    for cell, title, found in _scattered(results):
+        chart = partial(scatter, [deviation_row(r, s) for r, s in found], colors, _MEAN, _SD, log_x=True)
         yield Figure(cell_key("deviation", cell), "deviation", cell.scenario, title, chart)
 
 
-def latency_curves(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
-    """Jitter over load; latency and jitter over frame size, of what has enough loads and sizes."""
+def _scattered(results: Sequence[Result]) -> Iterator[tuple[Point, str, list[tuple[Result, LatencySummary]]]]:
+    """Yield the cells that a scatter plot can show, each with its title and its latencies."""
+    for cell, members in same_cell(results).items():
+        if found := scatter_latencies(members):
+            yield cell, f"{full_cell_title(cell)}, at {load_words(found[0][1].load)}", found
+
+
+def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield jitter over load, where enough loads were measured."""
     from planebench.report.charts.curves import curves_over_load
 
     for name, field in _DRAWN:
@@ -311,13 +320,21 @@ def latency_curves(results: Sequence[Result], colors: Colors, spreads: Spreads) 
                 key = f"{cell_key('jitter', cell)}-{field}"
                 chart = partial(curves_over_load, rows, colors, _JITTER)
                 yield Figure(key, "jitter", cell.scenario, f"{full_cell_title(cell)}, {name}", chart)
+
+
+def size_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+    """Yield mean latency over frame size, where enough sizes were measured."""
     yield from _sizes("sizes", results, colors, mean_of(spreads), _MEAN, "")
+
+
+def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield jitter over frame size, where enough sizes were measured."""
     for name, field in _DRAWN:
         yield from _sizes("jitter-sizes", results, colors, jitter_of(field), _JITTER, name)
 
 
 def _sizes(
-    kind: Kind, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
+    kind: str, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
 ) -> Iterator[Figure]:
     from planebench.report.charts.curves import curves_over_sizes
 
@@ -341,7 +358,8 @@ def _same_but_size(results: Sequence[Result]) -> dict[Point, list[Result]]:
     return cells
 
 
-def _latency(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
+def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
+    """Yield the percentiles by switch and load, one figure per cell, all on one axis."""
     from planebench.report.charts.bars import latency_ranges
 
     cells = {cell: latency_rows(m, _floor_us(calibration, cell)) for cell, m in same_cell(results).items()}
@@ -352,9 +370,10 @@ def _latency(results: Sequence[Result], colors: Colors, calibration: Calibration
             yield Figure(cell_key("latency", cell), "latency", cell.scenario, full_cell_title(cell), chart)
 
 
-def _load(
+def load_figures(
     results: Sequence[Result], colors: Colors, calibration: Calibration | None, spreads: Spreads
 ) -> Iterator[Figure]:
+    """Yield latency over load, one figure per cell with enough loads."""
     from planebench.report.charts.curves import latency_load
 
     for cell, members in same_cell(results).items():
@@ -369,7 +388,8 @@ def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
     return floor.p50_ns / 1e3 if floor else None
 
 
-def _percentiles(run: Run, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def percentile_figures(run: Run, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield the latency distribution, one figure per cell and load."""
     from planebench.report.charts.curves import percentile_curves
 
     for cell, members in same_cell(results).items():
@@ -408,10 +428,12 @@ def load_sentences(results: Iterable[Result]) -> list[str]:
 def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     """That v2v has one latency although several loads were asked for; empty where that is not so."""
     asked = [load for load in str(settings.get("latency_loads") or "").split(",") if load.strip()]
-    loads = {s.load for r in results if r.point.scenario == "v2v" for s in r.latency}
+    echoed = [r for r in results if scenario_named(r.point.scenario).latency_by_echo]
+    loads = {s.load for r in echoed for s in r.latency}
     if len(asked) < 2 or len(loads) != 1:
         return ""
-    return f"v2v latency is taken at the fixed rate of {load_words(*loads)} (METHODOLOGY), not along loads"
+    scenario = echoed[0].point.scenario
+    return f"{scenario} latency is taken at the fixed rate of {load_words(*loads)} (METHODOLOGY), not along loads"
 
 
 def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:

@@ -8,42 +8,41 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from planebench.metrics.column import in_terminal
+from planebench.metrics.results import RESULT, OfResult
 from planebench.model.records import VerdictKind
-from planebench.model.results import Comparison, Result
-from planebench.model.words import UNKNOWN, batch, cycles, estimate, mpps, percent
+from planebench.model.results import Result
+from planebench.model.words import UNKNOWN, estimate, mpps
 from planebench.report.cells import BEST
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import column_of, column_tables
+from planebench.stats.derived import Derived
 from planebench.stats.ranking import counts, level_with_first, rank
 
-_LIMIT_WIDTH = 20
+_ESTIMATE_WIDTH = 9
 
 
-def limit_tables(
-    results: Sequence[Result], comparisons: Sequence[Comparison], glyphs: Glyphs, width: int
-) -> list[Table]:
-    """Columns with a tester-limited throughput: busy share, cycles, batch size, estimate. Green: fewest cycles.
+def limit_tables(derived: Derived, results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:
+    """Return columns with a tester-limited throughput: what the switch reports of its core, and an estimate.
 
-    A switch that tells none of them is there all the same, as unknown.
+    Green: fewest cycles. A switch that reports nothing is there all the same, as unknown.
     """
     columns = {column_of(r) for r in results if r.verdict.kind is VerdictKind.TESTER_LIMITED and _known(r)}
     members = [r for r in results if column_of(r) in columns and counts(r)]
-    leaders = {r.first.point for r in rank(results) if r.by == "cycles" and not level_with_first(r, comparisons)}
-
-    batches = any(r.switch_batch_size is not None for r in members)
+    cycles_decide = [r for r in rank(results) if r.by == "cycles"]
+    leaders = {r.first.point for r in cycles_decide if not level_with_first(r, derived.comparisons)}
+    figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in members))
 
     def cell(result: Result) -> Text:
         if not _known(result):
             return Text(UNKNOWN)
-        parts = (
-            percent(result.switch_busy_share).rjust(4),
-            f"{cycles(result.switch_cycles_per_packet)} c".rjust(5),
-            f"{batch(result.switch_batch_size)} b".rjust(4) if batches else "",
-            estimate(result.capacity_estimate_pps),
-        )
-        return Text(glyphs.text(" ".join(filter(None, parts)).rstrip()), style=BEST if result.point in leaders else "")
+        row = OfResult(derived.run, result)
+        parts = [f"{figure.written(row)} {brief.letter}".rstrip().rjust(brief.width) for figure, brief in figures]
+        words = " ".join(filter(None, (*parts, estimate(result.capacity_estimate_pps))))
+        return Text(glyphs.text(words.rstrip()), style=BEST if result.point in leaders else "")
 
-    return column_tables(members, "tester limits", cell, glyphs, width, _LIMIT_WIDTH + 5 * batches, "left")
+    cell_width = _ESTIMATE_WIDTH + sum(brief.width + 1 for _, brief in figures)
+    return column_tables(members, "tester limits", cell, glyphs, width, cell_width, "left")
 
 
 def band_tables(results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, TypeVar
 
+from planebench.metrics.column import Column, Kind
+from planebench.metrics.results import OfResult
 from planebench.model.records import Point, Verdict
 from planebench.model.words import ARROWS, frames
 
 MAX_ROWS = 1000
 """Of a table of a scenario: ten switches, five chains, three frame sizes, two directions and three loads have 900."""
-
-Kind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
-"""How a column is drawn. Cells of ``verdict`` are (kind, reasons), cells of ``two`` are (figure, small print)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,33 @@ class PageTable:
     rows: tuple[Row, ...]
     note: str = ""
     left_out: int = 0
+
+
+T = TypeVar("T", bound=OfResult)
+
+
+def page_table(
+    caption: str,
+    columns: Sequence[Column],
+    items: Sequence[T],
+    *,
+    out: Callable[[T], bool] = lambda _: False,
+    note: str = "",
+) -> PageTable:
+    """Return a table with a row per item: the columns of its point, then ``columns``.
+
+    An optional column is left out where no row has a value. ``out``: whether the row of an item is drawn pale.
+    """
+    points = [item.result.point for item in items]
+    there = [
+        column for column in columns if not column.optional or any(column.value(item) is not None for item in items)
+    ]
+    rows = (
+        Row((*point_cells(item.result.point, points), *(column.shown(item) for column in there)), out(item))
+        for item in items
+    )
+    own = (Head(column.title, column.kind) for column in there)
+    return PageTable(caption, (*point_heads(points), *own), tuple(rows), note)
 
 
 def heads(names: Iterable[str], kind: Kind = "number") -> tuple[Head, ...]:

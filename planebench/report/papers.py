@@ -9,17 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from markupsafe import Markup
-
 from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
 from planebench.model.words import ARROWS, NOTHING, frames, latency_counts, load_words, printable, throughput, us
 from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
-from planebench.report.charts.bars import shape_dots
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
-from planebench.report.images import inline_svg
 from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.stats.choose import is_foreign
 from planebench.stats.derived import Derived
@@ -43,7 +39,6 @@ def papers_page(derived: Derived) -> dict[str, Any] | None:
         "counts": counts(judgements),
         "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
         "tables": [shape_table(table) for table in tables],
-        "panels": [_panel(figure) for figure in paper_charts(found)],
         "whole": bool(derived.run.header.papers),
     }
 
@@ -126,12 +121,10 @@ def _two(entry: Entry | None) -> tuple[str, str]:
     return entry.ours.words if entry.ours else NOTHING, entry.paper.words if entry.paper else NOTHING
 
 
-def _panel(figure: Figure) -> dict[str, Any]:
-    return {"key": figure.key, "title": figure.title, "svg": Markup(inline_svg(figure.chart, figure.title, figure.key))}
-
-
 def paper_charts(measured: Measured) -> Iterator[Figure]:
-    """One chart for each table that is shown."""
+    """Yield one chart for each table that is shown."""
+    from planebench.report.charts.bars import shape_dots
+
     for table in shown_shapes(measured.run, measured):
         title = f"{table.paper}: {table.title}"
         yield Figure(table.key, "papers", "p2p", title, partial(shape_dots, dot_rows(table)))

@@ -16,10 +16,10 @@ from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import Comparison, LatencySummary, Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
     NOTHING,
-    PATHS,
     cycles,
     directions_words,
     estimate,
@@ -75,20 +75,19 @@ def main_cells(cells: Iterable[Point]) -> list[Point]:
 
 def use_words(cell: Point) -> str:
     """``between NICs (p2p), 64 B, both ways``."""
-    path = {
-        "p2p": "between NICs (p2p)",
-        "p2v": "between NIC and VNF (p2v)",
-        "v2v": "between VNFs (v2v)",
-        "parallel": _beside_words(cell),
-        "loopback": f"the chain {printable(cell.chain_label)}" if cell.named else _chain_words(cell.chain_length),
-    }[cell.scenario]
-    return f"{path}, {frames(cell)}, {directions_words(cell.direction)}"
+    return f"{_path_words(cell)}, {frames(cell)}, {directions_words(cell.direction)}"
+
+
+def _path_words(cell: Point) -> str:
+    if cell.side_by_side:
+        return _beside_words(cell)
+    if cell.chained:
+        return f"the chain {printable(cell.chain_label)}" if cell.named else _chain_words(cell.chain_length)
+    return f"{scenario_named(cell.scenario).use} ({cell.scenario})"
 
 
 def _beside_words(cell: Point) -> str:
     """``one of 63 VNFs side by side, each l3fwd``."""
-    if not cell.chain_length:
-        return ""
     kind = f", each {printable(vnf_name(cell.chain, 0))}"
     return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} VNFs side by side{kind}"
 
@@ -332,7 +331,9 @@ def summary(
     cards: dict[str, Record] = {}
     for ranking in rank(results):
         scenario = ranking.point.scenario
-        card = cards.setdefault(scenario, {"scenario": scenario, "path": PATHS[scenario], "lines": []})
+        card = cards.setdefault(
+            scenario, {"scenario": scenario, "path": scenario_named(scenario).drawn_path, "lines": []}
+        )
         if _shown(ranking, results):
             card["lines"].append(_summary_line(ranking, results, colors, comparisons))
     return list(cards.values())

@@ -7,15 +7,9 @@ from collections.abc import Sequence
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result, SearchResult
-from planebench.model.words import METHODS, NOTHING, count, mpps
-from planebench.stats.choose import is_foreign
-
-_COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
-
-
-def search_counts(search: SearchResult) -> bool:
-    """Whether what a search found may stand without brackets: it ended, counts, and is of the band of the run."""
-    return search.complete and search.verdict.kind in _COUNTING and not is_foreign(search.verdict)
+from planebench.model.words import NOTHING, count, mpps
+from planebench.search import METHODS, short_name
+from planebench.stats.choose import search_counts
 
 
 def search_bounds(search: SearchResult) -> str:
@@ -30,7 +24,7 @@ def search_bounds(search: SearchResult) -> str:
 
 def search_figure(search: SearchResult) -> str:
     """Bounds in Mpps, or the mean longest burst in packets; in brackets where it does not count."""
-    if search.method == "b2b":
+    if search.method in METHODS and METHODS[search.method].figure == "burst":
         figure = NOTHING if search.burst is None else count(round(search.burst.mean_packets))
     else:
         figure = search_bounds(search)
@@ -43,7 +37,7 @@ def search_bands(searches: Sequence[SearchResult]) -> str:
     """The core-distance band of searches: ``near``; each with its own where they differ, ``NDR near, PDR far``."""
     if len({s.band for s in searches}) == 1:
         return searches[0].band or NOTHING
-    return ", ".join(f"{METHODS.get(s.method, s.method)} {s.band or 'unknown'}" for s in searches)
+    return ", ".join(f"{short_name(s.method)} {s.band or 'unknown'}" for s in searches)
 
 
 def methods_of(results: Sequence[Result]) -> list[str]:

@@ -10,12 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
-from planebench.model.words import METHODS, NOTHING, count, mpps, printable, us
+from planebench.model.words import NOTHING, count, mpps, printable, us
 from planebench.report.cells import Notes
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_key, full_cell_title
 from planebench.report.grid import bare_table, chunks, column_of, column_title
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
-from planebench.report.search_words import methods_of, search_bands, search_counts, search_figure
+from planebench.report.search_words import methods_of, search_bands, search_figure
+from planebench.search import short_name
+from planebench.stats.choose import search_counts
 from planebench.stats.ranking import same_cell
 
 
@@ -29,7 +31,7 @@ def search_table(results: Sequence[Result]) -> PageTable:
         found = {s.method: s for s in result.searches}
         cells = (_cell(found[m]) if m in found else (NOTHING, "") for m in methods)
         rows.append(Row((*point_cells(result.point, points), *cells, search_bands(result.searches))))
-    titles = [METHODS.get(m, m) for m in methods]
+    titles = [short_name(m) for m in methods]
     return PageTable(
         "Rates by search, Mpps",
         (*point_heads(points), *heads(titles, "two"), Head("band")),
@@ -84,7 +86,7 @@ def search_tables(results: Sequence[Result], notes: Notes, width: int) -> list[T
     rates = [(r, _rates(r, methods, notes)) for r in members]
     bursts = [(r, _burst(s.burst, notes)) for r in members for s in r.searches if s.burst is not None]
     return [
-        *_tables("rates by search", [METHODS.get(m, m) for m in methods], rates, notes, width),
+        *_tables("rates by search", [short_name(m) for m in methods], rates, notes, width),
         *_tables("frames a burst", [notes.glyphs.text(head) for head in _BURST_HEADS], bursts, notes, width),
     ]
 
@@ -150,7 +152,8 @@ def _loss_row(result: Result, point: CurvePoint) -> ChartRow:
     }
 
 
-def _loss(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield the loss-rate curves, one figure per cell."""
     from planebench.report.charts.curves import loss_curves
 
     for cell, members in same_cell(results).items():
@@ -166,7 +169,7 @@ def deviations(results: Iterable[Result]) -> list[str]:
     for search in (s for r in results for s in r.searches):
         for text in search.deviations:
             names = methods.setdefault(text, [])
-            name = METHODS.get(search.method, search.method)
+            name = short_name(search.method)
             if name not in names:
                 names.append(name)
     return [f"{', '.join(names)}: {text}" for text, names in methods.items()]

@@ -14,7 +14,7 @@ from rich.text import Text
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.words import PATHS
+from planebench.model.scenario import scenario_named
 from planebench.report.anatomy import anatomy_sentences
 from planebench.report.cells import Notes, latency_tables, throughput_tables
 from planebench.report.chains import chain_blocks
@@ -85,7 +85,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     glyphs = notes.glyphs
     yield _title(results[0].point, glyphs)
     yield from throughput_tables(results, notes, width)
-    yield from limit_tables(results, derived.comparisons, glyphs, width)
+    yield from limit_tables(derived, results, glyphs, width)
     yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
@@ -132,7 +132,7 @@ def _heading(run: Run, glyphs: Glyphs) -> Text:
 def _title(point: Point, glyphs: Glyphs) -> Text:
     title = Text("\n")
     title.append(point.scenario, style="bold cyan")
-    title.append("  " + glyphs.text(PATHS[point.scenario]), style="dim")
+    title.append("  " + glyphs.text(scenario_named(point.scenario).drawn_path), style="dim")
     return title
 
 

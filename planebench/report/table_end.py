@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from planebench.metrics.column import in_terminal
+from planebench.metrics.results import RESULT, OfResult
 from planebench.model.records import VerdictKind
 from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, reasons
 from planebench.report.cells import Notes
@@ -63,9 +65,8 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
         yield "latency: mean / p99 in µs"
     if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
         yield "≥ at least: the tester was the limit"
-        yield "%, c: busy share and cycles a packet of the switch"
-        if any(r.switch_batch_size is not None for r in results):
-            yield "b: its batch size"
+        figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))
+        yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):
         yield "est.: an estimate, throughput / busy share; idle time may not be free"
     if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):

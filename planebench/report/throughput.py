@@ -66,13 +66,13 @@ def _limit_words(result: Result) -> str:
     return words + (f", {estimate(result.capacity_estimate_pps)} Mpps" if result.capacity_estimate_pps else "")
 
 
-def _throughput(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def throughput_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Bars by direction; for chains only where there is one: otherwise curves, or bars by chain, tell it better."""
     from planebench.report.charts.bars import throughput_bars
 
     if len({r.point.chain_key for r in results}) > 1:
         return
-    top = _top(results)
+    top = top_mpps(results)
     for direction in dict.fromkeys(r.point.direction for r in results):
         members = [r for r in results if r.point.direction == direction]
         point = members[0].point
@@ -81,7 +81,7 @@ def _throughput(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
         yield Figure(key, "throughput", point.scenario, f"{ARROWS[direction]} {direction}", chart)
 
 
-def _chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Curves over the length of chains of one function; bars by chain where they have names."""
     from planebench.report.charts.curves import chain_curves
 
@@ -97,7 +97,7 @@ def _chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
         rows = [throughput_row(r) for r in members]
         if any(row["counts"] for row in rows):
             key = f"chain-{cell.direction}-{frames_key(cell)}"
-            chart = partial(chain_curves, rows, colors, _top(members))
+            chart = partial(chain_curves, rows, colors, top_mpps(members))
             yield Figure(key, "chain", cell.scenario, cell_title(cell), chart)
 
 
@@ -110,14 +110,14 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
         cells.setdefault(replace(result.point, switch="", chain_length=1, chain="", hosting="process"), []).append(
             result
         )
-    top = _top(results)
+    top = top_mpps(results)
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
         key = f"chain-{cell.direction}-{frames_key(cell)}"
         yield Figure(key, "chain", cell.scenario, cell_title(cell), partial(throughput_bars, rows, colors, top))
 
 
-def _top(results: Sequence[Result]) -> float:
+def top_mpps(results: Sequence[Result]) -> float:
     """End of the Mpps axis: room for the label behind the longest bar."""
     highest = max((rate for r in results for rate in r.throughput_trials_pps), default=1e6)
     return max(highest, 1.0) / 1e6 * 1.22

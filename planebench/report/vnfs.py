@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from planebench.metrics.results import JITTERS
 from planebench.model.chain_name import chain_label, chain_slug
 from planebench.model.records import Point
 from planebench.model.results import Result
@@ -14,7 +15,6 @@ from planebench.model.words import load_words, printable
 from planebench.report.charts.curves import curves_over_vnfs
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
 from planebench.report.latency import Look, Spreads, _counting, _row, jitter_of, mean_of
-from planebench.report.page_data import JITTERS
 from planebench.report.throughput import throughput_row
 from planebench.stats.choose import is_foreign
 from planebench.stats.ranking import counts
@@ -36,7 +36,7 @@ def over_vnfs(results: Sequence[Result], colors: Colors, spreads: Spreads) -> It
 
 def _latencies(cell: Point, members: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
     looks: list[tuple[str, str, Look]] = [("mean latency", _LATENCY, mean_of(spreads))]
-    looks += [(name, _JITTER, jitter_of(field)) for name, field in JITTERS if field != "pdv"]
+    looks += [(name, _JITTER, jitter_of(field)) for field, name in JITTERS.items() if field != "pdv"]
     for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
         for name, y_title, look in looks:
             rows = latency_over_vnfs(members, load, look)

@@ -29,7 +29,7 @@ from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.switches.base import queues_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs import parse_chain
+from planebench.vnfs import build_chain, parse_chain
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
@@ -69,9 +69,9 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
 def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
     """Of the topology with most VNFs, hosted ones before tasks of the tester. VNFs side by side are placed by
     themselves: :func:`_parallel_settings`."""
-    chained = [point for point in points if point.scenario != "parallel"]
+    chained = [point for point in points if not point.side_by_side]
     longest = max(chained, key=lambda point: (point.chain_length, len(_hosted(point))), default=None)
-    beside = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
     return place(cpus, longest.chain_length, hosted=_hosted(longest))
@@ -86,7 +86,7 @@ def _hosted_settings(
     points: Sequence[Point], cpus: Cpus
 ) -> tuple[dict[str, str | int | float | bool | None], list[str]]:
     """Where hosted VNFs of chains run, and a warning where they share their CPUs."""
-    hosted = [point for point in points if point.scenario != "parallel" and _hosted(point)]
+    hosted = [point for point in points if not point.side_by_side and _hosted(point)]
     most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
     if most is None:
         return {}, []
@@ -103,7 +103,7 @@ def _hosted_settings(
 
 def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
     """Where VNFs side by side run, which is what over-provisioning is."""
-    most = max((point.chain_length for point in points if point.scenario == "parallel"), default=0)
+    most = max((point.chain_length for point in points if point.side_by_side), default=0)
     if not most:
         return {}
     used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
@@ -210,7 +210,7 @@ def _telling(points: Sequence[Point]) -> Topology:
     Points that have both kinds, but none of them both, are shown as p2v.
     """
     shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
-    built = {shape: build(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
+    built = {shape: build_chain(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
     there = {port.side for topology in built.values() for port in topology.ports}
     whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
     return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")

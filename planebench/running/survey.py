@@ -129,6 +129,8 @@ def survey(
     absent = refusals(fitting, points, adapters, hugepages=enough)
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     missing = [f'switch "{label}" {words}' for label, words in away.items()]
+    if len(away) == len(labels) and fitting.missing_switches == "skip":
+        missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
     real = [p for p in points if p not in absent and not isinstance(adapters[p.switch], SelfMeasured)]
     if real:
         check_named_chains(fitting)

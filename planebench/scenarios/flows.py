@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planebench.model.errors import UsageError
-from planebench.model.records import Direction, ScenarioName
-from planebench.scenarios.topology import Topology
+from planebench.model.scenario import Direction, ScenarioName, scenario_named
+from planebench.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,8 @@ class Flow:
 
 
 def valid_directions(scenario: ScenarioName) -> tuple[Direction, ...]:
-    """The direction modes of a scenario. Only p2v has two unlike ends, so only p2v has a reversed mode; VNFs side by
-    side send everything to one monitor."""
-    if scenario == "parallel":
-        return ("unidirectional",)
-    if scenario == "p2v":
-        return ("unidirectional", "bidirectional", "reversed")
-    return ("unidirectional", "bidirectional")
+    """Return the direction modes of a scenario."""
+    return scenario_named(scenario).directions
 
 
 def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
@@ -51,5 +46,6 @@ def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
 
 
 def all_flows(topology: Topology) -> tuple[Flow, ...]:
-    """Every flow that a topology can have at once."""
-    return flows(topology, "unidirectional" if topology.scenario == "parallel" else "bidirectional")
+    """Return every flow that a topology can have at once."""
+    both_ways = "bidirectional" in valid_directions(topology.scenario)
+    return flows(topology, "bidirectional" if both_ways else "unidirectional")

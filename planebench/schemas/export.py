@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The JSON export as pydantic models, for its schema: keys and their order are those of planebench.report.export."""
+"""The JSON export as pydantic models, for its schema; results and latencies are made from the catalog of metrics."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from planebench.metrics.column import Column, having
+from planebench.metrics.results import LATENCY, RESULT
 from planebench.model.conditions import Conditions
 from planebench.model.header import Calibration
-from planebench.model.hosting import Hosting
-from planebench.model.records import Direction, ScenarioName, TrafficSent, VerdictKind, WireName
 from planebench.model.results import (
-    AnatomySummary,
-    BandFigure,
     Comparison,
-    JitterSummary,
-    Ledger,
-    LoadFinding,
-    SearchResult,
 )
 from planebench.papers.outcome import Outcome, Why
 from planebench.stats.chains import Chains
@@ -30,83 +25,26 @@ class _Described(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
 
-class LatencyExport(_Described):
-    """Latency of a result at one load, valid trials merged. Microseconds; null where no probe came back."""
-
-    intended_pps: float
-    achieved_fraction: float
-    """Forwarded / intended during the latency trials."""
-    mean: float | None
-    stddev: float | None
-    p50: float | None
-    p90: float | None
-    p99: float | None
-    p99_9: float | None
-    max: float | None
-    samples: int
-    verdict: VerdictKind
-    """The figures count only where it is valid."""
-    probes_sent: int
-    probes_stamped: int
-    clock: str
-    verdict_reasons: list[str]
-    ipdv: JitterSummary | None
-    """RFC 3393."""
-    pdv: JitterSummary | None
-    """RFC 5481 section 4.2."""
-    burst_jitter: JitterSummary | None
-    """ic16."""
-    floor_p50: float | None
-    """What the tester measures alone at this frame size; null where that is not known."""
-    floor_p99: float | None
-    anatomy: list[AnatomySummary]
+def _of_columns(name: str, doc: str, columns: Iterable[Column], **types: Any) -> Any:
+    """Return a model with a field for each column of the JSON export. ``types``: of those whose model is made here."""
+    fields = {
+        column.name: (types.get(column.name, column.type), Field(description=column.doc or None))
+        for column in having(columns, "json")
+    }
+    return create_model(name, __base__=_Described, __doc__=doc, **fields)  # type: ignore[call-overload]
 
 
-class ResultExport(_Described):
-    """What a point came to. What is not known is null."""
-
-    switch: str
-    version: str
-    scenario: ScenarioName
-    direction: Direction
-    chain_length: int
-    frame_size_bytes: int
-    wire: WireName
-    hosting: Hosting
-    verdict: VerdictKind
-    throughput_pps: float | None
-    """A lower bound where the verdict is tester-limited; null where nothing counts."""
-    throughput_l1_gbps: float | None
-    """Layer 1: (frame + 20) x 8 bits."""
-    loss_ratio: float | None
-    latency_us: dict[str, LatencyExport]
-    """By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load."""
-    switch_cycles_per_packet: float | None
-    verdict_reasons: list[str]
-    throughput_stddev_pps: float | None
-    trials: int
-    """So many trials the result rests on."""
-    rejected: int
-    """So many trials did not count."""
-    band: str | None
-    run_id: str
-    throughput_median_pps: float | None
-    throughput_trials_pps: list[float]
-    trial_indices: list[int]
-    switch_busy_share: float | None
-    capacity_estimate_pps: float | None
-    """Throughput / busy share where the tester limits: an estimate."""
-    other_bands: list[BandFigure]
-    searches: list[SearchResult]
-    load_finding: LoadFinding | None
-    ledger: Ledger | None
-    chain: str
-    traffic: str
-    mean_frame_bytes: float | None
-    sent: list[TrafficSent]
-    switch_batch_size: float | None
-    switch_received_packets: int | None
-    switch_forwarded_packets: int | None
+LatencyExport = _of_columns(
+    "LatencyExport",
+    "Latency of a result at one load, valid trials merged. Microseconds; null where no probe came back.",
+    LATENCY,
+)
+ResultExport = _of_columns(
+    "ResultExport",
+    "What a point came to. What is not known is null.",
+    RESULT,
+    latency_us=dict[str, LatencyExport],  # type: ignore[valid-type]
+)
 
 
 class ConditionsExport(_Described):
@@ -157,7 +95,7 @@ class ClaimExport(_Described):
 class ExportDocument(_Described):
     """Everything that is derived from a run. Keys are added without a new version."""
 
-    results: list[ResultExport]
+    results: list[ResultExport]  # type: ignore[valid-type]
     comparisons: list[Comparison]
     calibration: Calibration | None
     """The tester against itself."""

@@ -8,21 +8,22 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from planebench.model import anatomy, conditions, header, hosting, records, results, updates
+from planebench.metrics.column import ADDED, LEFT_OUT
+from planebench.model import anatomy, conditions, header, hosting, plan, records, results, updates
 from planebench.model import run as run_records
+from planebench.model import traffic as profile
+from planebench.model.closed import CLOSED, close
 from planebench.model.header import READABLE_VERSIONS
-from planebench.plans import plan
+from planebench.model.scenario import SCENARIOS
 from planebench.schemas import SCHEMAS
 from planebench.schemas.export import ExportDocument
 from planebench.search import ask
 from planebench.stats import chains, effect, fairness
-from planebench.store.codec import CLOSED, close
-from planebench.traffic import profile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -48,20 +49,12 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
     },
     "Point": {
-        "if": {"properties": {"scenario": {"enum": ["loopback", "parallel"]}}},
+        "if": {"properties": {"scenario": {"enum": [name for name, known in SCENARIOS.items() if known.has_vnfs]}}},
         "then": {"properties": {"chain_length": {"minimum": 1}}},
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },
 }
 """What the records check when they are made (``__post_init__``), as far as JSON Schema can say it."""
-
-_NUMBER_OR_NULL = {"anyOf": [{"type": "number"}, {"type": "null"}]}
-_EXPORTED: Mapping[str, Document] = {
-    "Ledger": {"unexplained_packets": {"type": "integer", "description": "Lost, and no counter says where."}},
-    "TrafficSent": {"mean_frame_bytes": {**_NUMBER_OR_NULL, "description": "With FCS; null if nothing was sent."}},
-    "AnatomySummary": {"mean": {"type": "number", "description": "Of the joined probes, in us: the sum of the parts."}},
-}
-"""What the export adds to a record."""
 
 
 class _Generator(GenerateJsonSchema):
@@ -124,14 +117,21 @@ def _finish(name: str, made: Document) -> Document:
 
 def _as_exported(made: Document, parts: Mapping[str, Document]) -> None:
     """Every key is there; more may come."""
-    for part, added in _EXPORTED.items():
-        parts[part]["properties"].update(added)
-    del parts["SearchResult"]["properties"]["point"]
+    for record, names in ADDED.items():
+        parts[record.__name__]["properties"].update((name, _of_property(getattr(record, name))) for name in names)
+    for record, names in LEFT_OUT.items():
+        for name in names:
+            del parts[record.__name__]["properties"][name]
     for found in _objects(made):
         found["required"] = list(found["properties"])
         found.pop("additionalProperties", None)
         for value in found["properties"].values():
             value.pop("default", None)
+
+
+def _of_property(found: property) -> Document:
+    assert found.fget is not None
+    return {**TypeAdapter(get_type_hints(found.fget)["return"]).json_schema(), "description": found.__doc__}
 
 
 def _objects(made: Document) -> Iterator[Document]:

@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Searches as pure code over ``measure(ask) -> Trial``: R+, NDR, PDR, RFC 2544, BSwLV, loss curve, back-to-back."""
 
-from planebench.search.ask import METHOD_NAMES, Ask, Measure, SearchSettings, restarts_before
+from planebench.search import methods as _methods  # registers those that come with planebench
+from planebench.search.ask import Ask, Measure, SearchSettings, restarts_before, search_settings
 from planebench.search.facts import explained_by_gaps
 from planebench.search.log import TRIES_MAX
-from planebench.search.methods import METHODS, Method
+from planebench.search.method import METHODS, Method, Parameter, parameters, register, short_name
 from planebench.search.replay import so_far, step
 
 __all__ = [
     "METHODS",
-    "METHOD_NAMES",
     "TRIES_MAX",
     "Ask",
     "Measure",
     "Method",
+    "Parameter",
     "SearchSettings",
     "explained_by_gaps",
+    "parameters",
+    "register",
     "restarts_before",
+    "search_settings",
+    "short_name",
     "so_far",
     "step",
 ]
+
+del _methods

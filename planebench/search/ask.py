@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
+from planebench.model.plan import Plan, SearchPlan
 from planebench.model.records import Trial
 
 
@@ -33,32 +34,30 @@ class Measure(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """How every search of a run is done. None: what the method's standard says (60 s trials of rfc2544, ...)."""
+class SearchSettings(SearchPlan):
+    """How every search of a run is done on a point: what the plan says of searches, and what it says of R+."""
 
-    trial_duration_s: float | None = None
-    duration_sum_s: float | None = None
-    """NDR and PDR: trial seconds at a load before it is decided (CSIT: 21)."""
-    relative_width: float | None = None
-    """Upper and lower bound may differ by this share of the upper (CSIT: 0.005)."""
-    pdr_loss_ratio: float = 0.005
-    max_r: int = 2
-    """BSwLV (ETSI GS NFV-TST 009): a load fails only when this many trials at it lost frames."""
     repetitions: int = 3
-    """Of saturating trials for R+."""
-    burst_repetitions: int = 3
-    """Of the search for the longest burst, b2b (RFC 2544 asks for 50)."""
+    """Saturating trials for R+."""
     restarts: int = 0
     """R+: how often the switch is started anew between repetitions, spread evenly."""
     r_plus_duration_s: float = 1.0
-    """Of a saturating trial; also of the one a search starts with."""
+    """Duration of a saturating trial; also of the one a search starts with."""
     max_load_pps: float | None = None
-    """Aggregate; None: a quarter above what the switch forwarded flat out."""
+    """The highest load, of all directions together; None: a quarter above the forwarding rate at the maximum."""
     min_load_pps: float = 1000.0
 
 
-METHOD_NAMES = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
-"""Every search there is, in the order in which they are run: an earlier one leaves trials that a later one can use."""
+def search_settings(plan: Plan, senders: int) -> SearchSettings:
+    """Return how ``plan`` has searches done on a point with that many sending directions."""
+    throughput, rate = plan.throughput, plan.throughput.max_rate_pps
+    return SearchSettings(
+        **{field.name: getattr(plan.search, field.name) for field in fields(SearchPlan)},
+        repetitions=throughput.repetitions,
+        restarts=throughput.restarts,
+        r_plus_duration_s=throughput.duration_s,
+        max_load_pps=None if rate is None else rate * senders,
+    )
 
 
 def restarts_before(repetitions: int, restarts: int) -> frozenset[int]:

@@ -8,7 +8,8 @@ import statistics
 
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.results import BurstSummary
-from planebench.search.ask import Measure
+from planebench.search.ask import Measure, SearchSettings
+from planebench.search.method import Method, highest_load
 from planebench.search.task import Finding, Task
 
 BURST_MIN_PACKETS = 16
@@ -19,6 +20,8 @@ BURST_FIRST_PACKETS = 1024
 BURST_GROWTH = 8
 """The search goes up in such steps until a burst fails: a burst of seconds at an impossible rate tells nothing more."""
 BURST_MAX_S = 2.0
+RFC2544_REPETITIONS = 50
+RFC9004_BURST_MAX_S = 30
 BURST_WIDTH = 0.01
 """Longest lossless and shortest lossy burst may differ by this share, or by one packet in each direction."""
 
@@ -109,3 +112,27 @@ def _not_applicable(rate_pps: float, throughput_pps: float) -> str:
         f"does not apply: {BURST_MAX_S:g} s at {rate_pps / 1e6:.6g} Mpps, the highest load, are forwarded without "
         f"loss (flat out {throughput_pps / 1e6:.6g} Mpps), so nothing has to be buffered"
     )
+
+
+def _deviations(settings: SearchSettings) -> tuple[str, ...]:
+    """Return the departures from RFC 9004, and from RFC 2544 section 26.4 that it updates."""
+    found = []
+    if settings.burst_repetitions < RFC2544_REPETITIONS:
+        found.append(f"{settings.burst_repetitions} repetitions; RFC 2544 asks for {RFC2544_REPETITIONS}")
+    found.append(f"bursts of {BURST_MAX_S:g} s at most; RFC 9004 wants up to {RFC9004_BURST_MAX_S} s to be possible")
+    found.append("the buffer time is corrected by the rate forwarded flat out; RFC 9004 takes the RFC 2544 throughput")
+    return (*found, *highest_load(settings))
+
+
+B2B = Method(
+    name="b2b",
+    title="Back-to-back frames",
+    short_name="back-to-back",
+    help="longest burst without loss (back-to-back frames)",
+    standard="RFC 9004",
+    search=b2b,
+    deviations=_deviations,
+    expected_trials=lambda settings: 14 * settings.burst_repetitions,
+    standard_s=0.5,
+    figure="burst",
+)

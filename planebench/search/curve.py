@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from planebench.model.records import Trial
 from planebench.model.results import CurvePoint
-from planebench.search.ask import Measure
+from planebench.search.ask import Measure, SearchSettings
+from planebench.search.method import RFC2544_TRIAL_S, Method, highest_load, short_trials
 from planebench.search.task import Finding, Task
 
-CURVE_TRIAL_S = 60.0
 STEPS = 10
 """Steps of 10 % of the highest load."""
 LOSSLESS_IN_A_ROW = 2
@@ -17,7 +17,7 @@ LOSSLESS_IN_A_ROW = 2
 def curve(measure: Measure, task: Task, found: Finding) -> None:
     """From the highest load down, until two successive trials lose nothing."""
     top = found.max_load_pps = task.max_load_pps(measure)
-    duration_s = task.settings.trial_duration_s or CURVE_TRIAL_S
+    duration_s = task.settings.duration_s or RFC2544_TRIAL_S
     for step in range(STEPS):
         load = task.whole(top * (STEPS - step) / STEPS)
         _note(measure(task.ask(load, duration_s)), load, found)
@@ -39,3 +39,21 @@ def _note(trial: Trial, load: float, found: Finding) -> None:
     row = found.curve[-LOSSLESS_IN_A_ROW:]
     if len(row) == LOSSLESS_IN_A_ROW and all(p.loss_ratio == 0 for p in row):
         found.lower_pps, found.conditional_pps = row[0].intended_pps, row[0].forwarded_pps
+
+
+def _deviations(settings: SearchSettings) -> tuple[str, ...]:
+    """Return the departures from RFC 2544 sections 24 and 26.3."""
+    return (*short_trials(settings, RFC2544_TRIAL_S), *highest_load(settings))
+
+
+CURVE = Method(
+    name="curve",
+    title="Loss-rate curve",
+    short_name="first loss",
+    help="loss at falling loads (frame loss rate test)",
+    standard="RFC 2544 section 26.3",
+    search=curve,
+    deviations=_deviations,
+    expected_trials=lambda settings: 5,
+    standard_s=RFC2544_TRIAL_S,
+)

@@ -9,69 +9,11 @@ from __future__ import annotations
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
 from planebench.search.ask import Measure
-from planebench.search.goals import (
-    BSWLV_TRIAL_S,
-    CSIT_EXCEED_RATIO,
-    CSIT_TRIAL_S,
-    CSIT_TRIALS,
-    CSIT_WIDTH,
-    RFC2544_TRIAL_S,
-)
+from planebench.search.goals import Goal
 from planebench.search.task import Finding, Task
 
-EXCEED_MARGIN = 1e-6
-"""On top of an exceed ratio of (N-1)/N: sums of floats must not decide a tie."""
 FOREVER_S = 1e9
 """MLRsearch raises after this time and forgets. Replay takes none."""
-
-
-def ndr(measure: Measure, task: Task, found: Finding) -> None:
-    """Highest load of which most trials lose nothing."""
-    _search(measure, task, found, csit_goal(task, 0.0))
-
-
-def pdr(measure: Measure, task: Task, found: Finding) -> None:
-    """Highest load of which most trials lose no more than ``pdr_loss_ratio``."""
-    _search(measure, task, found, csit_goal(task, task.settings.pdr_loss_ratio))
-
-
-def rfc2544(measure: Measure, task: Task, found: Finding) -> None:
-    """RFC 2544 section 26.1: highest load of which one long trial loses nothing.
-
-    One loss decides there, so no trial is passed over; whether gaps of the pollers explain it, the verdict says.
-    """
-    trial_s = task.settings.trial_duration_s or RFC2544_TRIAL_S
-    _search(measure, task, found, _goal(task, 0.0, 0.0, trial_s, trial_s), excuses=False)
-
-
-def bswlv(measure: Measure, task: Task, found: Finding) -> None:
-    """ETSI GS NFV-TST 009 section 12.3.3: a load fails only when max(r) trials in a row have lost."""
-    n = task.settings.max_r
-    trial_s = task.settings.trial_duration_s or BSWLV_TRIAL_S
-    exceed = (n - 1) / n + EXCEED_MARGIN if n > 1 else 0.0
-    _search(measure, task, found, _goal(task, 0.0, exceed, trial_s, n * trial_s))
-
-
-def csit_goal(task: Task, loss_ratio: float) -> SearchGoal:
-    """The goal of FD.io CSIT: 21 trials of 1 s a load, half of which may exceed the loss ratio.
-
-    Shorter trials: as many of them. Longer ones: as many seconds.
-    """
-    trial_s = task.settings.trial_duration_s or CSIT_TRIAL_S
-    sum_s = task.settings.duration_sum_s or CSIT_TRIALS * min(trial_s, CSIT_TRIAL_S)
-    return _goal(task, loss_ratio, CSIT_EXCEED_RATIO, trial_s, max(sum_s, trial_s))
-
-
-def _goal(task: Task, loss_ratio: float, exceed_ratio: float, trial_s: float, sum_s: float) -> SearchGoal:
-    return SearchGoal(
-        loss_ratio=loss_ratio,
-        exceed_ratio=exceed_ratio,
-        relative_width=task.settings.relative_width or CSIT_WIDTH,
-        initial_trial_duration=trial_s,
-        final_trial_duration=trial_s,
-        duration_sum=sum_s,
-        fail_fast=False,
-    )
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc] # MLRsearch comes without types
@@ -95,7 +37,17 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc] # MLRsearch comes witho
         )
 
 
-def _search(measure: Measure, task: Task, found: Finding, goal: SearchGoal, excuses: bool = True) -> None:
+def search_goal(measure: Measure, task: Task, found: Finding, wanted: Goal) -> None:
+    """Search the highest load that meets ``wanted``, and note its bounds in ``found``."""
+    goal = SearchGoal(
+        loss_ratio=wanted.loss_ratio,
+        exceed_ratio=wanted.exceed_ratio,
+        relative_width=wanted.relative_width,
+        initial_trial_duration=wanted.trial_s,
+        final_trial_duration=wanted.trial_s,
+        duration_sum=wanted.sum_s,
+        fail_fast=False,
+    )
     found.loss_ratio = goal.loss_ratio
     high = found.max_load_pps = task.max_load_pps(measure)
     low = task.whole(min(task.settings.min_load_pps, high / 10))
@@ -104,7 +56,7 @@ def _search(measure: Measure, task: Task, found: Finding, goal: SearchGoal, excu
     config = Config(goals=(goal,), min_load=low, max_load=high, search_duration_max=FOREVER_S, warmup_duration=None)
     search = MultipleLossRatioSearch(config)
     try:
-        search.search(_Measurer(measure, task, goal.loss_ratio if excuses else None), debug=_say_nothing)
+        search.search(_Measurer(measure, task, goal.loss_ratio if wanted.forgives else None), debug=_say_nothing)
     finally:
         _note_bounds(search, task, found, goal)
     if found.lower_pps is None:

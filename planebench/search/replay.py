@@ -15,7 +15,7 @@ from planebench.model.results import SearchResult
 from planebench.search.ask import Ask, SearchSettings
 from planebench.search.judge import decided, interrupted, started_again, with_doubts
 from planebench.search.log import GaveUp, TrialLog, Unanswered
-from planebench.search.methods import METHODS, Method
+from planebench.search.method import METHODS, Method
 from planebench.search.task import Finding, Task, tester_cap_pps
 
 
@@ -53,9 +53,9 @@ def _replay(
     stop_at_end: bool = False,
 ) -> Ask | SearchResult:
     log, found, task = TrialLog(trials, band), Finding(), Task(settings, point)
-    complete, r_plus = False, method.name == "r_plus"
+    complete = False
     try:
-        if r_plus:
+        if method.every_trial:
             method.search(log.repetition, task, found)
         else:
             task = Task(settings, point, tester_cap_pps(trials, band))
@@ -68,7 +68,7 @@ def _replay(
             return end.ask
         verdict = interrupted(found, log.trials)
     deviations = method.deviations(settings)
-    if not r_plus:  # R+ takes every trial, over several starts, and leaves the choice to the statistics
+    if not method.every_trial:  # its trials are of several starts on purpose
         verdict, deviations = with_doubts(verdict, found, log), (*deviations, *started_again(log.used))
     return SearchResult(
         point=point,

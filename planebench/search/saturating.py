@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.search.ask import Ask, Measure, restarts_before
+from planebench.search.method import Method
 from planebench.search.task import Finding, Task
 
 
@@ -26,3 +27,17 @@ def _note(trials: list[Trial], found: Finding) -> None:
             found.verdict = Verdict(kind, () if kind is VerdictKind.VALID else reasons)
             return
     found.verdict = trials[-1].verdict
+
+
+R_PLUS = Method(
+    name="r_plus",
+    title="R+",
+    short_name="R+",
+    help="mean forwarding rate at the maximum offered load (always measured)",
+    standard="Zhang et al., CoNEXT 2019",
+    search=r_plus,
+    deviations=lambda settings: (),  # it is of a paper, and has no standard to depart from
+    expected_trials=lambda settings: settings.repetitions,
+    standard_s=1.0,
+    every_trial=True,
+)

@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-from planebench.model.header import Calibration, End, LatencyFloor
+from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.records import Point
+from planebench.model.scenario import scenario_named
 
 CEILING_SHARE = 0.10
 """A rate within this share of the tester's ceiling says as much of the tester as of the switch."""
-
-_ENDS: dict[tuple[str, str], tuple[End, End]] = {
-    ("p2v", "unidirectional"): ("wire", "vnf"),
-    ("p2v", "bidirectional"): ("wire", "vnf"),
-    ("p2v", "reversed"): ("vnf", "wire"),
-    ("v2v", "unidirectional"): ("vnf", "vnf"),
-    ("v2v", "bidirectional"): ("vnf", "vnf"),
-}
 
 
 def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float | None:
@@ -27,13 +20,14 @@ def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float |
     """
     if calibration is None or _profiled(point) or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
         return None
-    sender, receiver = _ENDS.get((point.scenario, point.direction), ("wire", "wire"))
+    a, b = scenario_named(point.scenario).ends
+    sender, receiver = (b, a) if point.direction == "reversed" else (a, b)
     return calibration.ceiling_pps(point.frame_size_bytes, sender, receiver)
 
 
 def _profiled(point: Point) -> bool:
     """Frames to many VNFs have addresses in turn, whatever the traffic: they are no plain ones."""
-    return bool(point.traffic) or point.scenario == "parallel"
+    return bool(point.traffic) or point.side_by_side
 
 
 def latency_floor(calibration: Calibration | None, point: Point) -> LatencyFloor | None:

@@ -92,7 +92,7 @@ def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
 
     ``throughput`` has the parts too, so that it can be read by length.
     """
-    by_point = {result.point: result for result in results if result.point.scenario == "loopback"}
+    by_point = {result.point: result for result in results if result.point.chained}
     trials = run.by_point()
     chains = [point for point in by_point if any(part in by_point for part in part_points(point))]
     shown = {*chains, *(part for point in chains for part in part_points(point))}

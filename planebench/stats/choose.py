@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.results import SearchResult
 
 VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 
@@ -79,6 +80,11 @@ def foreign_band(band: str | None, wanted: str | None) -> tuple[str, ...]:
         return ()
     here, there = ("at an unknown core distance" if b is None else f"in the {b} band" for b in (band, wanted))
     return (f"measured {here}, the rest of the run {there}{_FOREIGN}",)
+
+
+def search_counts(search: SearchResult) -> bool:
+    """Return whether the figure of a search is accepted: complete, with a verdict that allows it, of the run's band."""
+    return search.complete and search.verdict.kind in (VALID, LIMITED) and not is_foreign(search.verdict)
 
 
 def is_foreign(verdict: Verdict) -> bool:

@@ -137,7 +137,7 @@ def _by_policy(trial: Trial) -> list[tuple[str, int]]:
 def _with_function(owner: str, point: Point) -> str:
     """``vnf1 firewall`` for the second function of a chain with a name; others as they are."""
     match = re.match(r"vnf(\d+)", owner)
-    place = 0 if match is None or point.scenario == "parallel" else int(match[1])
+    place = 0 if match is None or point.side_by_side else int(match[1])
     return f"{owner} {vnf_name(point.chain, place)}" if match and point.chain else owner
 
 

@@ -10,6 +10,7 @@ from planebench.model.chain_name import HOSTINGS
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
+from planebench.model.scenario import scenario_named
 from planebench.stats.choose import LIMITED, VALID, Choice, choose, run_band
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import finding, latency_groups, summarise_latency
@@ -23,7 +24,6 @@ __all__ = ["derive_results", "latency_groups", "run_band"]
 MAX_SPREAD = 0.10
 """(max - min) / median of the trials that count; above it the result is unstable."""
 
-SCENARIO_ORDER = ("p2p", "p2v", "v2v", "loopback", "parallel")
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
 
@@ -41,7 +41,7 @@ def derive_results(run: Run) -> tuple[Result, ...]:
 
 def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
     """Sort key of a point without its switch."""
-    scenario, direction = SCENARIO_ORDER.index(point.scenario), DIRECTION_ORDER.index(point.direction)
+    scenario, direction = scenario_named(point.scenario).order, DIRECTION_ORDER.index(point.direction)
     size = (point.frame_size_bytes, point.traffic)
     return (scenario, point.chain_length, point.chain, direction, *size, point.wire, HOSTINGS.index(point.hosting))
 

@@ -22,7 +22,7 @@ R_PLUS = "r_plus"
 """Named among the searches of a run, but it is the throughput of a result and not listed as a search."""
 
 _REAL = {
-    "search_trial_duration_s": "trial_duration_s",
+    "search_trial_duration_s": "duration_s",
     "search_duration_sum_s": "duration_sum_s",
     "search_relative_width": "relative_width",
     "search_pdr_loss_ratio": "pdr_loss_ratio",

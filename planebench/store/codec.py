@@ -9,45 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
-from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from planebench.model.closed import adapter
 from planebench.model.errors import StoreError
 from planebench.model.header import READABLE_VERSIONS, RunHeader
 
 R = TypeVar("R")
-
-CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-@cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    close(kind)
-    return TypeAdapter(kind)
-
-
-def close(kind: type[Any]) -> None:
-    """Close a record and the records in its fields: pydantic then refuses what they do not declare.
-
-    Everything that is read goes through this, so a record is closed wherever it is defined.
-    """
-    if vars(kind).get("__pydantic_config__") is CLOSED:  # or on the way to it: a plan has plans for parts
-        return
-    setattr(kind, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
-    for hint in get_type_hints(kind).values():
-        for record in _records_in(hint):
-            close(record)
-
-
-def _records_in(hint: Any) -> Iterator[type[Any]]:
-    """Yield the dataclasses in a type, as in ``tuple[Plan, ...]`` or ``Plan | None``; those in their fields are not."""
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        yield hint
-    for argument in get_args(hint):
-        yield from _records_in(argument)
 
 
 def to_json(record: Any, *, indent: int | None = None) -> bytes:
@@ -66,7 +36,7 @@ def to_json(record: Any, *, indent: int | None = None) -> bytes:
 def from_json(kind: type[R], data: bytes, where: str) -> R:
     """Parse one record of class ``kind``; ``where`` (file, line) opens the message of the StoreError."""
     try:
-        record: R = _adapter(kind).validate_json(data)  # type: ignore[arg-type]
+        record: R = adapter(kind).validate_json(data)  # type: ignore[arg-type]
     except ValidationError as error:
         raise StoreError(f"{where}: {explain(error)}") from error
     return record

@@ -16,6 +16,7 @@ from planebench.host.process import Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
+from planebench.model.scenario import scenario_named
 
 __all__ = [
     "PATH_OPTION",
@@ -124,6 +125,16 @@ class Situation:
     chain: str = ""
     hosted: bool = False
     """Whether a VNF is no task of the tester: it comes to a vhost-user port."""
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether the VNFs are side by side, found by their MAC addresses."""
+        return scenario_named(self.scenario).side_by_side
+
+    @property
+    def wired(self) -> bool:
+        """Whether a port of the switch is a wire."""
+        return scenario_named(self.scenario).wired
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +277,7 @@ class MultiQueue(Protocol):
 def refusal_of(adapter: SwitchAdapter, situation: Situation) -> str:
     """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked, of VNFs that are
     hosted one that has vhost-user ports for them, and does not forward in their place."""
-    if situation.scenario == "parallel" and not getattr(adapter, "stations", False):
+    if situation.side_by_side and not getattr(adapter, "stations", False):
         return f"{adapter.name} is set up for pairs of ports, not to give frames to many VNFs by their MAC addresses"
     if situation.hosted and adapter.vnf_interface != "vhost-user":
         return f"VNFs of {adapter.name} are connected by {adapter.vnf_interface}; in VMs and containers by vhost-user"

@@ -88,7 +88,7 @@ class BessAdapter(Adapter):
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             most = common.STANDARD_FRAME_BYTES
             return f"bess takes frames of {most} bytes at most, not of {situation.max_frame_bytes}"
-        if situation.wire == "virtio" and situation.scenario != "v2v" and not self._eal_env:
+        if situation.wire == "virtio" and situation.wired and not self._eal_env:
             return (
                 "bessd keeps its packets in memory that it cannot share with the other side of an emulated NIC "
                 "(anonymous, or a file a page); use --wire memif or veth"

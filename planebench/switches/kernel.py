@@ -68,7 +68,7 @@ class KernelAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """Only kernel interfaces; v2v has no wire. DPDK's af_packet, on the other side of them, takes 1518 bytes."""
-        if situation.wire not in self.wires and situation.scenario != "v2v":
+        if situation.wire not in self.wires and situation.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"

@@ -10,12 +10,11 @@ from typing import get_args
 from planebench.model.errors import PlanebenchError
 from planebench.model.option import Option
 from planebench.model.records import ScenarioName, WireName
+from planebench.model.scenario import SCENARIOS, scenario_named
 from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, Traits, refusal_of
 from planebench.switches.registry import all_adapters, broken_adapters
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
-SCENARIOS: tuple[ScenarioName, ...] = get_args(ScenarioName)
-CHAIN_MAX = 5
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
 """What every switch with stations has VNFs of, offloaded or not."""
 
@@ -88,11 +87,12 @@ def _scenarios(adapter: SwitchAdapter, wire: WireName) -> dict[ScenarioName, Sup
 
 
 def _support(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName) -> Support:
-    """Of a loopback, the chains from one on; of VNFs side by side one router; each with and without hugepages."""
+    """Of a chain, every length from one on; of VNFs side by side one router; each with and without hugepages."""
     longest = 0
     remarks: dict[str, None] = {}
-    chain = ROUTER if scenario == "parallel" else ""
-    for length in range(1, CHAIN_MAX + 1) if scenario == "loopback" else (int(bool(chain)),):
+    known = scenario_named(scenario)
+    chain = ROUTER if known.side_by_side else ""
+    for length in range(1, known.vnfs_max + 1) if known.chained else (int(known.has_vnfs),):
         without, with_ = _refusals(adapter, scenario, wire, length, chain)
         if without and with_:
             more = f"up to {longest} VNFs: " if longest else ""

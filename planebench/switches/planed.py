@@ -3,27 +3,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 from planebench.host.planed_program import missing_planed
-from planebench.host.process import Process, Supervisor
-from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.host.process import Supervisor
+from planebench.model.errors import DiedError
 from planebench.model.records import SwitchCycles
-from planebench.planed import (
-    REMEDY,
-    PlanedClient,
-    RpcClosedError,
-    find_planed,
-    planed_version,
-)
+from planebench.planed import REMEDY, RpcError, find_planed, planed_version
+from planebench.planed.process import PlanedProcess
+from planebench.planed.requests import get_statistics
+from planebench.planed.statistics import PORT_DROPS, Statistics
 from planebench.switches import common, planed_stations
 from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, Traits
 from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
-
-PORT_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
 
 
 class PlanedAdapter(Adapter):
@@ -77,89 +70,74 @@ class PlanedAdapter(Adapter):
         common.check_frame_size(request)
         common.ordered_ports(request)
         found = common.require(self)
-        config = request.workdir / "planed-switch.json"
-        socket = request.workdir / "planed-switch.rpc"
-        document = switch_document(request, f"{supervisor.root.name}-switch", self.chosen)
-        config.write_text(json.dumps(document, indent=1))
-        isa = [] if self.chosen.isa is None else ["--isa", self.chosen.isa]
-        process = supervisor.spawn(
-            "planed-switch",
-            [str(found.binary), "--config", str(config), "--rpc", str(socket), *isa],
-            cpus=request.control_cpus,  # workers pin themselves
+        planed = PlanedProcess.start(
+            switch_document(request, f"{supervisor.root.name}-switch", self.chosen),
+            supervisor,
+            planed=found.binary,
+            name="planed-switch",
+            title="planed",
+            file="planed-switch",
             workdir=request.workdir,
+            cpus=request.control_cpus,  # workers pin themselves
             netns_pid=request.netns_pid,
+            arguments=() if self.chosen.isa is None else ("--isa", self.chosen.isa),
         )
-
-        def give_up() -> None:
-            if not process.alive():
-                raise StartError(f"planed did not come up: {process.obituary()}")
-
         try:
-            client = PlanedClient(socket, give_up=give_up)
-            planed_stations.load(client.call, request, self.chosen.offload)
-            return RunningPlaned(process, client)
-        except BaseException as error:
-            process.terminate()
-            if isinstance(error, StartError) and process.log_tail() not in str(error):
-                raise StartError(f"{error}\n{process.obituary()}") from error
+            planed_stations.load(planed.call, request, self.chosen.offload)
+        except BaseException:
+            planed.stop()
             raise
+        return RunningPlaned(planed)
 
 
 class RunningPlaned(common.ProcessGroup):
     """A planed that forwards; asked through its socket."""
 
-    def __init__(self, process: Process, client: PlanedClient) -> None:
-        super().__init__("planed", [process])
-        self._process = process
-        self._client = client
+    def __init__(self, planed: PlanedProcess) -> None:
+        super().__init__("planed", [planed.process])
+        self._planed = planed
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Its workers."""
-        workers = self._stats()["workers"]
-        return tuple(ThreadRef(self._process.pid, int(worker["tid"]), str(worker["name"])) for worker in workers)
+        workers, pid = self._stats()["workers"], self._planed.process.pid
+        return tuple(ThreadRef(pid, worker["tid"], worker["name"]) for worker in workers)
 
     def counters(self) -> SwitchCycles:
         """Counters since the start, of its tasks. Raises DiedError."""
         stats = self._stats()
+        tasks = stats["tasks"]
         return SwitchCycles(
-            busy_cycles=_total(stats, "busy_cycles"),
-            idle_cycles=_total(stats, "idle_cycles"),
-            packets=_total(stats, "rx_packets"),
+            busy_cycles=sum(task["busy_cycles"] for task in tasks),
+            idle_cycles=sum(task["idle_cycles"] for task in tasks),
+            packets=sum(task["rx_packets"] for task in tasks),
             drops=parse_drops(stats),
-            forwarded_packets=_total(stats, "tx_packets"),
-            bursts=_total(stats, "rx_bursts") if all("rx_bursts" in task for task in stats["tasks"]) else None,
+            forwarded_packets=sum(task["tx_packets"] for task in tasks),
+            bursts=sum(task["rx_bursts"] for task in tasks) if all("rx_bursts" in task for task in tasks) else None,
         )
 
     def stop(self) -> None:
         """Stop it. Never raises; safe to call twice."""
-        self._client.close()
+        self._planed.close()
         super().stop()
 
-    def _stats(self) -> dict[str, Any]:
+    def _stats(self) -> Statistics:
         self.check()
         try:
-            return self._client.call("stats.get")
-        except RpcClosedError as error:
-            self._process.wait(0.2)
-            raise DiedError(f"{error}; {self._process.obituary()}") from error
-        except PlanebenchError as error:
-            raise DiedError(f"{error}; {self._process.obituary()}") from error
+            return get_statistics(self._planed.call)
+        except RpcError as error:
+            raise DiedError(f"{error}; {self._planed.process.obituary()}") from error
 
 
-def parse_drops(stats: Mapping[str, Any]) -> dict[str, int]:
+def parse_drops(stats: Statistics) -> dict[str, int]:
     """Drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), other reasons bare."""
     drops: Counter[str] = Counter()
     for task in stats["tasks"]:
         for port, reasons in task["drops_by_port"].items():
-            drops.update({f"{port}:{reason}": int(count) for reason, count in reasons.items()})
-        drops.update({reason: int(count) for reason, count in task["drops"].items() if reason != "tx_full"})
-    for port in stats["ports"]:
-        drops.update({f"{port['name']}:{reason}": int(port[reason]) for reason in PORT_DROPS})
+            drops.update({f"{port}:{reason}": count for reason, count in reasons.items()})
+        drops.update({reason: count for reason, count in task["drops"].items() if reason != "tx_full"})
+    for state in stats["ports"]:
+        drops.update({f"{state['name']}:{reason}": state[reason] for reason in PORT_DROPS})
     return dict(drops)
-
-
-def _total(stats: dict[str, Any], key: str) -> int:
-    return sum(int(task[key]) for task in stats["tasks"])
 
 
 ADAPTER = PlanedAdapter()

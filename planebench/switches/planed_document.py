@@ -9,7 +9,7 @@ from typing import Any
 
 from planebench.model.errors import UsageError
 from planebench.placement.memory import memory
-from planebench.planed import PROTOCOL_VERSION
+from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.scenarios.queues import QUEUES_MAX, queue_name
 from planebench.switches import common
 from planebench.switches import planed_stations as stations
@@ -117,36 +117,36 @@ def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str,
         nic_driver=common.nic_driver(request) if backend == "dpdk" else common.nic_driver(request, "planed's"),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
-        buffers=f"{_memory(request)['mbuf_count']} mbufs, one pool",
+        buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
         backend=backend,
         **common.offloads(request, mergeable_wires=backend == "dpdk"),
         **chosen,
     )
 
 
-def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | None = None) -> dict[str, Any]:
-    """The planed configuration document of a switch request. ``name`` is the EAL file prefix too."""
+def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | None = None) -> Document:
+    """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
     options = options or PlanedOptions()
     count = _worker_count(request)
     by_queue = [_tasks(request, options, queue) for queue in range(request.queues)]
-    return {
-        "version": PROTOCOL_VERSION,
-        "name": name.lower(),
-        "memory": _memory(request),
-        "nice": -20,
-        "ports": [
+    kind = stations.TASK if request.stations else options.function
+    return Document(
+        name.lower(),
+        _memory(request),
+        tuple(
             _port(number, port, request, options.backend) for number, port in enumerate(common.ordered_ports(request))
-        ],
-        "tasks": [task for tasks in by_queue for task in tasks],
-        "workers": [
-            {
-                "name": queue_name(stations.TASK if request.stations else options.function, number),
-                "cpu": request.cpus[number],
-                "tasks": [task["name"] for tasks in by_queue[number::count] for task in tasks],
-            }
+        ),
+        tuple(task for tasks in by_queue for task in tasks),
+        tuple(
+            Worker(
+                queue_name(kind, number),
+                request.cpus[number],
+                tuple(task.name for tasks in by_queue[number::count] for task in tasks),
+            )
             for number in range(count)
-        ],
-    }
+        ),
+        nice=-20,
+    )
 
 
 def _worker_count(request: SwitchRequest) -> int:
@@ -154,50 +154,43 @@ def _worker_count(request: SwitchRequest) -> int:
     return min(request.queues, len(request.cpus))
 
 
-def _tasks(request: SwitchRequest, options: PlanedOptions, queue: int) -> list[dict[str, Any]]:
-    """One for all stations, or one for each cross-connect."""
+def _tasks(request: SwitchRequest, options: PlanedOptions, queue: int) -> list[Task]:
+    """Return one task for all stations, or one for each cross-connect."""
     if request.stations:
-        return [{**stations.task(request, options.offload), "burst": BURST}]
+        return [replace(stations.task(request, options.offload), burst=BURST)]
     return [_task(options, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
 
 
-def _task(options: PlanedOptions, index: int, pair: Sequence[str], queue: int, queues: int) -> dict[str, Any]:
-    """A cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
+def _task(options: PlanedOptions, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
+    """Return a cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
     name = f"{options.function}{index}"
-    task: dict[str, Any] = {
-        "name": queue_name(name, queue),
-        "kind": options.function,
-        "ports": list(pair),
-        "burst": BURST,
-    }
-    if options.drop_one_in is not None:
-        task["fault"] = {"drop_one_in": options.drop_one_in}
-    if queue:
-        task["queue"] = queue
-    if options.function == "bridge" and queues > 1:
-        task["bridge"] = {"table": name}
-    return task
-
-
-def _memory(request: SwitchRequest) -> dict[str, Any]:
-    return dict(
-        memory(
-            ports=len(request.ports),
-            ring_size=common.ring_size(request),
-            max_frame_bytes=request.max_frame_bytes,
-            hugepages=request.hugepages,
-            pools=1,
-            queues=request.queues,
-        )
+    shared = {"table": name} if options.function == "bridge" and queues > 1 else {}
+    return Task(
+        queue_name(name, queue),
+        options.function,
+        tuple(pair),
+        queue=queue,
+        burst=BURST,
+        drop_one_in=options.drop_one_in,
+        bridge=shared,
     )
 
 
-def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str | None) -> dict[str, Any]:
-    document: dict[str, Any] = {"name": port.name, "kind": port.kind, "ring_size": port.ring_size}
-    if request.queues > 1:
-        document["queues"] = request.queues
+def _memory(request: SwitchRequest) -> Memory:
+    return memory(
+        ports=len(request.ports),
+        ring_size=common.ring_size(request),
+        max_frame_bytes=request.max_frame_bytes,
+        hugepages=request.hugepages,
+        pools=1,
+        queues=request.queues,
+    )
+
+
+def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str | None) -> Port:
     if port.kind in ("af_packet", "memif"):
-        return {**document, "kind": "ethdev", "device": common.dpdk_vdev(number, port, request)}
-    if backend is not None:
-        document["backend"] = backend
-    return {**document, "path": str(common.socket_path(port))}
+        device = common.dpdk_vdev(number, port, request)
+        return Port(port.name, "ethdev", port.ring_size, request.queues, device=device)
+    kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
+    path = common.socket_path(port)
+    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend or "")

@@ -7,9 +7,10 @@ forwards by the union of the VNFs' FIBs, and they hold only their control. It is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from planebench.planed.document import Task
+from planebench.planed.requests import Call
 from planebench.switches.base import Situation, SwitchRequest
 from planebench.traffic.routes import synthetic_routes_of
 
@@ -25,7 +26,7 @@ PAUSED_S = 86_400
 
 def refusal(situation: Situation, options: PlanedOptions) -> str:
     """Why it cannot be measured so; empty if it can."""
-    if situation.scenario != "parallel":
+    if not situation.side_by_side:
         return f"offload={options.offload} is of VNFs side by side: scenario parallel" if options.offload else ""
     if options.workers > 1:
         return "between VNFs side by side planed has one worker; leave out workers"
@@ -47,8 +48,8 @@ def words(request: SwitchRequest, offload: str | None) -> str:
     return f"fib_offload: forwards by the FIBs of {count} VNFs, which hold control only"
 
 
-def task(request: SwitchRequest, offload: str | None) -> dict[str, Any]:
-    """The one task, without its burst."""
+def task(request: SwitchRequest, offload: str | None) -> Task:
+    """Return the one task, without its burst."""
     wires = [port.name for port in request.ports if port.kind != "vhost-user"]
     routes = sum(station.routes for station in request.stations) if offload else 0
     vnfs = [
@@ -65,15 +66,11 @@ def task(request: SwitchRequest, offload: str | None) -> dict[str, Any]:
         }
         for number, station in enumerate(request.stations, start=1)
     ]
-    return {
-        "name": TASK,
-        "kind": TASK,
-        "ports": [port.name for port in request.ports],
-        "settings": {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs},
-    }
+    settings = {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs}
+    return Task(TASK, TASK, tuple(port.name for port in request.ports), settings=settings)
 
 
-def load(call: Callable[..., dict[str, Any]], request: SwitchRequest, offload: str | None) -> None:
+def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
     """The FIBs of all VNFs into the forwarder: every route leads to the monitor. Raises RpcError."""
     wire = [port.name for port in request.ports if port.kind != "vhost-user"][-1:]
     for number, station in enumerate(request.stations if offload else (), start=1):

@@ -65,7 +65,7 @@ class SnabbAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """v2v needs no wire; its wire ports are kernel interfaces."""
-        if situation.scenario != "v2v" and situation.wire not in self.wires:
+        if situation.wired and situation.wire not in self.wires:
             return (
                 f"snabb has no {situation.wire} wire: it is a vhost-user device, and drives no emulated NIC; "
                 "use --wire veth"

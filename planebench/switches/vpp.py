@@ -100,7 +100,7 @@ class VppAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """v2v needs no wire; as a driver of virtio it shares no memory."""
-        if situation.scenario == "v2v" or situation.wire in self.wires:
+        if not situation.wired or situation.wire in self.wires:
             return ""
         return vpp_config.NO_VIRTIO
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from planebench.model.errors import UsageError
 from planebench.model.records import WireName
+from planebench.model.traffic import TrafficProfile
 from planebench.scenarios.registry import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
-from planebench.traffic.profile import TrafficProfile
 
 STANDARD_FRAMES_ONLY: Mapping[WireName, str] = {"veth": "af_packet", "memif": "memif"}
 """Wires whose DPDK driver takes no frame over 1518 B."""

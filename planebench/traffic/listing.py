@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from planebench.model.header import TrafficInfo
-from planebench.traffic.profile import PLAIN, PLAIN_NAME, TrafficProfile
+from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
 from planebench.traffic.registry import list_profiles, sample
 
 

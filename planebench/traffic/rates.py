@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from planebench.model.errors import UsageError
 from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
+from planebench.model.scenario import scenario_named
 
 SATURATING = Load("saturating")
 """Flat out: the generator offers its maximum."""
@@ -59,7 +60,7 @@ def fixed_loads(
     rates_pps: Sequence[float] = (),
 ) -> tuple[Load, ...]:
     """The loads that need no R+: the rates asked for, of each sending end, and in v2v the one instead of the shares."""
-    rates = (v2v_pps, *rates_pps) if scenario == "v2v" and shares else rates_pps
+    rates = (v2v_pps, *rates_pps) if scenario_named(scenario).latency_by_echo and shares else rates_pps
     return tuple(Load(rate_label(rate), rate) for rate in dict.fromkeys(rates))
 
 
@@ -76,7 +77,7 @@ def latency_loads(
     ``r_plus_pps`` is the aggregate over all directions. No share and no rate, no latency: empty for v2v as well.
     """
     fixed = fixed_loads(scenario, shares, v2v_pps, rates_pps)
-    if scenario == "v2v":
+    if scenario_named(scenario).latency_by_echo:
         return fixed
     return (*(Load(share_label(share), share * r_plus_pps / senders) for share in shares), *fixed)
 

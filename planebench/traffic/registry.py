@@ -17,7 +17,7 @@ import yaml
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import LABEL_PATTERN, parse_options
-from planebench.traffic.profile import PLAIN, PLAIN_NAME, TrafficProfile
+from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
 from planebench.traffic.schema import profile_from_document
 
 _PROFILES = files("planebench.traffic") / "profiles"

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from planebench.model import traffic as records
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import LABEL_PATTERN
 from planebench.scenarios import parse_frame_size
-from planebench.traffic import profile as records
 from planebench.traffic.capture import capture_facts
 
 Weight = Annotated[int, Field(ge=1, le=records.WEIGHT_MAX)]

@@ -18,18 +18,14 @@ from typing import Any
 from planebench.hosting.base import Hosting
 from planebench.hosting.registry import HOSTINGS
 from planebench.model import hosting as model
+from planebench.model.chain_name import CHAIN_LENGTH_MAX, OWN, SEPARATOR, join, quote, split, unquote, vnf_texts
 from planebench.model.chain_name import HOSTINGS as HOSTING_NAMES
-from planebench.model.chain_name import OWN, SEPARATOR, join, quote, split, unquote, vnf_texts
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.spec import parse_options
-from planebench.traffic.profile import TrafficProfile
+from planebench.model.traffic import TrafficProfile
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
-
-CHAIN_LENGTH_MAX = 5
-"""Functions of a chain."""
-
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
 """What stands for the function of a VNF that is the user's own: planed has no task for it."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
@@ -14,8 +13,8 @@ from pathlib import Path
 from planebench.host.patience import patient
 from planebench.model.errors import UsageError
 from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place
-from planebench.scenarios import build
 from planebench.vnfs.chain import parse_chain
+from planebench.vnfs.topology import build_chain
 
 CHECK_DEADLINE_S = 120.0
 """For a table of millions of lines."""
@@ -29,13 +28,13 @@ def check_chains(chains: Iterable[str], planed: Path) -> None:
 
 def _check(chain: str, planed: Path) -> None:
     """The document of the whole tester, with all that are functions of planed: its memory is that of the chain."""
-    built = build("loopback", len(parse_chain(chain)), chain=chain)
+    built = build_chain("loopback", len(parse_chain(chain)), chain=chain)
     topology = replace(built, vnfs=tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs))
     placement = place(Cpus(tuple(sorted(os.sched_getaffinity(0)))), len(topology.vnfs))
     with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
         links = LinkSettings(workdir=Path(folder), name="check")
         path = Path(folder) / "tester.json"
-        path.write_text(json.dumps(full_stage(topology, assign_tasks(placement, topology), links)), encoding="utf-8")
+        full_stage(topology, assign_tasks(placement, topology), links).write(path)
         try:
             done = subprocess.run(
                 [str(planed), "--check", str(path)],

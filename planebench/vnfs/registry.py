@@ -35,6 +35,8 @@ class VnfKind:
     memory_bytes: Callable[[Mapping[str, Any]], int] = memory.nothing
     ip_versions: tuple[int, ...] = (4, 6)
     one_port: bool = False
+    misdirection_hint: str = ""
+    """Why it may send frames out by another port than expected, and what prevents that."""
 
     @property
     def all_options(self) -> tuple[Option, ...]:
@@ -87,6 +89,7 @@ _KINDS = (
             Option("hairpin", "hairpin", "flag", "inside to inside by an outside address", "true"),
         ),
         ip_versions=(4,),
+        misdirection_hint="nat44 sends back what goes to an outside address of its own; nat44:hairpin=false drops it",
     ),
     VnfKind(
         "load_balancer",

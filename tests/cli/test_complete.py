@@ -17,11 +17,10 @@ from planebench.cli.output import FORMATS
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases
 from planebench.conformance.suite import ALL_CHECKS
 from planebench.library import TABLES
+from planebench.model.plan import Band
 from planebench.model.records import WireName
 from planebench.plans import list_suites
-from planebench.plans.plan import Band
 from planebench.schemas import SCHEMAS
-from planebench.search import METHOD_NAMES
 from planebench.stats.compare import METRICS
 from planebench.switches.registry import ADAPTERS
 from planebench.traffic.registry import list_profiles
@@ -93,7 +92,6 @@ def test_bash_completes(completion: str, tmp_path: Path, own_run_folder: Path) -
     [
         (complete.SWITCHES, ADAPTERS),
         (complete.CHECKS, [check.name for check in ALL_CHECKS]),
-        (complete.SEARCHES, METHOD_NAMES),
         (complete.METRICS, METRICS),
         (complete.WIRES, get_args(WireName)),
         (complete.BANDS, get_args(Band)),

@@ -20,10 +20,10 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
-from planebench.scenarios import build
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
+from planebench.vnfs import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 
@@ -43,7 +43,7 @@ CASES = {
 def running(switch: str, point: Point) -> Iterator[LiveTopology]:
     planed, host = find_planed(), facts.collect()
     assert planed is not None
-    topology = build(point.scenario, point.chain_length, chain=point.chain)
+    topology = build_chain(point.scenario, point.chain_length, chain=point.chain)
     cpus = Cpus(host.cpus_allowed, host.siblings, host.numa_node)
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")

@@ -26,8 +26,8 @@ from planebench.model.hosting import Hosting
 from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
-from planebench.scenarios import build
 from planebench.switches.registry import get_adapter
+from planebench.vnfs import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]
 
@@ -50,7 +50,7 @@ def running(switch: str, length: int, chain: str = "", hosting: Hosting = "proce
     needs(*(name for name in hostings(chain, length, hosting) if name != "process"))
     if not isinstance(adapter.find(), Found):
         pytest.skip(f"{switch} is not here")
-    topology = build("loopback", length, chain=chain, hosting=hosting)
+    topology = build_chain("loopback", length, chain=chain, hosting=hosting)
     placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), length, hosted=topology.hosted_numbers)
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:

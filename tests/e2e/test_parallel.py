@@ -17,13 +17,13 @@ from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
-from planebench.scenarios import build
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
-from planebench.traffic.profile import PLAIN, TrafficProfile
 from planebench.traffic.registry import parse_traffic
+from planebench.vnfs import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 
@@ -39,7 +39,7 @@ def running(switch: str, count: int, chain: str, profile: TrafficProfile = PLAIN
         pytest.skip(f"{switch} is not here")
     placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), count, hosted=range(count))
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
-    topology = build("parallel", count, chain=chain)
+    topology = build_chain("parallel", count, chain=chain)
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
         it = LiveTopology.start(
             "it", adapter, topology, placement, settings, supervisor, ("unidirectional",), profiles=[profile]

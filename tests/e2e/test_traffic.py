@@ -16,11 +16,11 @@ from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import DirectionCounts, Load, TrafficSent, Trial
+from planebench.model.traffic import Destinations, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
 from planebench.scenarios import build
 from planebench.switches.registry import get_adapter
-from planebench.traffic.profile import Destinations, TrafficProfile
 from planebench.traffic.registry import list_profiles, parse_traffic
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]

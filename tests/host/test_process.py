@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host import procfs, reaper
-from planebench.host.process import Process, Supervisor, sweep_stale, wait_ready
+from planebench.host.process import ROOT_PATH_MAX_BYTES, Process, Supervisor, sweep_stale, wait_ready
 from planebench.model.errors import StartError, UsageError
 
 CPU0 = frozenset({min(os.sched_getaffinity(0))})
@@ -119,6 +119,20 @@ def test_a_root_too_long_for_sockets_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"too long for sockets.*XDG_RUNTIME_DIR"):
         Supervisor(deep)
     assert not list(deep.iterdir())
+
+
+def test_topologies_with_like_labels_have_folders_of_their_own(supervisor: Supervisor) -> None:
+    """``planed#2`` and a switch called ``planed-2`` shared one, and each other's sockets."""
+    folders = [supervisor.topology_folder(label) for label in ("planed#2", "planed-2", "planed-2")]
+    assert len(set(folders)) == 3 and all(folder.is_dir() for folder in folders)
+
+
+def test_a_socket_fits_in_whatever_the_switch_is_called(supervisor: Supervisor) -> None:
+    """A root that is accepted leaves room for the socket of a switch with the longest label."""
+    for _ in range(120):
+        folder = supervisor.topology_folder("x" * 32)
+    beyond_root = len(os.fsencode(folder / "planed-switch.rpc")) - len(os.fsencode(supervisor.root))
+    assert ROOT_PATH_MAX_BYTES + beyond_root <= 107
 
 
 def test_a_program_that_is_not_there_says_so_in_its_obituary(supervisor: Supervisor) -> None:

@@ -24,6 +24,7 @@ from planebench.hosting.base import HostedRequest, Hosting, RunningVnf
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed import REMEDY, find_planed
+from planebench.planed.document import Task
 from planebench.switches.base import NotFound
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
@@ -70,7 +71,7 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     until_crossing(it, WAYS[0], [vnf])
     until(lambda: exact(it, WAYS), "every frame crosses")
     assert vnf.facts.vnf == "vnf0" and vnf.facts.hosting == hosting.name and not vnf.facts.emulated
-    assert vnf.same_clock and vnf.client is not None and vnf.client.call("stats.get")["tasks"]
+    assert vnf.same_clock and vnf.planed is not None and vnf.planed.call("stats.get")["tasks"]
     assert_pinned(vnf)
     if kind != "separate":
         assert_contained(vnf, supervisor)
@@ -153,12 +154,17 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
     hosting = hosting_of("bwrap")
     _, request = bed(supervisor, "bwrap")
     assert request.document is not None
+    small = replace(request.document.memory, size_mb=1)
     known = len(supervisor.processes)
     with pytest.raises(StartError, match=r'vnf0 \(container\): planed refused config.apply: .*"kind"'):
-        start_vnf(hosting, replace(request, document={**request.document, "tasks": [{"name": "nonsense"}]}), supervisor)
+        start_vnf(
+            hosting,
+            replace(request, document=replace(request.document, tasks=(Task("vnf0", "nonsense", ("vnf0a",)),))),
+            supervisor,
+        )
     supervisor.processes[known].terminate()
     with pytest.raises(StartError, match=r"(?s)vnf0 \(container\) did not come up: .*size_mb"):
-        start_vnf(hosting, replace(request, document={**request.document, "memory": {"size_mb": 1}}), supervisor)
+        start_vnf(hosting, replace(request, document=replace(request.document, memory=small)), supervisor)
     with pytest.raises(StartError, match=r"(?s)did not come up: .*bwrap: Can't find source path /no/file"):
         start_vnf(hosting, replace(request, files=(Path("/no/file"),)), supervisor)
     assert not any(process.alive() for process in supervisor.processes[known:])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -161,7 +160,7 @@ def test_our_own_image_is_one_that_a_user_may_have(supervisor: Supervisor, tmp_p
     it = tester(supervisor, "own-tester", ["a", "b"], folder)
     values = {"command": "/planed --config own.json", "image": str(archive)}
     request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, crowded=False)
-    (folder_of(request) / "own.json").write_text(json.dumps(request.document))
+    request.document.write(folder_of(request) / "own.json")
     vnf = start_vnf(HOSTING, replace(request, document=None), supervisor)
     until_crossing(it, WAYS[0], [vnf])
     until(lambda: exact(it, WAYS), "every frame crosses")

@@ -112,7 +112,7 @@ def test_a_users_image_bridges_every_frame_and_is_not_written(supervisor: Superv
         vnf.forward()
         bed.until_it_forwards(vnf)
         print(f"{vnf.facts.details['accelerator']}; forwards after {time.monotonic() - start:.1f} s")
-        assert vnf.client is None and vnf.facts.hosting == "image"
+        assert vnf.planed is None and vnf.facts.hosting == "image"
         assert vnf.facts.details["image"] == f"{image}, qcow2, {image.stat().st_size} bytes"
         for frame_bytes in (64, 1518):
             sent, dropped = bed.exchange(vnf, frame_bytes)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typed_document import typed
 
 from planebench.hosting import guest_document, machine_options, qemu
 from planebench.hosting.base import HostedPort, HostedRequest
@@ -53,7 +54,7 @@ def request(**more: Any) -> HostedRequest:
         "name": "vnf0",
         "ports": PORTS,
         "values": {},
-        "document": DOCUMENT,
+        "document": typed(DOCUMENT),
         "files": (),
         "cpus": (3, 7),
         "control_cpus": frozenset({0, 1}),
@@ -96,7 +97,8 @@ def test_hugepages_are_there_from_the_start() -> None:
 
 
 def test_planed_in_a_guest_is_given_nics_hugepages_and_cpus_of_the_guest() -> None:
-    made = guest_document.guest_document(DOCUMENT, PORTS, (3, 7), 1)
+    given = guest_document.guest_document(typed(DOCUMENT), PORTS, (3, 7), 1)
+    made: Any = given.to_json()
     assert made["ports"] == [
         {"name": "v1", "kind": "ethdev", "device": "0000:00:03.0", "ring_size": 512, "queues": 2},
         {"name": "v0", "kind": "ethdev", "device": "0000:00:02.0"},
@@ -104,11 +106,11 @@ def test_planed_in_a_guest_is_given_nics_hugepages_and_cpus_of_the_guest() -> No
     assert made["workers"] == [{"name": "w", "cpu": 2, "tasks": ["vnf0"], "idle": "sleep"}]
     assert made["memory"] == {**DOCUMENT["memory"], "hugepages": True}
     assert made["tasks"] == DOCUMENT["tasks"] and "nice" not in made
-    assert guest_document.hugepages(made) == 65
-    more_mb = guest_document.least_memory_mb(made, 2**20 + 1) - guest_document.least_memory_mb(made, 0)
+    assert guest_document.hugepages(given) == 65
+    more_mb = guest_document.least_memory_mb(given, 2**20 + 1) - guest_document.least_memory_mb(given, 0)
     assert more_mb == 2 * guest_document.FILE_COPIES
-    with pytest.raises(StartError, match=r"port v1 of the VNF's document is none of its ports \(v0\)"):
-        guest_document.guest_document(DOCUMENT, PORTS[:1], (7,), 0)
+    with pytest.raises(StartError, match=r"port v1 of the VNF's document is not one of its ports \(v0\)"):
+        guest_document.guest_document(typed(DOCUMENT), PORTS[:1], (7,), 0)
 
 
 def test_options_decide_and_are_checked() -> None:

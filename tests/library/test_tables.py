@@ -54,7 +54,7 @@ def test_a_run_without_trials_has_empty_tables_of_the_same_types(run: Run) -> No
 
 def test_every_figure_has_its_verdict_beside_it() -> None:
     for name, table in TABLES.items():
-        assert name in IDENTITY or {"verdict", "verdict_reasons"} <= set(table.columns), name
+        assert name in IDENTITY or {"verdict", "verdict_reasons"} <= set(table.types), name
 
 
 def test_results_are_those_of_the_report() -> None:

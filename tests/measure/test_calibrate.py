@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Mapping
@@ -291,7 +290,7 @@ def settings(tester_cpus: tuple[int, ...], wire: str = "virtio") -> LoopSettings
 
 
 def test_one_worker_polls_receivers_before_senders() -> None:
-    document = loop_document(settings((0,)), "c", Path("/run/x"))
+    document = loop_document(settings((0,)), "c", Path("/run/x")).to_json()
     assert document["workers"] == [{"name": "w0", "cpu": 0, "tasks": ["mon-a", "mon-b", "gen-a", "gen-b"]}]
     assert [(it["kind"], it["path"]) for it in document["ports"]] == [
         ("vhost-user", "/run/x/loop.sock"),
@@ -300,12 +299,14 @@ def test_one_worker_polls_receivers_before_senders() -> None:
 
 
 def test_with_two_tester_cpus_each_end_has_one() -> None:
-    workers = {it["cpu"]: it["tasks"] for it in loop_document(settings((3, 1)), "c", Path("/run/x"))["workers"]}
+    workers = {
+        it["cpu"]: it["tasks"] for it in loop_document(settings((3, 1)), "c", Path("/run/x")).to_json()["workers"]
+    }
     assert workers == {3: ["mon-a", "gen-a"], 1: ["mon-b", "gen-b"]}
 
 
 def test_the_veth_wire_is_two_packet_sockets() -> None:
-    ports = loop_document(settings((0,), "veth"), "c", Path("/run/x"), ("left", "right"))["ports"]
+    ports = loop_document(settings((0,), "veth"), "c", Path("/run/x"), ("left", "right")).to_json()["ports"]
     assert [(it["kind"], it["device"].split(",")[:2]) for it in ports] == [
         ("ethdev", ["net_af_packet_a", "iface=left"]),
         ("ethdev", ["net_af_packet_b", "iface=right"]),
@@ -313,7 +314,7 @@ def test_the_veth_wire_is_two_packet_sockets() -> None:
 
 
 def test_the_memif_wire_is_a_server_and_a_client() -> None:
-    ports = loop_document(settings((0,), "memif"), "c", Path("/run/x"))["ports"]
+    ports = loop_document(settings((0,), "memif"), "c", Path("/run/x")).to_json()["ports"]
     assert [(it["kind"], *it["device"].split(",")[:4]) for it in ports] == [
         ("ethdev", f"net_memif_{name}", f"role={role}", "id=0", "socket=/run/x/loop.sock")
         for name, role in (("a", "server"), ("b", "client"))
@@ -332,7 +333,7 @@ def planed() -> Path:
 @pytest.mark.parametrize("cpus", [(0,), (0, 1)])
 def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int, ...]) -> None:
     file = tmp_path / "c.json"
-    file.write_text(json.dumps(loop_document(settings(cpus), "c", tmp_path)))
+    loop_document(settings(cpus), "c", tmp_path).write(file)
     done = subprocess.run([planed, "--check", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -12,6 +12,7 @@ import pytest
 from planebench.host.scheduling import parse_mhz, thread_conditions
 from planebench.measure.conditions import port_conditions, read_conditions
 from planebench.model.errors import DiedError
+from planebench.planed.requests import get_ports
 from planebench.scenarios import build
 from planebench.switches.base import ThreadRef
 
@@ -46,7 +47,7 @@ def read(ports: Any, switch: Switch) -> Any:
     def ask() -> Any:
         if isinstance(ports, Exception):
             raise ports
-        return ports
+        return get_ports(lambda *_: ports)
 
     return read_conditions(build("p2v"), "virtio", switch, ask)  # type: ignore[arg-type]
 
@@ -54,7 +55,7 @@ def read(ports: Any, switch: Switch) -> Any:
 def test_ports_are_those_of_the_topology_in_its_order() -> None:
     memif = {**NEW, "kind": "ethdev", "driver": "net_memif", "virtio": None}
     told = answer(v0={**NEW, "kind": "virtio-user", "virtio": VIRTIO}, other=NEW, n0=memif)
-    wire, vnf = port_conditions(told, build("p2v"))
+    wire, vnf = port_conditions(told["ports"], build("p2v"))
     assert (wire.name, wire.side, wire.kind, wire.features, wire.ring_sizes) == ("n0", "wire", "net_memif", None, None)
     assert (vnf.name, vnf.side, vnf.kind, vnf.driver) == ("v0", "vnf", "virtio-user", "planed")
     assert (vnf.features, vnf.ring_sizes, vnf.queues) == (("mrg_rxbuf", "version_1"), (256, 256), 1)
@@ -62,13 +63,13 @@ def test_ports_are_those_of_the_topology_in_its_order() -> None:
 
 def test_rings_that_do_not_run_are_not_counted() -> None:
     (port,) = port_conditions(
-        answer(n0={**NEW, "virtio": {"features": [], "ring_sizes": [256, 256, 0, 0]}}), build("p2p")
+        answer(n0={**NEW, "virtio": {"features": [], "ring_sizes": [256, 256, 0, 0]}})["ports"], build("p2p")
     )
     assert port.ring_sizes == (256, 256)
 
 
 def test_an_older_planed_says_less() -> None:
-    (port,) = port_conditions(answer(n0={"link_up": True}), build("p2p"))
+    (port,) = port_conditions(answer(n0={"link_up": True})["ports"], build("p2p"))
     assert (port.features, port.ring_sizes, port.queues, port.driver) == (None, None, None, "")
 
 

@@ -24,9 +24,9 @@ from planebench.model.run import Run
 from planebench.placement import Cpus, LinkSettings, place
 from planebench.report.hosting import functional_sentences
 from planebench.report.table import table_text
-from planebench.scenarios import build
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
+from planebench.vnfs import build_chain
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Fake:
 
 
 class Running:
-    client: Any = None
+    planed: Any = None
     processes = ()
 
     def __init__(self, name: str, hosting: Fake) -> None:
@@ -79,7 +79,7 @@ class Running:
 
 def begin(monkeypatch: pytest.MonkeyPatch, hosting: Fake) -> HostedVnfs:
     monkeypatch.setattr(module, "hosting_of", lambda _: hosting)
-    topology = build("loopback", 3, hosting="separate")
+    topology = build_chain("loopback", 3, hosting="separate")
     placement: Any = place(Cpus((0, 1)), 3, hosted=range(3))
     nobody: Any = None
     return HostedVnfs.start(topology, placement, LinkSettings(Path("/run/x")), Path("planed"), nobody)
@@ -128,7 +128,7 @@ def test_a_guest_that_answers_as_no_planed_does_is_named(monkeypatch: pytest.Mon
     hosting = Fake()
     vnfs = begin(monkeypatch, hosting)
     client = SimpleNamespace(call=lambda *_, **__: answer)
-    monkeypatch.setattr(vnfs.vnf("vnf2"), "client", client, raising=False)
+    monkeypatch.setattr(vnfs.vnf("vnf2"), "planed", client, raising=False)
     with pytest.raises(DiedError, match=r"vnf2 does not answer as planed does: stats\.get"):
         vnfs.drops()
     vnfs.stop()

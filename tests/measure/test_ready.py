@@ -13,20 +13,21 @@ from planebench.measure import live as live_module
 from planebench.measure import ready as ready_module
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
+from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
 from planebench.placement import Cpus, LinkSettings, place
-from planebench.scenarios import build
-from planebench.traffic.profile import PLAIN, Destinations, TrafficProfile
 from planebench.traffic.registry import parse_traffic
+from planebench.vnfs import build_chain
 
 
 class Ready(LiveTopology):
     """A topology without processes: ``arrive`` says at which ports frames come out, ``drops`` what vnf0 dropped."""
 
     def __init__(self, arrive: dict[str, int], drops: dict[str, int], *modes: set[str]) -> None:
-        topology = build("loopback", 2, chain="firewall,l3fwd")
+        topology = build_chain("loopback", 2, chain="firewall,l3fwd")
         placement: Any = place(Cpus((0, 1)), 2)
-        nothing: Any = SimpleNamespace(name="tester", log_tail=lambda: "a log line", alive=lambda: True)
-        super().__init__(topology, placement, LinkSettings(Path("/run")), nothing, nothing)
+        process = SimpleNamespace(name="tester", log_tail=lambda: "a log line")
+        nothing: Any = SimpleNamespace(process=process)
+        super().__init__(topology, placement, LinkSettings(Path("/run")), nothing)
         self.arrive, self.drops, self.sent = arrive, drops, 0
         self._modes = tuple(map(frozenset, modes or ({"n0->n1", "n1->n0"},)))
 

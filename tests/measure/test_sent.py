@@ -11,8 +11,8 @@ import pytest
 from planebench.measure.sending import send
 from planebench.measure.sent import not_as_intended, traffic_sent
 from planebench.model.records import TrafficSent
+from planebench.model.traffic import PLAIN
 from planebench.scenarios import build, flows
-from planebench.traffic.profile import PLAIN
 from planebench.traffic.registry import parse_traffic
 
 IMIX = TrafficSent("n0->n1", 12_000, 12_000 * 4342 // 12, ((64, 7000), (594, 4000), (1518, 1000)))

@@ -162,11 +162,18 @@ def test_frames_at_the_wrong_port_make_it_invalid() -> None:
 
 
 def test_a_nat_that_sends_back_is_named_as_what_may_be_behind_it() -> None:
-    point = make_point("planed", "loopback", chain="nat44", chain_length=1)
+    point = make_point("planed", "loopback", chain="separate:nat44:hairpin=true", chain_length=1)
     trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
     (reason,) = trial.verdict.reasons
     assert trial.verdict.kind is VerdictKind.INVALID
     assert reason.startswith("5 frames came out at a port where they do not belong (nat44 sends back")
+
+
+def test_a_file_that_is_called_like_a_function_is_none() -> None:
+    """The advice on nat44 was given to whoever kept his rules in a folder of that name."""
+    point = make_point("planed", "loopback", chain="firewall:rules=/home/me/nat44-lab/a.rules", chain_length=1)
+    trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
+    assert trial.verdict.reasons == ("5 frames came out at a port where they do not belong",)
 
 
 def test_a_change_of_band_is_seen() -> None:

@@ -14,13 +14,14 @@ from planebench.measure.updates import fib_updates, not_applied, updating, wait_
 from planebench.measure.verdict import judge
 from planebench.model.errors import StartError
 from planebench.model.records import DirectionCounts, Evidence, Point, SwitchCycles, ThreadEvidence, VerdictKind
+from planebench.model.traffic import PLAIN
 from planebench.model.updates import FibUpdates
 from planebench.scenarios import Flow, build
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.stats.ledger import _with_function
 from planebench.traffic.document import profile_document, to_vnfs
-from planebench.traffic.profile import PLAIN
 from planebench.traffic.registry import parse_traffic
+from planebench.vnfs import build_chain
 
 SECOND_NS = 1_000_000_000
 LOST_MOST = DirectionCounts("n0->n1", 1000, 1000, 50, attempted_packets=1100, refused_packets=100, monitor_bursts=50)
@@ -102,7 +103,7 @@ def test_frames_go_to_every_vnf_in_turn(tmp_path: Path) -> None:
 
 
 def test_destinations_are_of_the_routers_own_fib(tmp_path: Path) -> None:
-    topology = build("parallel", 3, chain=ROUTER)
+    topology = build_chain("parallel", 3, chain=ROUTER)
     plain = Path(to_vnfs(None, PLAIN, topology, tmp_path)["dst_ips_file"]).read_text().split()
     assert (len(plain), len(set(plain))) == (65536, 1000)
     assert {text.rpartition(".")[0] for text in plain} == {"10.0.0", "10.0.1", "10.0.2", "10.0.3"}

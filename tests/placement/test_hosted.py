@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planebench.measure.hosted import functional_reasons, hosted_requests
 from planebench.model.hosting import HostingFacts
 from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place, switch_request, vnf_documents
+from planebench.planed.document import Document
 from planebench.scenarios import Topology, build
+from planebench.vnfs import build_chain
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
 LINKS = LinkSettings(Path("/run/x"), name="pb-abcdefgh-t1-planed", nice=-20)
@@ -18,7 +21,7 @@ MIXED = "separate:firewall,l2fwd,container:l3fwd:pids=9"
 
 
 def mixed() -> Topology:
-    return build("loopback", 3, chain=MIXED)
+    return build_chain("loopback", 3, chain=MIXED)
 
 
 @pytest.mark.parametrize(
@@ -40,9 +43,15 @@ def test_those_come_first_and_tasks_take_turns(
     assert placement.switch_cpu not in placement.polled_by_tester or len(cpus.allowed) == 1
 
 
+def json_of(document: Document | None) -> Any:
+    """Return a document that is there as planed gets it."""
+    assert document is not None
+    return document.to_json()
+
+
 def test_the_tester_keeps_what_is_its_own() -> None:
     topology = mixed()
-    document = full_stage(topology, assign_tasks(place(TWO, 3, hosted=(0, 2)), topology), LINKS)
+    document = full_stage(topology, assign_tasks(place(TWO, 3, hosted=(0, 2)), topology), LINKS).to_json()
     assert [port["name"] for port in document["ports"]] == ["n0", "v2", "v3", "n1"]
     tasks = ["mon-n0", "mon-n1", "vnf1", "gen-n0", "gen-n1"]
     assert [worker["tasks"] for worker in document["workers"]] == [tasks]
@@ -53,7 +62,9 @@ def test_the_tester_keeps_what_is_its_own() -> None:
 
 def test_a_hosted_vnf_has_two_ports_one_worker_and_sleeps_where_it_is_crowded() -> None:
     topology = mixed()
-    first, last = vnf_documents(topology, place(TWO, 3, hosted=(0, 2)), LINKS)
+    first, last = (
+        it.to_json() for it in vnf_documents(topology, place(TWO, 3, hosted=(0, 2)), LINKS) if it is not None
+    )
     assert first is not None and last is not None
     assert (first["name"], last["name"]) == ("pb-abcdefgh-t1-planed-v0", "pb-abcdefgh-t1-planed-v2")
     assert [(port["kind"], port["path"], port["mac"]) for port in last["ports"]] == [
@@ -62,17 +73,17 @@ def test_a_hosted_vnf_has_two_ports_one_worker_and_sleeps_where_it_is_crowded() 
     ]
     assert last["tasks"] == [{"name": "vnf2", "kind": "l3fwd", "ports": ["v4", "v5"]}]
     assert last["workers"] == [{"name": "w-vnf2", "cpu": 1, "tasks": ["vnf2"], "idle": "sleep"}]
-    alone = vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LINKS)[1]
+    alone = json_of(vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LINKS)[1])
     assert alone is not None and alone["workers"] == [{"name": "w-vnf2", "cpu": 3, "tasks": ["vnf2"]}]
-    two = vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LinkSettings(Path("/run/x"), queues=2))[0]
+    two = json_of(vnf_documents(topology, place(EIGHT, 3, hosted=(0, 2)), LinkSettings(Path("/run/x"), queues=2))[0])
     assert two is not None and [port["queues"] for port in two["ports"]] == [2, 2]
     assert [(task["name"], task.get("queue")) for task in two["tasks"]] == [("vnf0", None), ("vnf0-q1", 1)]
 
 
 @pytest.mark.parametrize(("cpus", "said", "sleeps"), [(TWO, "poll", False), (EIGHT, "sleep", True)])
 def test_what_it_does_when_idle_may_be_said(cpus: Cpus, said: str, sleeps: bool) -> None:
-    topology = build("loopback", 1, chain=f"separate:l2fwd:idle={said}")
-    (document,) = vnf_documents(topology, place(cpus, 1, hosted=(0,)), LINKS)
+    topology = build_chain("loopback", 1, chain=f"separate:l2fwd:idle={said}")
+    document = json_of(vnf_documents(topology, place(cpus, 1, hosted=(0,)), LINKS)[0])
     assert document is not None
     assert ("idle" in document["workers"][0]) == sleeps
 
@@ -80,7 +91,7 @@ def test_what_it_does_when_idle_may_be_said(cpus: Cpus, said: str, sleeps: bool)
 def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     rules = tmp_path / "my.rules"
     rules.write_text("permit ip from any to any\n")
-    topology = build("loopback", 2, chain=f"container:firewall:rules={rules}:pids=9,exec:true")
+    topology = build_chain("loopback", 2, chain=f"container:firewall:rules={rules}:pids=9,exec:true")
     first, own = hosted_requests(topology, place(TWO, 2, hosted=(0, 1)), LINKS, Path("/bin/planed"))
     assert (first.name, first.values, first.files, first.cpus) == ("vnf0", {"pids": 9}, (rules,), (1,))
     assert (first.crowded, first.control_cpus, first.planed) == (True, {0}, Path("/bin/planed"))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.model.records import WITH_VNFS
-from planebench.placement import Cpus, Placement, Worker, assign_tasks, place, tester_tasks
+from planebench.placement import Cpus, Placement, assign_tasks, place, tester_tasks
+from planebench.planed.document import Worker
 from planebench.scenarios import SCENARIOS, Topology, build
 from planebench.scenarios.queues import QUEUES_MAX
 
@@ -70,9 +70,9 @@ def test_queues_have_tasks_of_their_own() -> None:
     assert sorted(streams, key=str) == list(range(8)), "as many as planed has"
 
 
-@given(st.sampled_from(SCENARIOS), st.integers(1, 5), st.integers(1, 16), st.integers(1, QUEUES_MAX))
+@given(st.sampled_from(tuple(SCENARIOS)), st.integers(1, 5), st.integers(1, 16), st.integers(1, QUEUES_MAX))
 def test_every_task_has_exactly_one_worker(scenario: str, length: int, cpus: int, queues: int) -> None:
-    topology = build(scenario, length if scenario in WITH_VNFS else 0)  # type: ignore[arg-type]
+    topology = build(scenario, length if SCENARIOS[scenario].has_vnfs else 0)
     workers = on(cpus, topology, queues)
     names = [task.name for task in tester_tasks(topology, queues)]
     assert sorted(name for worker in workers for name in worker.tasks) == sorted(names)

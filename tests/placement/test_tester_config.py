@@ -23,6 +23,7 @@ from planebench.placement import (
 from planebench.placement.memory import memory
 from planebench.planed import find_planed
 from planebench.scenarios import Topology, build
+from planebench.vnfs import build_chain
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))
 VETH = LinkSettings(
@@ -40,7 +41,7 @@ TOPOLOGIES = [
 
 def full(topology: Topology, links: LinkSettings = VIRTIO, cpus: int = 4) -> dict[str, Any]:
     placement = place(Cpus(tuple(range(cpus))), len(topology.vnfs))
-    return full_stage(topology, assign_tasks(placement, topology), links)
+    return full_stage(topology, assign_tasks(placement, topology), links).to_json()
 
 
 def test_p2v_on_two_cores_whole() -> None:
@@ -71,7 +72,7 @@ def test_echo_has_an_l2fwd_that_ends_where_it_began() -> None:
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 @pytest.mark.parametrize("links", [VIRTIO, VETH])
 def test_first_stage_is_the_second_without_what_needs_the_switch(topology: Topology, links: LinkSettings) -> None:
-    first, second = wire_stage(topology, links), full(topology, links)
+    first, second = wire_stage(topology, links).to_json(), full(topology, links)
     assert (first["memory"], first["name"]) == (second["memory"], second["name"])  # config.apply must not change them
     assert first["tasks"] == first["workers"] == []
     assert [port["name"] for port in first["ports"]] == list(topology.wire_ports)
@@ -134,13 +135,13 @@ def test_memory_grows_with_what_it_must_hold() -> None:
     small = memory(ports=2, ring_size=256, max_frame_bytes=1518, hugepages=False)
     chain = memory(ports=12, ring_size=256, max_frame_bytes=1518, hugepages=False)
     jumbo = memory(ports=12, ring_size=256, max_frame_bytes=9000, hugepages=True)
-    assert small["mbuf_count"] < chain["mbuf_count"] == jumbo["mbuf_count"]
-    assert small["size_mb"] <= chain["size_mb"] < jumbo["size_mb"]
-    assert chain["mbuf_count"] >= 2 * 256 * 12
+    assert small.mbuf_count < chain.mbuf_count == jumbo.mbuf_count
+    assert small.size_mb <= chain.size_mb < jumbo.size_mb
+    assert chain.mbuf_count >= 2 * 256 * 12
     for one in (small, chain, jumbo):
-        assert one["mbuf_count"] & (one["mbuf_count"] + 1) == 0
-        assert one["size_mb"] * 2**20 > one["mbuf_count"] * one["mbuf_data_bytes"]
-    assert jumbo["mbuf_data_bytes"] >= 9000 + 128 and jumbo["hugepages"]
+        assert one.mbuf_count & (one.mbuf_count + 1) == 0
+        assert one.size_mb * 2**20 > one.mbuf_count * one.mbuf_data_bytes
+    assert jumbo.mbuf_data_bytes >= 9000 + 128 and jumbo.hugepages
 
 
 @pytest.mark.dataplane
@@ -151,7 +152,7 @@ def test_planed_takes_the_document(topology: Topology, links: LinkSettings, stag
     planed = find_planed()
     if planed is None or not shutil.which(str(planed)):
         pytest.skip("planed is not built: make setup")
-    document = wire_stage(topology, links) if stage == "wire" else full(topology, links, cpus=2)
+    document = wire_stage(topology, links).to_json() if stage == "wire" else full(topology, links, cpus=2)
     path = tmp_path / "tester.json"
     path.write_text(json.dumps(document))
     check = subprocess.run([planed, "--check", path], capture_output=True, text=True, check=False)
@@ -162,7 +163,8 @@ def test_a_chain_by_name_has_its_kinds_and_settings(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.write_text("permit ip from any to any\n" * 10_000)
     plain, named = (
-        full(build("loopback", 3, chain=chain)) for chain in ("", f"firewall:rules={rules},monitor:flows_max=9,l2fwd")
+        full(build_chain("loopback", 3, chain=chain))
+        for chain in ("", f"firewall:rules={rules},monitor:flows_max=9,l2fwd")
     )
     vnfs = [task for task in named["tasks"] if task["name"].startswith("vnf")]
     assert vnfs == [

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from planed_rig import CPU, Planed, task
+from planed_rig import CPU, Planed, ethdev, task
 from vring_rig import FLAT_OUT, LAYOUTS, PACED, assert_conserved, both_ways, connect, join
 
 from planebench.planed import RpcError
@@ -62,3 +62,19 @@ def test_a_port_keeps_its_back_end(planed: Planed, other: Planed) -> None:
     changed = [{**wire, "backend": "dpdk"} for wire in planed.wires]
     with pytest.raises(RpcError, match="another kind, backend, path"):
         planed.apply(changed)
+
+
+def test_a_socket_path_has_one_port(planed: Planed, other: Planed) -> None:
+    """A port is not renamed while it runs: the refusal names the port that has the path, not another process."""
+    connect(planed, other, "packed_vq=0,mrg_rxbuf=1")
+    renamed = [{**wire, "name": f"{wire['name']}2"} for wire in planed.wires]
+    with pytest.raises(RpcError, match="port a2: port a has its path or device; keep that name"):
+        planed.apply(renamed)
+    planed.apply()
+    planed.apply(renamed)
+
+
+def test_a_device_has_one_port(planed: Planed) -> None:
+    planed.apply([ethdev("n", "net_null0,size=64")])
+    with pytest.raises(RpcError, match="port m: port n has its path or device"):
+        planed.apply([ethdev("m", "net_null0")])

@@ -63,7 +63,7 @@ def test_a_plan_with_chains_needs_neither_lengths_nor_scenarios(document: dict[s
     [
         ({"chains": ["l4fwd"]}, ["it: ", 'chain "l4fwd"', "did you mean l3fwd?"]),
         ({"chains": "l3fwd"}, ["it: chains"]),
-        ({"chains": [""]}, ["it: chains.0"]),
+        ({"chains": [""]}, ["it: chain", "empty entry"]),
         ({"chains": ["l3fwd"], "scenarios": ["p2p"]}, ["it: ", "add loopback"]),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.plans import Plan, load_plan, override
+from planebench.search import search_settings
 
 QUICK = load_plan("quick")
 
@@ -70,17 +71,20 @@ def test_options_that_take_no_time_keep_the_budget(options: dict[str, Any]) -> N
         ({"frame_size": "64,20"}, ['"20"', "64..1518 and 9000"]),
         ({"direction": "uni"}, ['"uni"', "Valid: unidirectional"]),
         ({"chain_length": "0"}, ['"0"', "1..5"]),
-        ({"chain_length": "2", "scenario": "p2p"}, ['"2"', "only loopback", "add loopback"]),
-        ({"duration": 0.0}, ['"0.0"', "3600"]),
+        (
+            {"chain_length": "2", "scenario": "p2p"},
+            ["--chain-length 2", "add --scenario loopback"],
+        ),
+        ({"duration": 0.0}, ["--duration: ", '"0.0"', "above 0, at most 3600"]),
         ({"duration": float("inf")}, ['"inf"', "3600"]),
-        ({"repeat": 0}, ['"0"', "1..1000"]),
+        ({"repeat": 0}, ["--repeat: ", '"0"', "1..1000"]),
         ({"wire": "vet"}, ['"vet"', "did you mean veth", "virtio, memif, veth"]),
-        ({"switch_cores": 5}, ['switch_cores "5"', "1, 2, 3, 4"]),
+        ({"switch_cores": 5}, ["--switch-cores: ", '"5"', "1, 2, 3, 4"]),
         ({"ring_size": 100}, ['"100"', "256"]),
         ({"loads": "0.5,1.1"}, ['"1.1"', "none"]),
         ({"loads": "half"}, ['"half"', "0.10,0.50"]),
         ({"loads": "nan"}, ['"nan"', "none"]),
-        ({"seed": -1}, ['"-1"', "0 or more"]),
+        ({"seed": -1}, ['"-1"', "at least 0"]),
         ({"name": "a/b"}, ['"a/b"', "letters"]),
     ],
 )
@@ -100,15 +104,15 @@ def test_searches() -> None:
     plan = override(QUICK, search="ndr,r_plus,bswlv,ndr", search_duration=0.2, max_r=4)
     assert plan.search.methods == ("ndr", "bswlv"), "R+ is always taken"
     assert (plan.search.duration_s, plan.search.max_r) == (0.2, 4)
-    settings = plan.search_settings(senders=2)
-    assert (settings.trial_duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
+    settings = search_settings(plan, senders=2)
+    assert (settings.duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
     assert (settings.repetitions, settings.r_plus_duration_s) == (3, 0.5)
 
 
 def test_a_line_rate_is_per_direction() -> None:
     plan = override(QUICK, max_rate="14.88M")
     assert plan.throughput.max_rate_pps == 14.88e6
-    assert plan.search_settings(senders=2).max_load_pps == pytest.approx(2 * 14.88e6)
+    assert search_settings(plan, senders=2).max_load_pps == pytest.approx(2 * 14.88e6)
 
 
 def test_restarts_band_and_curve() -> None:
@@ -122,10 +126,10 @@ def test_restarts_band_and_curve() -> None:
     [
         ({"search": "nrd"}, 'unknown search "nrd", did you mean ndr'),
         ({"search": ""}, "empty entry"),
-        ({"search_duration": 0.0}, 'search duration "0.0" is not valid'),
-        ({"max_r": 0}, 'max-r "0" is not valid'),
+        ({"search_duration": 0.0}, '--search-duration: "0.0" is not valid. Valid: above 0'),
+        ({"max_r": 0}, '--max-r: "0" is not valid. Valid: 1..100'),
         ({"restarts": 3}, 'restarts "3" is not valid for 3 repetitions. Valid: 0..2'),
-        ({"restarts": -1}, 'restarts "-1" is not valid'),
+        ({"restarts": -1}, '--restarts: "-1" is not valid'),
         ({"max_rate": "fast"}, 'rate "fast" is not valid'),
         ({"max_rate": "0"}, 'rate "0" is not valid'),
         ({"max_rate": "1e99"}, 'rate "1e99" is not valid'),

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from planebench.model.plan import Plan
 from planebench.plans import expand, list_suites, load_plan, override, points_of
 from planebench.plans.estimate import estimate
-from planebench.plans.plan import Plan
 
 PAPERS = ("netsoft19", "conext19", "can17", "ic16")
 

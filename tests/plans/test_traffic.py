@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import Plan
 from planebench.plans import expand, group_points, interleave, load_plan, max_frame_bytes, override, plain_frame_sizes
-from planebench.plans.plan import Plan
 from planebench.plans.schema import plan_from_document
 from planebench.store.codec import from_json, to_json
 

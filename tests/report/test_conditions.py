@@ -122,7 +122,7 @@ def test_batch_size_and_counts_of_the_switch() -> None:
     (result,) = derive_results(run)
     assert (result.switch_batch_size, result.switch_received_packets, result.switch_forwarded_packets) == (16, 960, 930)
     assert json.loads(to_json(Derived(run)))["results"][0]["switch_batch_size"] == 16
-    assert to_csv(Derived(run)).splitlines()[1].endswith(b",16.0,960,930")
+    assert to_csv(Derived(run)).splitlines()[1].endswith(b",16.0,960,930,")
     page = to_html(Derived(run)).decode()
     assert ">batch<" in page and ">16<" in page and ">930<" in page
 

@@ -67,6 +67,12 @@ def test_reasons_of_one_cause_have_one_text(shares: list[float], tail: str) -> N
     assert ("N" in kept.removesuffix(tail).split("of")[0]) == (len({f"{share:.1f}" for share in shares}) > 1)
 
 
+def test_a_literal_n_is_no_number() -> None:
+    """The reasons have one cause, but one of them has fewer numbers: the text of the cause stands for both."""
+    assert cause("port N is gone after 7 s") == cause("port 3 is gone after 7 s")
+    assert shared_text(["port N is gone after 7 s", "port 3 is gone after 7 s"]) == "port N is gone after N s"
+
+
 def test_rejected_trials_are_grouped_by_cause() -> None:
     planed, ovs = make_point("planed"), make_point("ovs-dpdk")
     waited = "switch thread pmd waited for its CPU {} % of the time"

@@ -7,18 +7,26 @@ import io
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
 from rich_run import rich, rich_run
 
+from planebench.metrics.column import Output, having, row
+from planebench.metrics.results import LATENCY, RESULT, OfResult
 from planebench.model.records import Verdict, VerdictKind
+from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.report.export import CSV_MORE, LATENCY_KEYS, LATENCY_MORE, RESULT_KEYS, flat, record, to_csv, to_json
+from planebench.report.export import to_csv, to_json
 from planebench.stats.choose import foreign_band
 from planebench.stats.derived import Derived
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def values(result: Result, output: Output = "csv") -> dict[str, Any]:
+    return row(having(RESULT, output), OfResult(rich().run, result))
 
 
 def _small_run() -> Run:
@@ -45,9 +53,9 @@ def test_export_matches_the_golden_file(name: str, export) -> None:  # type: ign
 
 def test_a_record_has_exactly_the_promised_keys() -> None:
     for result in json.loads(to_json(Derived(make_run())))["results"]:
-        assert tuple(result) == RESULT_KEYS
+        assert list(result) == [column.name for column in having(RESULT, "json")]
         for summary in result["latency_us"].values():
-            assert tuple(summary) == (*LATENCY_KEYS, *LATENCY_MORE)
+            assert list(summary) == [column.name for column in having(LATENCY, "json")]
 
 
 def test_json_has_no_nan_and_null_where_nothing_counts() -> None:
@@ -78,19 +86,18 @@ def test_the_same_run_gives_the_same_bytes() -> None:
 
 
 def test_rates_of_searches_are_lower_bounds_of_complete_ones() -> None:
-    planed, ovs, _ = (flat(result, "run") for result in rich().results)
+    planed = values(rich().results[0])
     assert (round(planed["ndr_pps"]), round(planed["pdr_pps"])) == (11_440_000, 12_870_000)
     assert (planed["unexplained_packets"], round(planed["throughput_median_pps"])) == (100, 14_342_900)
     interrupted = [
         dataclasses.replace(result, searches=tuple(dataclasses.replace(s, complete=False) for s in result.searches))
         for result in rich().results
     ]
-    assert flat(interrupted[0], "run")["ndr_pps"] is None
-    assert list(ovs)[-len(CSV_MORE) :] == list(CSV_MORE)
+    assert values(interrupted[0])["ndr_pps"] is None
 
 
 def test_json_has_searches_and_ledger_whole() -> None:
-    found = json.loads(json.dumps(record(rich().results[0], "run")))
+    found = json.loads(json.dumps(values(rich().results[0], "json")))
     assert [s["method"] for s in found["searches"]] == ["ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b"]
     assert "point" not in found["searches"][0]
     assert found["searches"][4]["curve"][0].keys() == {"intended_pps", "forwarded_pps", "loss_ratio"}
@@ -115,7 +122,7 @@ def test_comparisons_are_at_the_top() -> None:
 
 
 def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> None:
-    planed, ovs, _ = (flat(result, "run") for result in rich().results)
+    planed, ovs, _ = (values(result) for result in rich().results)
     assert (round(planed["rfc2544_pps"]), round(planed["bswlv_pps"]), planed["b2b_packets"]) == (
         11_297_000,
         12_155_000,
@@ -123,7 +130,7 @@ def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> No
     )
     assert ovs["rfc2544_pps"] is None
     assert (planed["ndr_verdict"], planed["pdr_verdict"]) == ("valid", "valid")
-    assert flat(dataclasses.replace(rich().results[0], searches=()), "run")["ndr_verdict"] is None
+    assert values(dataclasses.replace(rich().results[0], searches=()))["ndr_verdict"] is None
 
 
 def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
@@ -131,7 +138,7 @@ def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
     limited = Verdict(VerdictKind.TESTER_LIMITED, ("the most the tester keeps up",))
     elsewhere = Verdict(VerdictKind.VALID, foreign_band("far", "near"))
     ndr, pdr = (dataclasses.replace(s, verdict=v) for s, v in zip(result.searches, (limited, elsewhere), strict=False))
-    line = flat(dataclasses.replace(result, searches=(ndr, pdr)), "run")
+    line = values(dataclasses.replace(result, searches=(ndr, pdr)))
     assert (line["ndr_verdict"], line["ndr_pps"]) == ("tester-limited", ndr.lower_pps)
     assert (line["pdr_verdict"], line["pdr_pps"]) == ("other-band", None)
 

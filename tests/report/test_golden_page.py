@@ -12,8 +12,7 @@ import pytest
 from page_words import figure_words, page_words
 
 from planebench.model.run import Run
-from planebench.report.chains import chain_figures
-from planebench.report.figures import make_figures, overview
+from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.stats.derived import Derived
 from planebench.store import read_run
@@ -52,9 +51,4 @@ def test_the_page_says_what_it_said(derived: Derived) -> None:
 
 
 def test_charts_draw_the_rows_that_they_drew(derived: Derived) -> None:
-    first = overview(derived)
-    assert first is not None
-    _same(
-        "figures.txt",
-        figure_words([first, *make_figures(derived), *chain_figures(derived.chains.latency)]),
-    )
+    _same("figures.txt", figure_words(make_figures(derived)))

@@ -18,9 +18,9 @@ from planebench.model.header import Skipped, SwitchInfo
 from planebench.model.records import SwitchCycles, VerdictKind
 from planebench.model.run import Finished, Run
 from planebench.report.charts.figure import switch_colors
-from planebench.report.figures import make_figures, overview
+from planebench.report.figures import FIGURES, make_figures
 from planebench.report.html import to_html
-from planebench.report.page.panels import draw, scenario_groups
+from planebench.report.page.panels import draw, groups
 from planebench.report.recommend import headline, summary
 from planebench.report.trials import verdict_counts
 from planebench.stats import derive_results
@@ -137,15 +137,14 @@ def test_the_largest_run_stays_small_and_says_what_it_leaves_out(largest: Larges
 
 
 def test_charts_that_are_rarely_read_go_first() -> None:
-    figures = make_figures(Derived(make_run()))
+    figures = make_figures(Derived(make_run()), [kind for kind in FIGURES if not kind.section])
     first = draw(figures, 1)
-    assert len(first.drawn) == 1 and figures[0].key in first.drawn
+    assert len(first) == 1 and figures[0].key in first
     everything = draw(figures, 10**9)
-    assert set(everything.drawn) == {f.key for f in figures}
-    assert [f.kind for f in figures if f.key == list(everything.drawn)[-1]] == ["percentiles"]
+    assert set(everything) == {f.key for f in figures}
+    assert [f.kind for f in figures if f.key == list(everything)[-1]] == ["percentiles"]
     for name in ("p2p", "loopback"):
-        groups = scenario_groups(first, name)  # type: ignore[arg-type]
-        assert sum(len(g["panels"]) + g["left_out"] for g in groups) == sum(f.scenario == name for f in figures)
+        assert sum(len(g.figures) for g in groups(figures, name)) == sum(f.scenario == name for f in figures)
 
 
 def test_every_kind_of_chart_is_what_altair_allows() -> None:
@@ -259,7 +258,7 @@ def test_where_the_tester_limits_the_summary_ranks_by_cycles() -> None:
 
 
 def test_figures_cover_the_papers() -> None:
-    kinds = Counter(f.kind for f in make_figures(Derived(make_run(chains=(1, 2, 3)))))
+    found = make_figures(Derived(make_run(chains=(1, 2, 3))), [kind for kind in FIGURES if not kind.section])
+    kinds = Counter(f.kind for f in found)
     assert kinds == {"throughput": 7, "chain": 4, "latency": 5, "percentiles": 13, "tradeoff": 4, "deviation": 4}
     assert make_figures(Derived(Run(make_header()))) == ()
-    assert overview(Derived(Run(make_header()))) is None

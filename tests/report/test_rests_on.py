@@ -39,7 +39,7 @@ def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everythin
     text = table_text(everything)
     assert "45 %  84 c est. 32" in text
     assert "est.: an estimate, throughput / busy share" in " ".join(text.split())
-    table = throughput_table(everything.results)
+    table = throughput_table(everything.run, everything.results)
     row = dict(zip(_names(table), _cells(table)[0], strict=True))
     assert (row["Mpps"], row["core busy"], row["cycles / packet"], row["estimate"]) == (
         "≥14.34",
@@ -93,7 +93,7 @@ def test_figures_of_the_other_band_stand_beside_the_result(everything: Derived) 
 
 
 def test_the_ledger_says_where_frames_were_lost_and_what_nobody_counts(everything: Derived) -> None:
-    rows = {row[0]: row for row in _cells(ledger_table(everything.results))}
+    rows = {row[0]: row for row in _cells(ledger_table(everything.run, everything.results))}
     assert (*rows["planed"][3:6], *rows["planed"][-2:]) == (
         "1\u202f000\u202f000",
         "980\u202f000",
@@ -109,14 +109,15 @@ def test_the_ledger_says_where_frames_were_lost_and_what_nobody_counts(everythin
 
 
 def test_a_ledger_that_adds_up_is_not_marked() -> None:
-    (result,) = derive_results(Run(make_header(), (make_trial(),)))
+    run = Run(make_header(), (make_trial(),))
+    (result,) = derive_results(run)
     closed = dataclasses.replace(result, ledger=Ledger(100, 90, (Loss("switch", "fault", 10),)))
-    assert _cells(ledger_table([closed]))[0][-1] == "0"
+    assert _cells(ledger_table(run, [closed]))[0][-1] == "0"
     assert unexplained_sentences([closed]) == []
 
 
 def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> None:
-    table = latency_table(everything.results, make_calibration())
+    table = latency_table(everything.run, everything.results)
     row = dict(zip(_names(table), _cells(table)[0], strict=True))
     assert [row[k] for k in ("sent", "stamped", "received", "clock", "floor")] == [
         "1\u202f003",
@@ -125,12 +126,12 @@ def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> No
         "hardware",
         "1.20",
     ]
-    assert "floor" not in _names(latency_table(everything.results, None))
+    assert "floor" not in _names(latency_table(Run(make_header()), everything.results))
     assert "Latency floor of the tester, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
 
 
 def test_jitter_is_mean_p99_and_max_of_each_definition(everything: Derived) -> None:
-    table = jitter_table(everything.results)
+    table = jitter_table(everything.run, everything.results)
     assert _names(table)[4:7] == ["IPDV (RFC 3393)", "PDV (delay - minimum)", "burst means (ic16)"]
     assert _cells(table)[0][4:7] == ("0.30 / 0.90 / 4.00", "1.11 / 10.8 / 43.2", "0.30 / 0.90 / 4.00")
 

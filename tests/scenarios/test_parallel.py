@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.model.topology import MONITOR_MAC
 from planebench.placement import (
     Cpus,
     LinkSettings,
@@ -20,7 +21,7 @@ from planebench.placement import (
     wire_stage,
 )
 from planebench.scenarios import Flow, all_flows, build, flows
-from planebench.scenarios.topology import MONITOR_MAC
+from planebench.vnfs import build_chain
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
 TWO = Cpus((0, 1))
@@ -38,7 +39,7 @@ def test_each_vnf_has_one_port_a_mac_of_its_own_and_no_cross_connect() -> None:
 
 
 def test_a_synthetic_fib_is_known_to_the_topology() -> None:
-    topology = build("parallel", 2, chain=ROUTER)
+    topology = build_chain("parallel", 2, chain=ROUTER)
     assert [(vnf.kind, vnf.routes) for vnf in topology.vnfs] == [("l3fwd", 1000)] * 2
 
 
@@ -48,7 +49,7 @@ def test_a_synthetic_fib_is_known_to_the_topology() -> None:
 )
 def test_what_cannot_be_built_is_told(count: int, chain: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        build("parallel", count, chain=chain)
+        build_chain("parallel", count, chain=chain)
 
 
 def test_everything_goes_one_way() -> None:
@@ -68,18 +69,18 @@ def test_the_tester_has_the_wires_and_their_tasks_only() -> None:
     topology = build("parallel", 63)
     placement = place(TWO, 63, hosted=range(63))
     assert [task.name for task in tester_tasks(topology)] == ["mon-n0", "mon-n1", "gen-n0", "gen-n1"]
-    document = full_stage(topology, assign_tasks(placement, topology), LINKS)
+    document = full_stage(topology, assign_tasks(placement, topology), LINKS).to_json()
     assert [port["name"] for port in document["ports"]] == ["n0", "n1"]
-    pair = full_stage(build("p2p"), assign_tasks(place(TWO), build("p2p")), LINKS)
+    pair = full_stage(build("p2p"), assign_tasks(place(TWO), build("p2p")), LINKS).to_json()
     assert document["memory"] == pair["memory"]
-    assert wire_stage(topology, LINKS)["memory"] == document["memory"]
+    assert wire_stage(topology, LINKS).to_json()["memory"] == document["memory"]
 
 
 def test_where_updates_are_wanted_the_tester_is_the_control_of_a_vnf() -> None:
-    topology = build("parallel", 2, chain=ROUTER)
+    topology = build_chain("parallel", 2, chain=ROUTER)
     links = LinkSettings(Path("/run/x"), updates="v0")
     workers = assign_tasks(place(TWO, 2, hosted=range(2)), topology, updates="v0")
-    document = full_stage(topology, workers, links)
+    document = full_stage(topology, workers, links).to_json()
     assert document["ports"][-1] == {
         "name": "v0",
         "ring_size": 256,
@@ -93,8 +94,10 @@ def test_where_updates_are_wanted_the_tester_is_the_control_of_a_vnf() -> None:
 
 
 def test_a_vnf_is_a_small_process() -> None:
-    topology = build("parallel", 63, chain=ROUTER)
-    documents = [it for it in vnf_documents(topology, place(TWO, 63, hosted=range(63)), LINKS) if it is not None]
+    topology = build_chain("parallel", 63, chain=ROUTER)
+    documents = [
+        it.to_json() for it in vnf_documents(topology, place(TWO, 63, hosted=range(63)), LINKS) if it is not None
+    ]
     assert len({document["name"] for document in documents}) == 63
     assert max(len(document["name"]) for document in documents) <= 31
     last = documents[62]
@@ -108,7 +111,7 @@ def test_a_vnf_is_a_small_process() -> None:
 
 
 def test_the_switch_is_asked_for_stations() -> None:
-    topology = build("parallel", 2, chain=ROUTER)
+    topology = build_chain("parallel", 2, chain=ROUTER)
     request = switch_request(topology, place(TWO, 2, hosted=range(2)), LINKS)
     assert [(s.port, s.mac, s.routes) for s in request.stations] == [
         ("v0", "02:00:00:00:02:01", 1000),

@@ -6,8 +6,10 @@ import pytest
 from planebench.model.errors import UsageError
 from planebench.scenarios import (
     DIRECTIONS,
-    SCENARIO_INFOS,
     SCENARIOS,
+    Scenario,
+    build,
+    flows,
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -15,12 +17,23 @@ from planebench.scenarios import (
 )
 
 
-def test_every_scenario_is_described() -> None:
-    assert tuple(info.name for info in SCENARIO_INFOS) == SCENARIOS
+def test_scenarios_are_found_and_in_their_order() -> None:
+    assert list(SCENARIOS) == ["p2p", "p2v", "v2v", "loopback", "parallel"]
+    assert all(name == scenario.name for name, scenario in SCENARIOS.items())
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=list(SCENARIOS))
+def test_what_a_scenario_says_of_itself_is_what_it_builds(scenario: Scenario) -> None:
+    topology = build(scenario.name, int(scenario.has_vnfs))
+    sides = {port.name: port.side for port in topology.ports}
+    assert tuple(sides[end] for end in topology.ends) == scenario.ends
+    assert scenario.wired == ("wire" in sides.values())
+    assert bool(topology.vnfs) == scenario.has_vnfs
+    assert {flow.name for mode in scenario.directions for flow in flows(topology, mode)}
 
 
 def test_names_parse_to_themselves() -> None:
-    assert tuple(map(parse_scenario, SCENARIOS)) == SCENARIOS
+    assert list(map(parse_scenario, SCENARIOS)) == list(SCENARIOS)
     assert tuple(map(parse_direction, DIRECTIONS)) == DIRECTIONS
 
 

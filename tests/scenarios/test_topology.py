@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from planebench.model.errors import UsageError
 from planebench.model.records import Direction, ScenarioName
 from planebench.scenarios import SCENARIOS, Topology, Vnf, build, flows, valid_directions
+from planebench.vnfs import build_chain
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_reversed_is_for_p2v_only() -> None:
 
 
 def test_a_chain_by_name() -> None:
-    topology = build("loopback", 2, chain="firewall:default=permit,l2fwd")
+    topology = build_chain("loopback", 2, chain="firewall:default=permit,l2fwd")
     assert topology.vnfs[0].kind == "firewall" and topology.vnfs[0].settings == {"default": "permit"}
     assert topology.vnfs[0].memory_bytes > 0
     assert topology.vnfs[1] == Vnf("vnf1", ("v2", "v3"))
@@ -107,4 +108,4 @@ def test_a_chain_by_name() -> None:
 )
 def test_a_chain_that_does_not_fit(scenario: ScenarioName, length: int, chain: str) -> None:
     with pytest.raises(UsageError, match="chain"):
-        build(scenario, length, chain=chain)
+        build_chain(scenario, length, chain=chain)

@@ -124,7 +124,7 @@ def test_same_seed_same_path(rig, method):
 
 
 def test_trial_duration_scales_the_sum_and_is_owned_up_to(rig):
-    tried = rig("sim", trial_duration_s=0.1)
+    tried = rig("sim", duration_s=0.1)
     full = rig("sim")
     result = tried.finish("ndr")
     full.finish("ndr")
@@ -140,7 +140,7 @@ def test_standard_durations_are_no_deviation(rig):
     assert {t.intended_duration_ns for t in tried.trials} == {60_000_000_000}
     assert len(result.deviations) == 1
     assert "line rate" in result.deviations[0]
-    assert any("60 s" in d for d in rig("sim", trial_duration_s=1.0).finish("rfc2544").deviations)
+    assert any("60 s" in d for d in rig("sim", duration_s=1.0).finish("rfc2544").deviations)
 
 
 def test_settings_are_those_of_csit_by_default(rig):

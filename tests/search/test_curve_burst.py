@@ -14,7 +14,7 @@ from planebench.search.burst import summarise
 
 
 def test_curve_stops_after_two_lossless_trials(rig):
-    tried = rig("sim:capacity=10M", trial_duration_s=1.0, max_load_pps=20e6)
+    tried = rig("sim:capacity=10M", duration_s=1.0, max_load_pps=20e6)
     result = tried.finish("curve")
     assert [p.intended_pps for p in result.curve] == [20e6, 18e6, 16e6, 14e6, 12e6, 10e6, 8e6]
     assert [round(p.loss_ratio, 4) for p in result.curve] == [0.5, 0.4444, 0.375, 0.2857, 0.1667, 0, 0]
@@ -45,7 +45,7 @@ def test_a_curve_without_two_in_a_row_says_so():
         make_trial(i, role="search", load=Load("p", load * 1e6), directions=(count,))
         for i, (load, count) in enumerate(zip(loads, counts, strict=True))
     ]
-    how = SearchSettings(trial_duration_s=1.0, max_load_pps=10e6)
+    how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
     result = step("curve", how, make_point(), log, None)
     assert (result.lower_pps, result.upper_pps) == (None, 2e6)
     assert result.verdict.reasons == (

@@ -12,8 +12,8 @@ from planebench.model.records import DirectionCounts, Load, Trial, VerdictKind
 from planebench.search import SearchSettings, step
 from planebench.search.burst import _duration_s
 from planebench.search.facts import is_stretched
+from planebench.search.goals import BSWLV
 from planebench.search.log import GaveUp
-from planebench.search.mlr import bswlv
 from planebench.search.task import Finding, Task, tester_cap_pps
 
 SHORT = {"verdict": "tester-limited", "reasons": ("late",)}
@@ -83,7 +83,7 @@ def test_bswlv_fails_a_load_only_when_all_n_trials_have_lost(n, trial_s):
         return paced(ask.load_pps / 1e6, lost=3 if loses else 0)
 
     found = Finding()
-    bswlv(measure, Task(SearchSettings(trial_duration_s=trial_s, max_r=n, max_load_pps=10e6), make_point()), found)
+    BSWLV.search(measure, Task(SearchSettings(duration_s=trial_s, max_r=n, max_load_pps=10e6), make_point()), found)
     assert found.lower_pps == 10e6
     assert found.upper_pps is None
     assert asked.count(10e6) == n
@@ -116,7 +116,7 @@ def test_a_curve_that_loses_only_in_the_middle_says_both_loads():
     """Lossless at the top, lossy below: nothing is said of a switch that may do more."""
     loads = [10.0, 9.0, 8.0, 7.0]
     log = [make_trial(0), *(paced(load, lost=5 if load == 9.0 else 0) for load in loads)]
-    how = SearchSettings(trial_duration_s=1.0, max_load_pps=10e6)
+    how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
     result = step("curve", how, make_point(), log, None)
     assert (result.lower_pps, result.upper_pps) == (8e6, 9e6)
     assert result.verdict.reasons == ()

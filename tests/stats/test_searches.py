@@ -50,7 +50,7 @@ def test_every_setting_is_taken_from_its_key() -> None:
         "trial_duration_s": 0.5,
     }
     assert search_settings(settings) == SearchSettings(
-        trial_duration_s=2.0,
+        duration_s=2.0,
         duration_sum_s=4.0,
         relative_width=0.01,
         pdr_loss_ratio=0.002,

@@ -17,10 +17,11 @@ from builders import make_header, make_latency_trial, make_run, store_run
 from jsonschema import Draft202012Validator, ValidationError
 
 from planebench.cli.run import RunOptions, run_plan
+from planebench.model.closed import CLOSED
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
 from planebench.model.records import Trial
-from planebench.report.export import LATENCY_KEYS, LATENCY_MORE, RESULT_KEYS, to_json
+from planebench.report.export import to_json
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.schemas.generate import closed, generate
 from planebench.stats.derived import Derived
@@ -146,9 +147,6 @@ def test_what_the_reader_refuses_the_schema_refuses(
 
 
 def test_the_export_has_every_key_and_may_get_more() -> None:
-    schema = json.loads(schema_text("export"))
-    assert tuple(schema["$defs"]["ResultExport"]["properties"]) == RESULT_KEYS
-    assert tuple(schema["$defs"]["LatencyExport"]["properties"]) == (*LATENCY_KEYS, *LATENCY_MORE)
     document = json.loads(to_json(Derived(make_run(repetitions=1))))
     document["results"][0]["later"] = 1
     document["later"] = {}
@@ -161,4 +159,4 @@ def test_the_export_has_every_key_and_may_get_more() -> None:
 def test_describing_the_records_leaves_the_reader_as_it_is() -> None:
     before = Trial.__pydantic_config__  # type: ignore[attr-defined]
     generate("trial")
-    assert Trial.__pydantic_config__ == before == codec.CLOSED  # type: ignore[attr-defined]
+    assert Trial.__pydantic_config__ == before == CLOSED  # type: ignore[attr-defined]

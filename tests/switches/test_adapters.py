@@ -158,7 +158,7 @@ def test_testpmd_with_hugepages_and_large_frames() -> None:
 
 
 def test_planed_document() -> None:
-    document = switch_document(LOOPBACK, "pb-AbC-switch")
+    document = switch_document(LOOPBACK, "pb-AbC-switch").to_json()
     assert document["version"] == 1
     assert document["name"] == "pb-abc-switch"
     assert document["ports"][1] == {"name": "v0", "kind": "vhost-user", "ring_size": 256, "path": "/tmp/w/v0.sock"}
@@ -280,9 +280,9 @@ def test_planed_with_a_fault_has_it_in_every_task_and_in_its_settings() -> None:
     assert faulty.chosen.drop_one_in == 1000 and planed.ADAPTER.chosen.drop_one_in is None
     assert faulty.settings(LOOPBACK)["drop_one_in"] == "1000"
     assert "drop_one_in" not in planed.ADAPTER.settings(LOOPBACK)
-    tasks = switch_document(LOOPBACK, "pb", faulty.chosen)["tasks"]
+    tasks = switch_document(LOOPBACK, "pb", faulty.chosen).to_json()["tasks"]
     assert [task["fault"] for task in tasks] == [{"drop_one_in": 1000}] * 2
-    assert not any("fault" in task for task in switch_document(LOOPBACK, "pb")["tasks"])
+    assert not any("fault" in task for task in switch_document(LOOPBACK, "pb").to_json()["tasks"])
     assert planed.ADAPTER.with_options({}).chosen.drop_one_in is None
     assert faulty.with_options({}).chosen.drop_one_in == 1000
     assert faulty.with_options({"drop_one_in": "1"}).chosen.drop_one_in == 1
@@ -302,9 +302,9 @@ def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None
     assert (chosen.chosen.backend, chosen.chosen.drop_one_in, planed.ADAPTER.chosen.backend) == ("vring", 7, None)
     assert chosen.settings(LOOPBACK)["backend"] == planed.ADAPTER.settings(LOOPBACK)["backend"] == "vring"
     assert planed.ADAPTER.with_options({"backend": "dpdk"}).settings(LOOPBACK)["backend"] == "dpdk"
-    ports = switch_document(LOOPBACK, "pb", chosen.chosen)["ports"]
+    ports = switch_document(LOOPBACK, "pb", chosen.chosen).to_json()["ports"]
     assert {(port["kind"], port["backend"]) for port in ports} == {("vhost-user", "vring"), ("virtio-user", "vring")}
-    assert not any("backend" in port for port in switch_document(LOOPBACK, "pb")["ports"])
+    assert not any("backend" in port for port in switch_document(LOOPBACK, "pb").to_json()["ports"])
     with pytest.raises(UsageError, match=r"backend 'ring' is not valid for switch planed\. Valid: dpdk, vring"):
         planed.ADAPTER.with_options({"backend": "ring"})
 
@@ -318,7 +318,7 @@ def test_planed_as_a_bridge_has_it_in_every_task_and_in_its_settings() -> None:
     )
     assert bridge.settings(LOOPBACK)["function"].startswith("bridge: ")
     assert planed.ADAPTER.settings(LOOPBACK)["function"].startswith("patch: ")
-    document = switch_document(LOOPBACK, "pb", PlanedOptions(function="bridge"))
+    document = switch_document(LOOPBACK, "pb", PlanedOptions(function="bridge")).to_json()
     assert [(task["name"], task["kind"]) for task in document["tasks"]] == [
         ("bridge0", "bridge"),
         ("bridge1", "bridge"),
@@ -340,7 +340,7 @@ def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
     assert adapter.with_options({"backend": "dpdk"}).queues == 3
     assert adapter.wires == {"virtio"}, "a kernel interface pair has one queue"
     request = replace(LOOPBACK, queues=3)
-    alone = switch_document(request, "pb", adapter.chosen)
+    alone = switch_document(request, "pb", adapter.chosen).to_json()
     assert {port["queues"] for port in alone["ports"]} == {3}
     assert [(task["name"], task["ports"], task.get("queue", 0)) for task in alone["tasks"]] == [
         (f"patch{index}{suffix}", ["n0", "v0"] if index == 0 else ["v1", "n1"], queue)
@@ -349,7 +349,7 @@ def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
     ]
     names = [task["name"] for task in alone["tasks"]]
     assert alone["workers"] == [{"name": "patch", "cpu": 3, "tasks": names}], "two on one core would share it"
-    shared = switch_document(replace(request, more_cpus=(5,)), "pb", adapter.chosen)["workers"]
+    shared = switch_document(replace(request, more_cpus=(5,)), "pb", adapter.chosen).to_json()["workers"]
     assert [(worker["name"], worker["cpu"]) for worker in shared] == [("patch", 3), ("patch-q1", 5)]
     assert [worker["tasks"] for worker in shared] == [names[:2] + names[4:], names[2:4]]
     assert adapter.settings(request)["queues"] == "3" and adapter.settings(request)["workers"] == "1"

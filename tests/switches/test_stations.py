@@ -9,26 +9,26 @@ from typing import Any
 import pytest
 
 from planebench.placement import Cpus, LinkSettings, place, switch_request
-from planebench.scenarios import build
 from planebench.switches import planed_stations
 from planebench.switches.base import Situation, SwitchRequest, offloads, refusal_of
 from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
 from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.vnfs import build_chain
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = PlanedOptions(offload="fib")
 
 
 def request_of(count: int) -> SwitchRequest:
-    topology = build("parallel", count, chain=ROUTER)
+    topology = build_chain("parallel", count, chain=ROUTER)
     return switch_request(topology, place(Cpus((0, 1)), count, hosted=range(count)), LinkSettings(Path("/run/x")))
 
 
 @pytest.mark.parametrize(("options", "offload"), [(PlanedOptions(), False), (OFFLOAD, True)])
 def test_planed_is_one_task_with_every_port(options: PlanedOptions, offload: bool) -> None:
-    document = switch_document(request_of(63), "it", options)
+    document = switch_document(request_of(63), "it", options).to_json()
     (task,) = document["tasks"]
     assert (task["kind"], len(task["ports"]), len(document["ports"])) == ("fib_offload", 65, 65)
     vnfs = task["settings"]["vnfs"]

@@ -15,7 +15,7 @@ from planebench.model.chain_name import OWN, chain_label, chain_slug, quote, spl
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.scenarios import build
-from planebench.vnfs import parse_chain, resolve_chain
+from planebench.vnfs import build_chain, parse_chain, resolve_chain
 from planebench.vnfs.chain import hosted_chain
 
 COMMAND = 'dpdk-testpmd {eal} -- --forward-mode=io --eth-peer="0,02:00:00:00:00:01"'
@@ -107,13 +107,13 @@ def test_every_hosting_has_a_name_that_chains_know_and_an_own_vnf_its_subject() 
 
 
 def test_a_topology_knows_who_is_no_task_of_the_tester() -> None:
-    mixed = build("loopback", 3, chain="separate:firewall,l2fwd,exec:true", hosting="process")
+    mixed = build_chain("loopback", 3, chain="separate:firewall,l2fwd,exec:true", hosting="process")
     assert [vnf.name for vnf in mixed.hosted_vnfs] == ["vnf0", "vnf2"]
     assert ([vnf.name for vnf in mixed.chained_vnfs], mixed.hosted_numbers) == (["vnf1"], (0, 2))
     assert mixed.hosted_ports == {"v0", "v1", "v4", "v5"}
     assert mixed.vnfs[2].hosting_values == {"command": "true"}
-    whole = build("loopback", 2, hosting="container")
+    whole = build_chain("loopback", 2, hosting="container")
     assert [vnf.hosting for vnf in whole.vnfs] == ["container"] * 2
     assert not build("v2v", echo=True).hosted_vnfs
     with pytest.raises(UsageError, match="side by side are functions of planed"):
-        build("parallel", 2, chain="exec:true")
+        build_chain("parallel", 2, chain="exec:true")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from planebench.model.records import Point, ScenarioName
 from planebench.model.words import ARROWS, frames, printable
@@ -56,34 +56,13 @@ SMALLEST_US = 1e-3
 Colors = Mapping[str, str]
 """Switch label -> color, in the order of the run."""
 
-Kind = Literal[
-    "throughput",
-    "chain",
-    "vnfs",
-    "loss",
-    "latency",
-    "load",
-    "jitter",
-    "sizes",
-    "jitter-sizes",
-    "tradeoff",
-    "deviation",
-    "percentiles",
-    "anatomy",
-    "parts",
-    "papers",
-    "overview",
-]
-
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it up when it is asked for."""
 
     key: str
-    kind: Kind
+    kind: str
     scenario: ScenarioName
     title: str
     make: Callable[[], alt.TopLevelMixin]
@@ -115,7 +94,7 @@ def safe(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)
 
 
-def cell_key(kind: Kind, cell: Point) -> str:
+def cell_key(kind: str, cell: Point) -> str:
     """The key of a figure of a cell."""
     return f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
 

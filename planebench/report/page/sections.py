@@ -1,31 +1,238 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The contents of the page: its sections, in their order, of those that are there."""
+"""The sections of the page. An entry of :data:`SECTIONS` is all that a section needs to be drawn and to be linked.
+
+Contents and page follow from it. How to add one is in docs/design/adding-a-report-section.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-Entry = dict[str, str]
+from planebench.model.records import VerdictKind
+from planebench.model.results import Result
+from planebench.model.scenario import scenario_named
+from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, VERDICT_WORDS
+from planebench.report import page_data
+from planebench.report.anatomy import anatomy_table
+from planebench.report.calibration import calibration_page
+from planebench.report.chains import chain_tables
+from planebench.report.charts.figure import Figure, switch_colors
+from planebench.report.comparison import comparison_tables
+from planebench.report.conditions import conditions_page, cores_sentence
+from planebench.report.cores import cores_table
+from planebench.report.hosting import hosting_page
+from planebench.report.latency import load_sentences, v2v_sentence
+from planebench.report.ledger import policy_sentences, unexplained_sentences
+from planebench.report.page.panels import Group, groups
+from planebench.report.page_table import PageTable, some
+from planebench.report.papers import paper_tables, papers_page
+from planebench.report.recommend import headline, recommendations, summary
+from planebench.report.reproduce import commands, remedies
+from planebench.report.searches import burst_table, deviations, search_table
+from planebench.report.throughput import band_words
+from planebench.report.traffic import traffic_table
+from planebench.report.trials import cause_table, rejected_table, trial_table, verdict_counts
+from planebench.stats.derived import Derived
+
+TABLES = "tables.html.j2"
+"""The template of sections that are sentences, charts and tables, in this order."""
 
 
-def contents(parts: Mapping[str, Any]) -> list[Entry]:
-    """Anchor and title of each section that the parts of the page fill."""
-    scenarios = [(s["name"], s["name"], True) for s in parts["scenarios"]]
-    sections = (
-        ("summary", "Summary", True),
-        ("cores", "What a core gives", bool(parts["cores"].rows)),
-        ("papers", "Against the papers", bool(parts.get("papers"))),
-        ("tables", "Tables as in the papers", bool(parts["paper_tables"])),
-        *scenarios,
-        ("chains", "Chains", bool(parts["chains"]["tables"])),
-        ("against", "Switch against switch", bool(parts["decides"].rows or parts["others"].rows)),
-        ("hosting", "VNFs ran in", bool(parts["hosting"])),
-        ("conditions", "Conditions", bool(parts["conditions"])),
-        ("warnings", "Warnings", bool(parts["notices"])),
-        ("trials", "What counted", True),
-        ("calibration", "The tester on its own", bool(parts["calibration"])),
-        ("method", "Method", True),
-        ("setup", "How to run it again", True),
-    )
-    return [{"id": name, "title": title} for name, title, there in sections if there]
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What sections are built from: a run with all that follows from it, and its figures."""
+
+    derived: Derived
+    figures: Sequence[Figure]
+
+    @property
+    def unexplained(self) -> list[str]:
+        """One sentence for each point with losses that no counter accounts for."""
+        return unexplained_sentences(self.derived.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the page: its anchor, its title and what it draws.
+
+    ``build`` returns the values that ``template`` (a file of this folder) knows as ``content``; a section whose
+    content is empty is neither drawn nor listed in the contents.
+    """
+
+    id: str
+    title: str
+    build: Callable[[Page], Any]
+    template: str = TABLES
+    subtitle: str = ""
+    is_there: Callable[[Any], bool] = bool
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A section with its content."""
+
+    section: Section
+    content: Any
+
+
+Entry = Section | Callable[[Page], Iterable[Section]]
+"""A section, or a function that gives the sections of a page, in their order."""
+
+
+def build(page: Page, entries: Sequence[Entry]) -> list[Built]:
+    """Build the sections of a page and return those that are there."""
+    sections = [s for entry in entries for s in ([entry] if isinstance(entry, Section) else entry(page))]
+    built = [Built(section, section.build(page)) for section in sections]
+    return [each for each in built if each.section.is_there(each.content)]
+
+
+def _summary(page: Page) -> dict[str, Any]:
+    run, results, comparisons = page.derived.run, page.derived.results, page.derived.comparisons
+    return {
+        "cards": summary(results, switch_colors(run.switch_labels), comparisons),
+        "headline": headline(results, comparisons),
+        "recommendations": recommendations(page.derived),
+        "notices": _notices(page),
+        "bands": band_words(results).capitalize(),
+        "marks": _marks(results),
+        "arrows": {ARROWS[d]: ARROW_WORDS[d] for d in dict.fromkeys(r.point.direction for r in results)},
+    }
+
+
+def _notices(page: Page) -> int:
+    run = page.derived.run
+    return len(set(run.warnings)) + len(run.skipped) + len(page.unexplained)
+
+
+def _cores(page: Page) -> dict[str, Any]:
+    return tables_content(some([cores_table(page.derived.run, page.derived.results)]))
+
+
+def tables_content(tables: Sequence[PageTable], lead: str = "", charts: Sequence[Group] = ()) -> dict[str, Any]:
+    """Return the content of a section of sentences, charts and tables; empty where it has no table."""
+    return {"lead": lead, "groups": charts, "tables": tables} if tables else {}
+
+
+def _papers(page: Page) -> dict[str, Any]:
+    content = papers_page(page.derived)
+    return {**content, "groups": groups(page.figures, "papers")} if content else {}
+
+
+def _scenarios(page: Page) -> Iterator[Section]:
+    """Yield a section for each scenario that was measured."""
+    for name in dict.fromkeys(result.point.scenario for result in page.derived.results):
+        path = scenario_named(name).drawn_path
+        yield Section(name, name, partial(_scenario, name), "scenario.html.j2", path)
+
+
+def _scenario(name: str, page: Page) -> dict[str, Any]:
+    run = page.derived.run
+    members = [r for r in page.derived.results if r.point.scenario == name]
+    return {
+        "meaning": scenario_named(name).meaning,
+        "groups": groups(page.figures, name),
+        "sentences": [
+            *policy_sentences(members),
+            *load_sentences(members),
+            *filter(None, [v2v_sentence(run.header.settings, members)]),
+        ],
+        "searches": some([search_table(members), burst_table(members)]),
+        "deviations": deviations(members),
+        "bands": some([page_data.band_table(members)]),
+        "tables": some(
+            [
+                page_data.throughput_table(run, members),
+                page_data.latency_table(run, members),
+                page_data.jitter_table(run, members),
+                page_data.ledger_table(run, members),
+                anatomy_table(members),
+                traffic_table(members),
+            ]
+        ),
+    }
+
+
+def _chains(page: Page) -> dict[str, Any]:
+    return tables_content(chain_tables(page.derived.chains), charts=groups(page.figures, "chains"))
+
+
+def _against(page: Page) -> dict[str, Any]:
+    decides, others = comparison_tables(page.derived)
+    return {"decides": decides, "others": others} if decides.rows or others.rows else {}
+
+
+def _warnings(page: Page) -> dict[str, Any]:
+    return {"unexplained": page.unexplained} if _notices(page) else {}
+
+
+def _trials(page: Page) -> dict[str, Any]:
+    run, rejected = page.derived.run, page.derived.rejected
+    return {
+        "verdicts": verdict_counts(run),
+        "verdict_words": {kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
+        "causes": cause_table(rejected),
+        "rejected": rejected_table(rejected),
+        "trials": trial_table(run, rejected),
+    }
+
+
+def _calibration(page: Page) -> dict[str, Any]:
+    found = calibration_page(page.derived.run.header.calibration)
+    return tables_content(found.tables, found.words) if found else {}
+
+
+def _setup(page: Page) -> dict[str, Any]:
+    header = page.derived.run.header
+    return {"command": shlex.join(header.command), "again": commands(header), "remedies": remedies(header)}
+
+
+SECTIONS: tuple[Entry, ...] = (
+    Section("summary", "Summary and recommendation", _summary, "summary.html.j2"),
+    Section("cores", "What a core gives", _cores, subtitle="and how many cores a case would take"),
+    Section("papers", "Against the papers", _papers, "papers.html.j2", "what they say, and whether it is so here"),
+    Section("tables", "Tables as in the papers", lambda page: paper_tables(page.derived.results), "matrices.html.j2"),
+    _scenarios,
+    Section("chains", "Chains", _chains, subtitle="a chain of network functions against its parts alone"),
+    Section("against", "Switch against switch", _against, "against.html.j2"),
+    Section(
+        "hosting",
+        "VNFs ran in",
+        lambda page: hosting_page(page.derived.run),
+        "hosting.html.j2",
+        "what is no task of the tester",
+    ),
+    Section(
+        "conditions",
+        "Conditions",
+        lambda page: conditions_page(page.derived),
+        "conditions.html.j2",
+        "fairness manifest: the switches side by side",
+    ),
+    Section("warnings", "Warnings", _warnings, "warnings.html.j2", "what a reader of this run must know"),
+    Section("trials", "What counted", _trials, "trials.html.j2"),
+    Section("calibration", "What the tester can do on its own", _calibration),
+    Section("method", "Method in brief", lambda page: {"cores": cores_sentence(page.derived.run)}, "method.html.j2"),
+    Section("setup", "How it was run", _setup, "reproduce.html.j2", "and how to run it again"),
+)
+"""Every section, in the order of the page."""
+
+
+def _marks(results: Sequence[Result]) -> dict[str, str]:
+    """Return the marks in use and what they say."""
+    kinds = {r.verdict.kind for r in results} | {s.verdict.kind for r in results for s in r.latency}
+    marks = {}
+    if VerdictKind.TESTER_LIMITED in kinds:
+        marks["≥"] = "at least: the tester was the limit, not the switch (pale bar, hollow point)"
+    if any(r.capacity_estimate_pps is not None for r in results):
+        marks["est."] = "an estimate in Mpps: throughput / busy share of the switch, whose idle time may not be free"
+    if VerdictKind.UNSTABLE in kinds:
+        marks["~"] = "unstable: the trials differ by more than 10 %"
+    if any(r.throughput_pps is None for r in results):
+        marks[NOTHING] = "no trial counts; the reasons are at the end"
+    if any(s.verdict.kind is not VerdictKind.VALID for r in results for s in r.latency):
+        marks["( )"] = "a latency that does not count (pale)"
+    return marks

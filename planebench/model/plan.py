@@ -1,52 +1,67 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The records of a plan. Frozen; validated where text becomes a plan (:mod:`planebench.plans.schema`)."""
+"""The records of a plan, defined once: what their keys are, what each may be, and what it is where nobody says.
+
+A plan file, the options of the command line and plan.json are all validated by these annotations
+(:mod:`planebench.plans.schema`, :mod:`planebench.store.codec`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
 from planebench.model.records import Direction, ScenarioName, WireName
-from planebench.search.ask import SearchSettings
-from planebench.traffic.profile import PLAIN, TrafficProfile
-
-PLAN_VERSION = 1
-"""Version of the plan file. History: 1 = first."""
+from planebench.model.traffic import PLAIN, TrafficProfile
 
 MissingSwitches = Literal["skip", "error"]
 Band = Literal["near", "far"]
+RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
+SwitchCores = Literal[1, 2, 3, 4]
+Seconds = Annotated[float, Gt(0), Le(3600)]
+Count = Annotated[int, Ge(1), Le(1000)]
+Share = Annotated[float, Gt(0), Le(1)]
+PartOfOne = Annotated[float, Gt(0), Lt(1)]
+Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
+RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
 
 
 @dataclass(frozen=True, slots=True)
 class ThroughputPlan:
     """Saturating trials, whose mean is R+. ``retries``: how often a trial that was disturbed is run again."""
 
-    duration_s: float
-    warmup_s: float
-    repetitions: int
-    retries: int
-    restarts: int = 0
+    duration_s: Seconds
+    repetitions: Count
+    warmup_s: Annotated[float, Ge(0), Le(60)] = 0.0
+    retries: Annotated[int, Ge(0), Le(100)] = 2
+    restarts: Annotated[int, Ge(0), Le(999)] = 0
     """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages."""
-    max_rate_pps: float | None = None
-    """Saturating trials send at this rate in each direction, not flat out: a line rate for a wire that has none."""
+    max_rate_pps: RatePerDirection | None = None
+    """Saturating trials send at this rate in each direction instead of the maximum: a line rate for a wire without."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
     """Searches on every point, after R+. Names of :data:`planebench.search.METHODS`, without ``r_plus``.
 
-    ``duration_s`` of a trial, ``duration_sum_s`` and ``relative_width`` are those of the method's standard where None.
+    Where a value is None, that of the method's standard is taken.
     """
 
     methods: tuple[str, ...] = ()
-    duration_s: float | None = None
-    duration_sum_s: float | None = None
-    relative_width: float | None = None
-    pdr_loss_ratio: float = 0.005
-    max_r: int = 2
-    burst_repetitions: int = 3
+    duration_s: Seconds | None = None
+    """Duration of each search trial."""
+    duration_sum_s: Seconds | None = None
+    """NDR and PDR: seconds of trials at a load before it is decided (CSIT: 21)."""
+    relative_width: PartOfOne | None = None
+    """Upper and lower bound may differ by this share of the upper (CSIT: 0.005)."""
+    pdr_loss_ratio: PartOfOne = 0.005
+    max_r: Annotated[int, Ge(1), Le(100)] = 2
+    """BSwLV (ETSI GS NFV-TST 009): a load fails only when this many trials at it lost frames."""
+    burst_repetitions: Count = 3
+    """Repetitions of the search for the longest burst, b2b (RFC 2544 asks for 50)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +73,12 @@ class LatencyPlan:
     ``probe_rate_pps`` probes per second travel inside the background traffic of each sending end.
     """
 
-    loads: tuple[float, ...]
-    duration_s: float
-    repetitions: int
-    probe_rate_pps: int
-    v2v_pps: int
-    rates_pps: tuple[float, ...] = ()
+    loads: tuple[Share, ...]
+    duration_s: Seconds
+    repetitions: Count = 1
+    probe_rate_pps: Rate = 1000
+    v2v_pps: Rate = 1_000_000
+    rates_pps: tuple[RatePerDirection, ...] = ()
     anatomy: bool = False
     """Probes are stamped at every task of their path, so that latency splits into parts."""
 
@@ -85,23 +100,23 @@ class Plan:
 
     name: str
     description: str
-    switches: tuple[str, ...]
+    switches: Annotated[tuple[Annotated[str, MinLen(1)], ...], MinLen(1)]
     scenarios: tuple[ScenarioName, ...]
     directions: tuple[Direction, ...]
     frame_sizes_bytes: tuple[int, ...]
     chain_lengths: tuple[int, ...]
     throughput: ThroughputPlan
     latency: LatencyPlan
-    seed: int
+    seed: Annotated[int, Ge(0)] = 1
     wire: WireName = "virtio"
     hosting: Hosting = "process"
     """What the VNFs run in of which a chain says nothing else."""
-    ring_size: int = 256
-    switch_cores: int = 1
+    ring_size: RingSize = 256
+    switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
     missing_switches: MissingSwitches = "error"
-    time_budget_s: float | None = None
-    search: SearchPlan = SearchPlan()
+    time_budget_s: Annotated[float, Gt(0)] | None = None
+    search: SearchPlan = field(default_factory=SearchPlan)
     band: Band | None = None
     """The core-distance band that counts; None: the one with most trials."""
     chains: tuple[str, ...] = ()
@@ -135,19 +150,3 @@ class Plan:
     def profile(self, name: str) -> TrafficProfile:
         """The traffic profile of a point, by the name it has there."""
         return next(profile for profile in self.traffic if profile.name == name)
-
-    def search_settings(self, senders: int) -> SearchSettings:
-        """How searches are done on a point with so many sending directions."""
-        rate = self.throughput.max_rate_pps
-        return SearchSettings(
-            trial_duration_s=self.search.duration_s,
-            duration_sum_s=self.search.duration_sum_s,
-            relative_width=self.search.relative_width,
-            pdr_loss_ratio=self.search.pdr_loss_ratio,
-            max_r=self.search.max_r,
-            repetitions=self.throughput.repetitions,
-            burst_repetitions=self.search.burst_repetitions,
-            restarts=self.throughput.restarts,
-            r_plus_duration_s=self.throughput.duration_s,
-            max_load_pps=None if rate is None else rate * senders,
-        )

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A column of the catalog: name, type, where its value comes from, in which outputs it is and how it is written."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from planebench.model.records import TrafficSent
+from planebench.model.results import AnatomySummary, Ledger, SearchResult
+from planebench.model.words import NOTHING, UNKNOWN
+from planebench.stats.derived import Derived
+
+Output = Literal["json", "csv", "table"]
+"""The JSON export, the CSV export, and the tables of the library (CSV, JSON, Parquet, DataFrame)."""
+EVERYWHERE: frozenset[Output] = frozenset(get_args(Output))
+TABLE: frozenset[Output] = frozenset({"table"})
+
+Kind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
+"""How the page draws a column. Cells of ``verdict`` are (kind, reasons), cells of ``two`` are (figure, small print)."""
+
+Int32 = Annotated[int, "INTEGER"]
+"""A whole number that needs 32 bits in a table."""
+
+ADDED: Mapping[type, tuple[str, ...]] = {
+    Ledger: ("unexplained_packets",),
+    TrafficSent: ("mean_frame_bytes",),
+    AnatomySummary: ("mean",),
+}
+"""The properties of a record that the JSON export has beside its fields."""
+LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",)}
+"""The fields of a record that the JSON export does not repeat."""
+
+Get = str | Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """How the terminal shows a figure in one cell with others: ``order``, the ``letter`` behind it, and the width.
+
+    ``legend`` explains the letter. An ``optional`` figure is left out where no result has it.
+    """
+
+    order: int
+    letter: str
+    width: int
+    legend: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One figure of a row.
+
+    ``get`` is a path of attributes, as ``result.point.switch``, in which None stays None; or a function of the row.
+    ``unit`` is added to the name in flat outputs, where the JSON export has it in a key above.
+    A column with a ``title`` is on the page, at the place ``order``, in the main table of its rows or in the table
+    ``section``; ``words`` writes a value, ``cell`` a row.
+    A column with a ``brief`` is in the terminal's cell for tester-limited results.
+    ``optional``: the page leaves the column out where no row has a value.
+    ``by_switch``: the switch itself reports the figure, so it is "unknown" where trials are accepted without it.
+    """
+
+    name: str
+    type: Any
+    get: Get
+    doc: str = ""
+    outputs: frozenset[Output] = EVERYWHERE
+    unit: str = ""
+    title: str = ""
+    section: str = ""
+    order: int = 50
+    kind: Kind = "number"
+    words: Callable[[Any], Any] | None = None
+    cell: Callable[[Any], Any] | None = None
+    brief: Brief | None = None
+    by_switch: bool = False
+    optional: bool = False
+
+    @property
+    def flat_name(self) -> str:
+        """The name with its unit: ``p50_us``."""
+        return f"{self.name}_{self.unit}" if self.unit else self.name
+
+    @property
+    def sql_type(self) -> str:
+        """The type in DuckDB."""
+        return _sql_type(self.type)
+
+    def value(self, item: Any) -> Any:
+        """Return the value for a row as JSON has it; None is "not known"."""
+        return plain(self._raw(item))
+
+    def shown(self, item: Any) -> Any:
+        """Return the cell of the page for a row."""
+        if self.cell is not None:
+            return self.cell(item)
+        if self.by_switch and self._raw(item) is None and item.result.throughput_pps is not None:
+            return UNKNOWN
+        return self.written(item)
+
+    def written(self, item: Any) -> Any:
+        """Return the value for a row in words; a dash where it is not known."""
+        value = self._raw(item)
+        if value is None:
+            return NOTHING
+        return value if self.words is None else self.words(value)
+
+    def _raw(self, item: Any) -> Any:
+        return _follow(self.get)(item) if isinstance(self.get, str) else self.get(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the library. ``what`` describes one row; ``items`` yields what its rows stand for."""
+
+    what: str
+    columns: tuple[Column, ...]
+    items: Callable[[Derived], Iterable[Any]]
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Column -> DuckDB type."""
+        return {column.flat_name: column.sql_type for column in self.columns}
+
+    def rows(self, derived: Derived) -> Iterator[dict[str, Any]]:
+        """Yield the rows of one run as plain values: a list is a list; None is not known, or not finite."""
+        return map(self.row, self.items(derived))
+
+    def row(self, item: Any) -> dict[str, Any]:
+        """Return one row."""
+        return {column.flat_name: column.value(item) for column in self.columns}
+
+
+def attributes(path: str, /, outputs: frozenset[Output] = TABLE, **types: Any) -> tuple[Column, ...]:
+    """Return one column for each attribute of the record at ``path``; the attribute names the column."""
+    return tuple(Column(name, kind, f"{path}.{name}", outputs=outputs) for name, kind in types.items())
+
+
+def having(columns: Iterable[Column], output: Output) -> tuple[Column, ...]:
+    """Return the columns that an output has."""
+    return tuple(column for column in columns if output in column.outputs)
+
+
+def on_page(columns: Iterable[Column], section: str = "") -> tuple[Column, ...]:
+    """Return the columns of a table of the page, in its order."""
+    shown = (column for column in columns if column.title and column.section == section)
+    return tuple(sorted(shown, key=lambda column: column.order))
+
+
+def in_terminal(columns: Iterable[Column], items: Iterable[Any]) -> tuple[tuple[Column, Brief], ...]:
+    """Return the columns of the terminal's cell for some rows, in its order."""
+    rows = tuple(items)
+    briefs = [(column, column.brief) for column in columns if column.brief is not None]
+    there = [it for it in briefs if not it[1].optional or any(it[0].value(item) is not None for item in rows)]
+    return tuple(sorted(there, key=lambda it: it[1].order))
+
+
+def row(columns: Iterable[Column], item: Any) -> dict[str, Any]:
+    """Return the values of some columns for a row, by the names of the columns."""
+    return {column.name: column.value(item) for column in columns}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: dictionaries, lists, and null for a float that is not finite."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.name not in LEFT_OUT.get(type(value), ())]
+        return {name: plain(getattr(value, name)) for name in (*names, *ADDED.get(type(value), ()))}
+    return value
+
+
+@cache
+def _follow(path: str) -> Callable[[Any], Any]:
+    names = path.split(".")
+
+    def get(item: Any) -> Any:
+        for name in names:
+            if item is None:
+                return None
+            item = getattr(item, name)
+        return item
+
+    return get
+
+
+def _sql_type(kind: Any) -> str:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return arguments[1] if isinstance(arguments[1], str) else _sql_type(arguments[0])
+    if origin in (Union, UnionType):
+        return _sql_type(next(it for it in arguments if it is not type(None)))
+    if origin in (tuple, list):
+        return f"{_sql_type(arguments[0])}[]"
+    if origin is Literal or issubclass(kind, str):
+        return "VARCHAR"
+    return {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}[kind]

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The columns of results and of what results contain: latency, searches, loss-rate curves, ledger, anatomy.
+
+RESULT and LATENCY are in the order of the JSON export; the order of the other outputs follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planebench.metrics.column import TABLE, Brief, Column, Int32, Output, Table, attributes, having, row
+from planebench.model.header import LatencyFloor
+from planebench.model.hosting import Hosting
+from planebench.model.records import Direction, ScenarioName, TrafficSent, VerdictKind, WireName
+from planebench.model.results import (
+    AnatomySummary,
+    BandFigure,
+    CurvePoint,
+    JitterSummary,
+    LatencySummary,
+    Ledger,
+    LoadFinding,
+    Loss,
+    PartSummary,
+    Result,
+    SearchResult,
+)
+from planebench.model.run import Run
+from planebench.model.words import (
+    NOTHING,
+    batch,
+    count,
+    cycles,
+    estimate,
+    latency_counts,
+    load_words,
+    mpps,
+    percent,
+    throughput,
+    us,
+)
+from planebench.stats.ceiling import latency_floor
+from planebench.stats.choose import is_foreign, search_counts
+from planebench.stats.derived import Derived
+from planebench.stats.ranking import counts
+
+JSON: frozenset[Output] = frozenset({"json"})
+CSV: frozenset[Output] = frozenset({"csv"})
+NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
+NOT_TABLE: frozenset[Output] = frozenset({"json", "csv"})
+
+JITTER = "jitter"
+DROPS = "drops"
+"""The tables of the page, beside the main one of results and that of latencies, that have columns of the catalog."""
+
+JITTERS = {"ipdv": "IPDV (RFC 3393)", "pdv": "PDV (delay - minimum)", "burst_jitter": "burst means (ic16)"}
+"""The three definitions of jitter: the field, and its exact name."""
+
+Number = float | None
+Texts = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfResult:
+    """A row for one result."""
+
+    run: Run
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class OfLatency(OfResult):
+    """A row for one load of a result."""
+
+    summary: LatencySummary
+
+    @property
+    def floor(self) -> LatencyFloor | None:
+        """The latency that the tester measures on its own wire at this frame size."""
+        return latency_floor(self.run.header.calibration, self.result.point)
+
+
+@dataclass(frozen=True, slots=True)
+class OfPart(OfLatency):
+    """A row for one part of the path."""
+
+    anatomy: AnatomySummary
+    part: PartSummary
+
+
+@dataclass(frozen=True, slots=True)
+class OfSearch(OfResult):
+    """A row for one search."""
+
+    search: SearchResult
+
+
+@dataclass(frozen=True, slots=True)
+class OfCurve(OfSearch):
+    """A row for one load of a loss-rate curve."""
+
+    point: CurvePoint
+
+
+@dataclass(frozen=True, slots=True)
+class OfLoss(OfResult):
+    """A row for one place where frames were lost; ``loss`` is None for those that no counter explains."""
+
+    ledger: Ledger
+    loss: Loss | None
+
+
+def _microseconds(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1e3
+
+
+def _us_words(value: float | None) -> str:
+    return NOTHING if value is None else us(value)
+
+
+def _jitter_words(jitter: JitterSummary) -> str:
+    return f"{us(jitter.mean)} / {us(jitter.p99)} / {us(jitter.max)}"
+
+
+def _latency(name: str, title: str, order: int) -> Column:
+    return Column(name, Number, f"summary.{name}", unit="us", title=title, order=order, words=_us_words)
+
+
+def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
+    """Return the columns of one definition of jitter: a record in JSON, figures of their own in a table."""
+    shown: dict[str, Any] = {"title": title, "section": JITTER, "order": order, "words": _jitter_words}
+    whole = Column(name, JitterSummary | None, f"summary.{name}", doc, JSON, **shown)
+    figures = ("mean", "p50", "p99", "max")
+    flat = (Column(f"{name}_{it}", Number, f"summary.{name}.{it}", outputs=TABLE, unit="us") for it in figures)
+    return whole, *flat
+
+
+LATENCY: tuple[Column, ...] = (
+    Column("load", str, "summary.load", outputs=TABLE, title="load", order=1, kind="plain", words=load_words),
+    Column("intended_pps", float, "summary.intended_pps", title="Mpps", order=2, words=mpps),
+    Column(
+        "achieved_fraction",
+        float,
+        "summary.achieved_fraction",
+        "Forwarded / intended during the latency trials.",
+        title="achieved",
+        order=3,
+        words=lambda share: f"{share * 100:.1f} %",
+    ),
+    _latency("mean", "mean", 4),
+    _latency("stddev", "sd", 5),
+    _latency("p50", "p50", 6),
+    _latency("p90", "p90", 7),
+    _latency("p99", "p99", 8),
+    _latency("p99_9", "p99.9", 9),
+    _latency("max", "max", 10),
+    Column("samples", int, "summary.samples", title="received", order=22, words=count),
+    Column(
+        "verdict",
+        VerdictKind,
+        "summary.verdict.kind",
+        "The figures count only where it is valid.",
+        title="verdict",
+        order=90,
+        kind="verdict",
+        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.reasons),
+    ),
+    Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, title="sent", order=20, words=count),
+    Column(
+        "probes_stamped",
+        int,
+        "summary.probes_stamped",
+        outputs=NOT_CSV,
+        title="stamped",
+        order=21,
+        words=lambda number: count(number) if number else NOTHING,
+    ),
+    Column("clock", str, "summary.clock", outputs=NOT_CSV, title="clock", order=80, kind="plain"),
+    Column("verdict_reasons", Texts, "summary.verdict.reasons", outputs=NOT_CSV),
+    Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
+    Column("other_band", bool, lambda it: is_foreign(it.summary.verdict), outputs=TABLE),
+    *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
+    *_jitter("pdv", "RFC 5481 section 4.2.", JITTERS["pdv"], 2),
+    *_jitter("burst_jitter", "ic16.", JITTERS["burst_jitter"], 3),
+    Column(
+        "floor_p50",
+        Number,
+        lambda it: _microseconds(it.floor and it.floor.p50_ns),
+        "What the tester measures alone at this frame size; null where that is not known.",
+        NOT_CSV,
+        unit="us",
+        title="floor",
+        order=15,
+        words=_us_words,
+        optional=True,
+    ),
+    Column("floor_p99", Number, lambda it: _microseconds(it.floor and it.floor.p99_ns), outputs=NOT_CSV, unit="us"),
+    Column("anatomy", tuple[AnatomySummary, ...], "summary.anatomy", outputs=JSON),
+)
+"""One latency: a result at one load, valid trials merged. Times are in microseconds."""
+
+
+def _search(result: Result, method: str) -> SearchResult | None:
+    return next((s for s in result.searches if s.method == method), None)
+
+
+def _found(method: str) -> Callable[[OfResult], float | None]:
+    def get(it: OfResult) -> float | None:
+        search = _search(it.result, method)
+        return search.lower_pps if search is not None and search_counts(search) else None
+
+    return get
+
+
+def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
+    def get(it: OfResult) -> str | None:
+        search = _search(it.result, method)
+        if search is None:
+            return None
+        return "other-band" if search.complete and is_foreign(search.verdict) else search.verdict.kind.value
+
+    return get
+
+
+def _burst_packets(it: OfResult) -> float | None:
+    search = _search(it.result, "b2b")
+    return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+
+
+def _latencies_by_load(it: OfResult) -> dict[str, Any]:
+    columns = having(LATENCY, "json")
+    return {s.load: row(columns, OfLatency(it.run, it.result, s)) for s in it.result.latency}
+
+
+def _counted_by_switch(name: str, title: str, order: int) -> Column:
+    shown: dict[str, Any] = {"title": title, "section": DROPS, "order": order, "words": count, "by_switch": True}
+    return Column(name, int | None, f"result.{name}", **shown)
+
+
+RESULT: tuple[Column, ...] = (
+    Column("switch", str, "result.point.switch"),
+    Column("version", str, "result.version"),
+    Column("scenario", ScenarioName, "result.point.scenario"),
+    Column("direction", Direction, "result.point.direction"),
+    Column("chain_length", Int32, "result.point.chain_length"),
+    Column("frame_size_bytes", Int32, "result.point.frame_size_bytes"),
+    Column("wire", WireName, "result.point.wire"),
+    Column("hosting", Hosting, "result.point.hosting"),
+    Column(
+        "verdict",
+        VerdictKind,
+        "result.verdict.kind",
+        title="verdict",
+        order=90,
+        kind="verdict",
+        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.reasons),
+    ),
+    Column(
+        "throughput_pps",
+        Number,
+        "result.throughput_pps",
+        "A lower bound where the verdict is tester-limited; null where nothing counts.",
+        title="Mpps",
+        order=1,
+        kind="strong",
+        cell=lambda it: throughput(it.result),
+    ),
+    Column(
+        "throughput_l1_gbps",
+        Number,
+        "result.throughput_l1_gbps",
+        "Layer 1: (frame + 20) x 8 bits.",
+        title="Gb/s L1",
+        order=4,
+        words=lambda gbps: f"{gbps:.2f}",
+    ),
+    Column("loss_ratio", Number, "result.loss_ratio", title="loss", order=7, words=percent),
+    Column(
+        "latency_us",
+        dict[str, Any],
+        _latencies_by_load,
+        "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
+        JSON,
+    ),
+    Column(
+        "switch_cycles_per_packet",
+        Number,
+        "result.switch_cycles_per_packet",
+        title="cycles / packet",
+        order=10,
+        words=cycles,
+        brief=Brief(2, "c", 5),
+        by_switch=True,
+    ),
+    Column("verdict_reasons", Texts, "result.verdict.reasons"),
+    Column(
+        "throughput_stddev_pps",
+        Number,
+        "result.throughput_stddev_pps",
+        title="± sd",
+        order=2,
+        words=lambda pps: f"{pps / 1e6:.3f}",
+    ),
+    Column("trials", Int32, lambda it: len(it.result.trials), "So many trials the result rests on."),
+    Column("rejected", Int32, "result.rejected", "So many trials did not count.", title="rejected", order=6),
+    Column("band", str | None, "result.band", title="band", order=80, kind="plain"),
+    Column("run_id", str, "run.header.run_id"),
+    Column("counts", bool, lambda it: counts(it.result), outputs=TABLE),
+    Column(
+        "is_lower_bound",
+        bool,
+        lambda it: counts(it.result) and it.result.verdict.kind is VerdictKind.TESTER_LIMITED,
+        outputs=TABLE,
+    ),
+    Column("other_band", bool, lambda it: is_foreign(it.result.verdict), outputs=TABLE),
+    Column("ndr_pps", Number, _found("ndr"), outputs=CSV),
+    Column("pdr_pps", Number, _found("pdr"), outputs=CSV),
+    Column("throughput_median_pps", Number, "result.throughput_median_pps", title="median", order=3, words=mpps),
+    Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
+    Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
+    Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
+    Column("b2b_packets", Number, _burst_packets, outputs=CSV),
+    Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
+    Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
+    Column(
+        "throughput_trials_pps",
+        tuple[float, ...],
+        "result.throughput_trials_pps",
+        outputs=NOT_CSV,
+        title="trials",
+        order=5,
+        words=len,
+    ),
+    Column("trial_indices", tuple[int, ...], "result.trials", outputs=NOT_CSV),
+    Column(
+        "switch_busy_share",
+        Number,
+        "result.switch_busy_share",
+        outputs=NOT_CSV,
+        title="core busy",
+        order=12,
+        words=percent,
+        brief=Brief(1, "", 4, "%, c: busy share and cycles a packet of the switch"),
+        by_switch=True,
+    ),
+    Column(
+        "capacity_estimate_pps",
+        Number,
+        "result.capacity_estimate_pps",
+        "Throughput / busy share where the tester limits: an estimate.",
+        NOT_CSV,
+        title="estimate",
+        order=70,
+        cell=lambda it: estimate(it.result.capacity_estimate_pps),
+    ),
+    Column("other_bands", tuple[BandFigure, ...], "result.other_bands", outputs=JSON),
+    Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
+    Column("load_finding", LoadFinding | None, "result.load_finding", outputs=JSON),
+    Column("ledger", Ledger | None, "result.ledger", outputs=JSON),
+    Column("chain", str, "result.point.chain_text"),
+    Column("traffic", str, "result.point.traffic"),
+    Column("mean_frame_bytes", Number, "result.mean_frame_bytes"),
+    Column("sent", tuple[TrafficSent, ...], "result.sent", outputs=JSON),
+    Column(
+        "switch_batch_size",
+        Number,
+        "result.switch_batch_size",
+        title="batch",
+        order=11,
+        words=batch,
+        brief=Brief(3, "b", 4, "b: its batch size", optional=True),
+        by_switch=True,
+    ),
+    _counted_by_switch("switch_received_packets", "switch received", 4),
+    _counted_by_switch("switch_forwarded_packets", "switch forwarded", 5),
+    Column(
+        "fib_updates_per_s",
+        Number,
+        "result.fib_updates_per_s",
+        "Routes per second that the control of a VNF changed in these trials; null without.",
+    ),
+)
+"""One result: what a point came to. What is not known is null."""
+
+_BY_NAME = {column.name: column for column in RESULT}
+POINT = tuple(
+    _BY_NAME[name]
+    for name in (
+        *("run_id", "switch", "version", "scenario", "chain_length", "chain"),
+        *("direction", "frame_size_bytes", "traffic", "wire", "hosting"),
+    )
+)
+"""Which point, of which run: the first columns of every table of this module, and what they are joined by."""
+
+_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "counts"))
+_AT_LOAD = tuple(c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "counts", "other_band"))
+
+ANATOMY = (
+    *_AT_LOAD,
+    Column("flow", str, "anatomy.direction"),
+    *attributes("anatomy", probes=int),
+    Column("part", str, "part.name"),
+    *attributes("part", kind=str),
+    *(Column(name, float, f"part.{name}", unit="us") for name in ("mean", "p50", "p99")),
+    *attributes("part", share=float),
+)
+
+_SEARCH = (
+    *attributes("search", method=str),
+    Column("verdict", str, "search.verdict.kind"),
+    Column("verdict_reasons", Texts, "search.verdict.reasons"),
+    *attributes("search", complete=bool),
+    Column("counts", bool, lambda it: search_counts(it.search)),
+    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),
+    *attributes("search", band=str | None),
+    Column("other_band", bool, lambda it: is_foreign(it.search.verdict)),
+)
+_BURST = {"rate_pps": float, "mean_packets": float, "min_packets": int, "max_packets": int, "buffer_ns": float}
+
+SEARCH = (
+    *_SEARCH,
+    *attributes("search", lower_pps=Number, upper_pps=Number, conditional_pps=Number),
+    *(Column(f"burst_{name}", kind, f"search.burst.{name}") for name, kind in _BURST.items()),
+    Column("trials", Int32, lambda it: len(it.search.trials)),
+    Column("trial_indices", tuple[int, ...], "search.trials"),
+    *attributes("search", deviations=Texts),
+)
+
+CURVE = (*_SEARCH, *attributes("point", intended_pps=float, forwarded_pps=float, loss_ratio=float))
+
+LEDGER = (
+    *_VERDICT,
+    Column("place", str, lambda it: it.loss.place if it.loss else "unexplained"),
+    Column("cause", str, lambda it: it.loss.cause if it.loss else ""),
+    Column("packets", int, lambda it: it.loss.packets if it.loss else it.ledger.unexplained_packets),
+    *attributes("ledger", offered_packets=int, forwarded_packets=int),
+    Column("switch_counts_drops", bool, "ledger.counted"),
+)
+
+
+def results(derived: Derived) -> Iterator[OfResult]:
+    """Yield a row for each result."""
+    return (OfResult(derived.run, result) for result in derived.results)
+
+
+def latencies(derived: Derived) -> Iterator[OfLatency]:
+    """Yield a row for each load of each result."""
+    return (OfLatency(derived.run, r, summary) for r in derived.results for summary in r.latency)
+
+
+def _parts(derived: Derived) -> Iterator[OfPart]:
+    for it in latencies(derived):
+        for anatomy in it.summary.anatomy:
+            for part in anatomy.parts:
+                yield OfPart(it.run, it.result, it.summary, anatomy, part)
+
+
+def _searches(derived: Derived) -> Iterator[OfSearch]:
+    return (OfSearch(derived.run, r, search) for r in derived.results for search in r.searches)
+
+
+def _curves(derived: Derived) -> Iterator[OfCurve]:
+    return (OfCurve(it.run, it.result, it.search, point) for it in _searches(derived) for point in it.search.curve)
+
+
+def _losses(derived: Derived) -> Iterator[OfLoss]:
+    for result in derived.results:
+        if result.ledger is not None:
+            for loss in (*result.ledger.losses, None):
+                yield OfLoss(derived.run, result, result.ledger, loss)
+
+
+def _table(what: str, columns: tuple[Column, ...], items: Callable[[Derived], Iterator[Any]]) -> Table:
+    own = (column for column in having(columns, "table") if column not in POINT)
+    return Table(what, (*POINT, *own), items)
+
+
+RESULT_TABLES: Mapping[str, Table] = {
+    "results": _table("what a point came to: throughput, loss, cycles", RESULT, results),
+    "latency": _table("a result and load: percentiles, jitter, floor of the tester", LATENCY, latencies),
+    "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
+    "searches": _table("a result and search: bounds, or the longest burst", SEARCH, _searches),
+    "curve": _table("a load of a loss-rate curve (--search curve)", CURVE, _curves),
+    "ledger": _table("a result and place where frames were lost, `unexplained` last", LEDGER, _losses),
+}

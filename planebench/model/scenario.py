@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a scenario is, and the registry of all scenarios by name.
+
+The scenarios themselves are the modules of planebench.scenarios, which register when planebench is imported. Nobody
+else compares names of scenarios: ask a property of the scenario, of a point, or of a topology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.topology import Side, Topology, Vnf
+
+Direction = Literal["unidirectional", "bidirectional", "reversed"]
+VnfLayout = Literal["none", "chain", "side-by-side"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A path of traffic through the switch.
+
+    ``order`` is its place in lists and on pages. ``build`` makes the topology from the VNFs, which have no names and
+    no ports yet. ``use`` says for what the path is used; a scenario with VNFs is named after them instead.
+    """
+
+    name: str
+    order: int
+    path: str
+    """``NIC -> switch -> VNF``: what a packet meets."""
+    meaning: str
+    """One sentence: what a measurement of it shows."""
+    build: Callable[[tuple[Vnf, ...]], Topology]
+    use: str = ""
+    directions: tuple[Direction, ...] = ("unidirectional", "bidirectional")
+    ends: tuple[Side, Side] = ("wire", "wire")
+    """What generator and monitor are behind: ends a and b of the topology."""
+    vnfs: VnfLayout = "none"
+    vnfs_max: int = 0
+    count_name: str = ""
+    """What the number of its VNFs is called: ``chain length``."""
+    latency_by_echo: bool = False
+    """Latency is taken at a fixed rate, with end b sending everything back (METHODOLOGY section 2)."""
+
+    @property
+    def has_vnfs(self) -> bool:
+        """Whether its topology has a number of VNFs."""
+        return self.vnfs != "none"
+
+    @property
+    def chained(self) -> bool:
+        """Whether its VNFs are in a row."""
+        return self.vnfs == "chain"
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether its VNFs are side by side: each of one kind, behind one port, found by its MAC address, and in a
+        process of its own. Even plain frames then have several destinations."""
+        return self.vnfs == "side-by-side"
+
+    @property
+    def wired(self) -> bool:
+        """Whether one of its ports is a wire."""
+        return "wire" in self.ends
+
+    @property
+    def drawn_path(self) -> str:
+        """The path with arrows, for pages."""
+        return self.path.replace("->", "→").replace("...", "…")
+
+    def parse_count(self, value: str | int) -> int:
+        """Return the number of VNFs; raise UsageError for one that this scenario cannot have."""
+        count = whole_number(value)
+        if count is None or not 1 <= count <= self.vnfs_max:
+            raise UsageError(f'{self.count_name} "{value}" is not valid. Valid: 1..{self.vnfs_max}')
+        return count
+
+
+SCENARIOS: dict[str, Scenario] = {}
+"""Every scenario by name, in their order."""
+
+
+def register(scenario: Scenario) -> None:
+    """Add a scenario to the registry."""
+    SCENARIOS[scenario.name] = scenario
+    for found in sorted(SCENARIOS.values(), key=lambda known: known.order):
+        SCENARIOS[found.name] = SCENARIOS.pop(found.name)
+
+
+def scenario_named(name: str) -> Scenario:
+    """Return the scenario of a name; raise UsageError for an unknown one."""
+    if name not in SCENARIOS:
+        raise unknown("scenario", name, SCENARIOS)
+    return SCENARIOS[name]
+
+
+def scenarios_with(layout: VnfLayout, names: Iterable[str] | None = None) -> tuple[str, ...]:
+    """Return the names, of ``names`` or of all scenarios, whose VNFs have this layout."""
+    return tuple(name for name in (SCENARIOS if names is None else names) if scenario_named(name).vnfs == layout)
+
+
+def whole_number(value: str | int) -> int | None:
+    """Return a number written in plain decimal digits: int() alone would take "6_4", " 64 " and True."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    return int(value) if value.isascii() and value.isdigit() else None
+
+
+class _Registered:
+    """Has pydantic check a name against the registry, and list the names in JSON schemas."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        return {"enum": list(SCENARIOS), "type": "string"}
+
+    @staticmethod
+    def _check(name: str) -> str:
+        if name not in SCENARIOS:
+            raise ValueError(f"Input should be one of {', '.join(SCENARIOS)}")
+        return name
+
+
+ScenarioName = Annotated[str, _Registered()]

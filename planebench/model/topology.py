@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario as a graph: ports of the switch, cross-connects between them, VNFs behind them, and the two traffic ends.
+
+Port names say the side: ``n*`` are wires (what stands in for a NIC), ``v*`` are interfaces of VNFs. The generator and
+the monitor sit at the two ends; in p2v and v2v an end is inside a VNF, and that VNF is the generator or monitor itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from planebench.model.hosting import Hosting
+from planebench.model.option import Value
+
+MONITOR_MAC = "02:00:00:00:03:01"
+"""Where VNFs side by side send everything: behind the last wire."""
+
+Side = Literal["wire", "vnf"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPort:
+    """A port of the switch, and what is on its other side."""
+
+    name: str
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Vnf:
+    """A network function between two ports. The same port twice is an echo: it sends every frame back.
+
+    ``kind`` and ``settings`` are those of its task in planed; ``memory_bytes`` is what it needs there at most. A VNF
+    that is the user's own has no kind. ``files``: what its settings name.
+    ``mac``: of VNFs side by side, by which frames find it. ``routes``: of its synthetic FIB (traffic.routes); 0 where
+    it has none.
+    """
+
+    name: str = ""
+    ports: tuple[str, str] = ("", "")
+    kind: str = "l2fwd"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    memory_bytes: int = 0
+    mac: str = ""
+    routes: int = 0
+    hosting: Hosting = "process"
+    hosting_values: Mapping[str, Value] = field(default_factory=dict)
+    """Options of its hosting, by key."""
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """What has to be built. ``ends`` are the ports (a, b) where traffic enters and leaves; a is the nearer one."""
+
+    ports: tuple[TopologyPort, ...]
+    cross_connects: tuple[tuple[str, str], ...]
+    ends: tuple[str, str]
+    vnfs: tuple[Vnf, ...] = ()
+    scenario: str = ""
+    chain_length: int = 0
+    side_by_side: bool = False
+    """Whether its VNFs are side by side, each behind one port and in a process of its own."""
+    chain: str = ""
+    """The functions of a chain as they were named, or the one of VNFs side by side; empty for l2fwd."""
+
+    @property
+    def chained_vnfs(self) -> tuple[Vnf, ...]:
+        """The VNFs that are tasks of the tester."""
+        return () if self.side_by_side else tuple(vnf for vnf in self.vnfs if vnf.hosting == "process")
+
+    @property
+    def hosted_vnfs(self) -> tuple[Vnf, ...]:
+        """Those that are not: each is a process, or more, of its own."""
+        return self.vnfs if self.side_by_side else tuple(vnf for vnf in self.vnfs if vnf.hosting != "process")
+
+    @property
+    def hosted_numbers(self) -> tuple[int, ...]:
+        """Their places among all VNFs."""
+        hosted = self.hosted_vnfs
+        return tuple(number for number, vnf in enumerate(self.vnfs) if vnf in hosted)
+
+    @property
+    def hosted_ports(self) -> frozenset[str]:
+        """The ports behind which these are."""
+        return frozenset(port for vnf in self.hosted_vnfs for port in vnf.ports)
+
+    @property
+    def wire_ports(self) -> tuple[str, ...]:
+        """Names of the ports that stand in for a NIC."""
+        return tuple(port.name for port in self.ports if port.side == "wire")
+
+    @property
+    def vnf_ports(self) -> tuple[str, ...]:
+        """Names of the ports whose other side is a VNF."""
+        return tuple(port.name for port in self.ports if port.side == "vnf")
+
+    @property
+    def echo(self) -> bool:
+        """Whether end b sends everything back to end a, where it is both generated and monitored."""
+        return any(vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
+
+
+def topology_port(name: str) -> TopologyPort:
+    """Return the port of a name, which tells its side."""
+    return TopologyPort(name, "wire" if name.startswith("n") else "vnf")

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The configuration document of a planed process (docs/design/planed-protocol.md), and its one writer.
+
+A key that has planed's default is left out, so that a document says only what somebody chose.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+Json = dict[str, object]
+PortKind = Literal["vhost-user", "virtio-user", "ethdev"]
+
+PROTOCOL_VERSION = 1
+NAME_MAX = 31
+"""The longest name of a document, which is DPDK's file prefix too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memory of a process: hugepages or not, all of it, and the pool that its ports receive into."""
+
+    hugepages: bool
+    size_mb: int
+    mbuf_count: int
+    mbuf_data_bytes: int
+
+    def to_json(self) -> Json:
+        """Return the object as planed takes it."""
+        return {
+            "hugepages": self.hugepages,
+            "size_mb": self.size_mb,
+            "mbuf_count": self.mbuf_count,
+            "mbuf_data_bytes": self.mbuf_data_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port: a socket with a virtio device or driver behind it, or a device of DPDK.
+
+    ``path`` is for virtio ports, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend`` are for
+    virtio ports that have one of their own choice. ``ring_size`` None: planed's default.
+    """
+
+    name: str
+    kind: PortKind
+    ring_size: int | None = None
+    queues: int = 1
+    path: Path | None = None
+    device: str = ""
+    backend: str = ""
+    mac: str = ""
+
+    def to_json(self) -> Json:
+        """Return the object as planed takes it."""
+        chosen: Json = {
+            "ring_size": self.ring_size,
+            "queues": self.queues if self.queues > 1 else None,
+            "path": None if self.path is None else str(self.path),
+            "device": self.device or None,
+            "backend": self.backend or None,
+            "mac": self.mac or None,
+        }
+        return {"name": self.name, "kind": self.kind, **_only_set(chosen)}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task on one queue of its ports.
+
+    ``stream`` is for generators, ``settings`` for network functions, fib_source and fib_offload, ``peer_macs`` for
+    network functions, ``drop_one_in`` for patches, ``bridge`` for bridges. ``burst`` None: planed's default.
+    """
+
+    name: str
+    kind: str
+    ports: tuple[str, ...]
+    stream: int | None = None
+    queue: int = 0
+    settings: Mapping[str, object] = field(default_factory=dict)
+    burst: int | None = None
+    peer_macs: tuple[str, ...] = ()
+    drop_one_in: int | None = None
+    bridge: Mapping[str, object] = field(default_factory=dict)
+
+    def to_json(self) -> Json:
+        """Return the object as planed takes it."""
+        chosen: Json = {
+            "stream": self.stream,
+            "queue": self.queue or None,
+            "burst": self.burst,
+            "settings": dict(self.settings) or None,
+            "peer_macs": list(self.peer_macs) or None,
+            "fault": None if self.drop_one_in is None else {"drop_one_in": self.drop_one_in},
+            "bridge": dict(self.bridge) or None,
+        }
+        return {"name": self.name, "kind": self.kind, "ports": list(self.ports), **_only_set(chosen)}
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A pinned polling thread and the names of its tasks, in polling order."""
+
+    name: str
+    cpu: int
+    tasks: tuple[str, ...]
+    idle: Literal["poll", "sleep"] = "poll"
+
+    def to_json(self) -> Json:
+        """Return the object as planed takes it."""
+        idle: Json = {} if self.idle == "poll" else {"idle": self.idle}
+        return {"name": self.name, "cpu": self.cpu, "tasks": list(self.tasks), **idle}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The whole document of one process. ``nice`` None: the priority of its workers is left alone."""
+
+    name: str
+    memory: Memory
+    ports: tuple[Port, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    nice: int | None = None
+
+    def to_json(self) -> Json:
+        """Return the object as planed takes it."""
+        document: Json = {
+            "version": PROTOCOL_VERSION,
+            "name": self.name,
+            "memory": self.memory.to_json(),
+            "ports": [port.to_json() for port in self.ports],
+            "tasks": [task.to_json() for task in self.tasks],
+            "workers": [worker.to_json() for worker in self.workers],
+        }
+        return document if self.nice is None else {**document, "nice": self.nice}
+
+    def write(self, path: Path) -> None:
+        """Write the document to a file, for ``planed --config`` and ``planed --check``."""
+        path.write_text(json.dumps(self.to_json(), indent=1), encoding="utf-8")
+
+    def idle(self) -> Document:
+        """Return the same ports with nothing that polls them."""
+        return replace(self, tasks=(), workers=())
+
+    def part(self, wanted: Callable[[str], bool]) -> Document:
+        """Return the part of the document whose ports are ``wanted``, by their names; a task follows its first port."""
+        tasks = tuple(task for task in self.tasks if wanted(task.ports[0]))
+        names = {task.name for task in tasks}
+        workers = (replace(w, tasks=tuple(name for name in w.tasks if name in names)) for w in self.workers)
+        ports = tuple(port for port in self.ports if wanted(port.name))
+        return replace(self, ports=ports, tasks=tasks, workers=tuple(worker for worker in workers if worker.tasks))
+
+
+def _only_set(chosen: Json) -> Json:
+    return {key: value for key, value in chosen.items() if value is not None}

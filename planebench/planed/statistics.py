@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What planed answers to ``stats.get``, ``ports.get`` and ``stamps.get``, as types (docs/design/planed-protocol.md).
+
+They are the answers as they come: a guest may answer anything, and who asks one takes a KeyError or TypeError for what
+it is. Keys that some tasks or streams have and others do not are NotRequired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NotRequired, TypedDict, get_args
+
+Counts = Sequence[tuple[int, int]]
+"""Pairs of a value and how often it was seen."""
+
+
+class Histogram(TypedDict):
+    """Latencies or their differences in ns."""
+
+    counts: Counts
+    overflow: int
+
+
+class Stream(TypedDict):
+    """What a monitor saw of one stream."""
+
+    stream: int
+    forwarded_packets: int
+    forwarded_bytes: NotRequired[int]
+    duplicate_packets: int
+    reordered_packets: int
+    corrupt_packets: int
+    probes_received: int
+    latency: NotRequired[Histogram]
+    ipdv: NotRequired[Histogram]
+    burst_jitter: NotRequired[Histogram]
+    sizes: NotRequired[Counts]
+    longest_silence_ns: int
+    longest_silence_begin_ns: int | None
+    longest_silence_end_ns: int | None
+    first_ns: int | None
+    last_ns: int | None
+
+
+class Monitor(TypedDict):
+    """What a monitor received."""
+
+    received_packets: int
+    foreign_packets: int
+    stale_packets: int
+    bursts: int
+    full_bursts: int
+    streams: list[Stream]
+
+
+class SentProfile(TypedDict, total=False):
+    """What a generator sent of a traffic profile."""
+
+    sizes: Counts
+    flows: int
+    flows_sent: int
+
+
+class Generator(TypedDict):
+    """What a generator sent, and could not send."""
+
+    intended_packets: int | None
+    offered_packets: int
+    offered_bytes: NotRequired[int]
+    unsent_late_packets: int
+    unsent_ring_full_packets: int
+    attempted_packets: int
+    refused_packets: int
+    probes_sent: int
+    probes_stamped: int
+    duration_ns: int
+    profile: NotRequired[dict[str, object]]
+
+
+class FibSource(TypedDict):
+    """What the control of a VNF did whose forwarding the switch has."""
+
+    up: bool
+    updates_per_s: float | None
+    duration_ns: int
+    sent: int
+    acknowledged: int
+    refused: int
+
+
+class TaskStatistics(TypedDict):
+    """Counters of one task; what only its kind has is in the object of that name."""
+
+    name: str
+    kind: str
+    busy_cycles: int
+    idle_cycles: int
+    rx_packets: int
+    tx_packets: int
+    rx_bursts: NotRequired[int]
+    drops: dict[str, int]
+    drops_by_port: dict[str, dict[str, int]]
+    generator: NotRequired[Generator]
+    monitor: NotRequired[Monitor]
+    fib_source: NotRequired[FibSource]
+
+
+PortDrop = Literal["rx_missed", "rx_nombuf", "rx_errors", "tx_errors"]
+PORT_DROPS: tuple[PortDrop, ...] = get_args(PortDrop)
+"""What a port counts when a frame does not reach its task, or was taken and does not leave."""
+
+
+class PortStatistics(TypedDict):
+    """Counters of one port."""
+
+    name: str
+    rx_packets: int
+    tx_packets: int
+    rx_missed: int
+    rx_nombuf: int
+    rx_errors: int
+    tx_errors: int
+
+
+class WorkerStatistics(TypedDict):
+    """One worker: its thread, its work, and the time that it did not get."""
+
+    name: str
+    tid: int
+    busy_cycles: int
+    gap_threshold_ns: int
+    gaps: int
+    gap_sum_ns: int
+    gap_max_ns: int
+
+
+class Statistics(TypedDict):
+    """The answer to ``stats.get``."""
+
+    tsc_hz: int
+    ports: list[PortStatistics]
+    workers: list[WorkerStatistics]
+    tasks: list[TaskStatistics]
+
+
+class Virtio(TypedDict):
+    """What the two ends of a port have negotiated."""
+
+    features: list[str]
+    ring_sizes: list[int]
+
+
+class PortState(TypedDict):
+    """One port of ``ports.get``."""
+
+    name: str
+    kind: str
+    link_up: bool
+    driver: NotRequired[str]
+    queues: NotRequired[int]
+    virtio: NotRequired[Virtio | None]
+
+
+class Stamps(TypedDict):
+    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc) of each probe, and where the next page begins."""
+
+    stamps: list[tuple[int, int, int, int]]
+    next: int | None
+    lost: int

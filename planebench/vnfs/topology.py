@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The border between the text of a chain and the topology of a scenario."""
+
+from __future__ import annotations
+
+from planebench.model.errors import UsageError
+from planebench.model.hosting import Hosting
+from planebench.model.scenario import Scenario, ScenarioName, scenario_named
+from planebench.model.topology import Topology, Vnf
+from planebench.scenarios import build
+from planebench.vnfs.chain import ChainVnf, parse_chain
+from planebench.vnfs.registry import VNFS
+
+ONE_PORTED = ", ".join(name for name, kind in VNFS.items() if kind.one_port)
+
+
+def build_chain(
+    scenario: ScenarioName, count: int = 0, *, chain: str = "", hosting: Hosting = "process", echo: bool = False
+) -> Topology:
+    """Return the topology of a scenario whose VNFs ``chain`` names; without it they are l2fwd.
+
+    ``hosting`` is what those run in whose text says nothing else. Reads the files of settings that the chain names:
+    use scenarios.build where only ports and flows matter. Raises UsageError for a chain that does not fit.
+    """
+    known = scenario_named(scenario)
+    functions = parse_chain(chain) if chain else ()
+    if known.chained and functions and len(functions) != known.parse_count(count):
+        raise UsageError(f"chain {chain} has {len(functions)} functions, not {count}")
+    if known.side_by_side and functions:
+        _check_one_port(chain, functions)
+    vnfs = [_vnf(function, hosting) for function in functions]
+    return build(scenario, count, vnfs or _plain(known, count, hosting), chain=chain, echo=echo)
+
+
+def _plain(known: Scenario, count: int, hosting: Hosting) -> list[Vnf]:
+    return [Vnf(hosting=hosting)] * (count if known.chained else known.has_vnfs)
+
+
+def _check_one_port(chain: str, functions: tuple[ChainVnf, ...]) -> None:
+    """Raise UsageError unless a chain is one function that can be side by side with others."""
+    if len(functions) != 1:
+        raise UsageError(f"chain {chain} has {len(functions)} functions; VNFs side by side are all of one kind")
+    function = functions[0]
+    if function.own:
+        raise UsageError(f"{function.text}: VNFs side by side are functions of planed. Valid: {ONE_PORTED}")
+    if not function.kind.one_port:
+        raise UsageError(f"{function.kind.name} takes two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
+
+
+def _vnf(function: ChainVnf, hosting: Hosting) -> Vnf:
+    settings = function.settings()
+    return Vnf(
+        kind=function.kind.kind,
+        settings=settings,
+        memory_bytes=function.kind.memory_bytes(settings),
+        hosting=function.hosting or hosting,
+        hosting_values=function.hosting_values(),
+        files=function.named_files(),
+    )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contents and page follow from the registry of sections; the example of the document on sections works."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from builders import make_header, make_trial
+
+from planebench.model.run import Run
+from planebench.report.figures import FIGURES
+from planebench.report.html import to_html
+from planebench.report.page import sections as registry
+from planebench.report.page.sections import SECTIONS, Section
+from planebench.stats.derived import Derived
+
+DOC = Path(__file__).parents[2] / "docs" / "design" / "adding-a-report-section.md"
+
+
+class Anchors(HTMLParser):
+    """Collects the titles in the contents and the ids of the sections of a page."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.sections: list[str] = []
+        self._in_contents = False
+        self.feed(page.decode("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self._in_contents = self._in_contents or tag == "nav"
+        if self._in_contents and tag == "a":
+            self.links.append((values["href"] or "").removeprefix("#"))
+        if tag == "section":
+            self.sections.append(values["id"] or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_contents = self._in_contents and tag != "nav"
+
+
+def example() -> Section:
+    """Return the section that the document registers."""
+    (code,) = re.findall(r"```python\n(.*?)```", DOC.read_text(encoding="utf-8"), re.DOTALL)
+    names = dict(vars(registry))
+    exec(compile(code, str(DOC), "exec"), names)
+    section = names["MEASURING_TIME"]
+    assert isinstance(section, Section)
+    return section
+
+
+def small() -> Run:
+    return Run(make_header(), trials=(make_trial(), make_trial(index=1)))
+
+
+def test_a_registered_section_is_in_page_and_contents() -> None:
+    before = Anchors(to_html(Derived(small())))
+    page = to_html(Derived(small()), (*SECTIONS[:2], example(), *SECTIONS[2:]))
+    after = Anchors(page)
+    assert before.links == before.sections
+    assert after.links == after.sections
+    assert set(after.links) - set(before.links) == {"measuring-time"}
+    assert b"<h2>Measuring time <small>seconds by switch</small></h2>" in page
+    assert b"Warm-up trials included." in page
+
+
+def test_a_section_without_content_is_left_out() -> None:
+    empty = Section("empty", "Empty", lambda page: {})
+    assert "empty" not in Anchors(to_html(Derived(small()), (*SECTIONS, empty))).links
+
+
+def test_ids_are_unique_and_figures_name_sections_that_exist() -> None:
+    ids = [entry.id for entry in SECTIONS if isinstance(entry, Section)]
+    assert len(set(ids)) == len(ids)
+    assert {kind.section for kind in FIGURES} - {"", "files"} <= set(ids)
+    assert len({kind.id for kind in FIGURES}) == len(FIGURES)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench.run``: a plan run from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import planebench
+from planebench.measure.trial import TrialRequest
+from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.records import Trial
+from planebench.plans import load_plan, override
+from planebench.switches.base import NotFound
+from planebench.switches.registry import get_adapter
+
+OPTIONS = {"switch": "sim", "scenario": "p2p", "frame_size": "64", "direction": "unidirectional", "loads": "none"}
+
+
+class Watcher:
+    """Counts trials; stops after some of them as Ctrl-C does."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.trials, self.stop_after = 0, stop_after
+
+    def working_on(self, text: str) -> None: ...
+
+    def trial_begins(self, request: TrialRequest) -> None: ...
+
+    def trial_done(self, trial: Trial) -> None:
+        self.trials += 1
+        if self.trials == self.stop_after:
+            raise KeyboardInterrupt
+
+    def advance(self, steps: int) -> None: ...
+
+    def trouble(self, text: str) -> None: ...
+
+
+def test_a_plan_is_run_and_comes_back_as_tables(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = planebench.run("quick", runs_dir=tmp_path, repeat=2, **OPTIONS)
+    assert [row["switch"] for row in run.rows("results")] == ["sim"] and len(run.raw.trials) == 2
+    assert planebench.list_runs(tmp_path)[-1].run_id == run.header.run_id
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_that_was_interrupted_is_returned_and_resumed(tmp_path: Path) -> None:
+    plan = override(load_plan("quick"), repeat=3, **OPTIONS)
+    run = planebench.run(plan, runs_dir=tmp_path, listener=Watcher(stop_after=1))
+    assert run.raw.finished is not None and run.raw.finished.status == "interrupted"
+    watcher = Watcher()
+    run = planebench.run(plan, runs_dir=tmp_path, resume=True, listener=watcher)
+    assert run.raw.finished is not None and run.raw.finished.status == "complete"
+    assert (len(run.raw.trials), watcher.trials) == (3, 2)
+    with pytest.raises(UsageError, match="no unfinished run of this plan"):
+        planebench.run(plan, runs_dir=tmp_path, resume=True)
+
+
+def test_nothing_is_made_where_a_switch_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(get_adapter("vpp")), "find", lambda self: NotFound("apt-get install vpp"))
+    with pytest.raises(NotInstalledError, match='switch "vpp" is not installed'):
+        planebench.run("quick", runs_dir=tmp_path, **{**OPTIONS, "switch": "vpp"})
+    assert not list(tmp_path.iterdir())

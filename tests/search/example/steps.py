@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A search as another developer adds it: the highest of ten equal steps of load that loses nothing."""
+
+from __future__ import annotations
+
+from planebench.search.ask import Measure, SearchSettings
+from planebench.search.method import Method, highest_load
+from planebench.search.task import Finding, Task
+
+TRIAL_S = 0.2
+
+
+def steps(measure: Measure, task: Task, found: Finding) -> None:
+    """Raise the load by a tenth of the highest load until a trial loses frames."""
+    top = found.max_load_pps = task.max_load_pps(measure)
+    for step in range(1, 11):
+        load = task.whole(top * step / 10)
+        trial = measure(task.ask(load, task.settings.duration_s or TRIAL_S, goal=0.0))
+        if trial.loss_ratio > 0:
+            found.upper_pps = load
+            return
+        found.lower_pps, found.conditional_pps = load, trial.throughput_pps
+
+
+def _deviations(settings: SearchSettings) -> tuple[str, ...]:
+    return tuple(highest_load(settings))
+
+
+STEPS = Method(
+    name="steps",
+    title="Ten steps",
+    short_name="steps",
+    help="highest of ten steps of load that loses nothing",
+    standard="an example",
+    search=steps,
+    deviations=_deviations,
+    expected_trials=lambda settings: 9,
+    standard_s=TRIAL_S,
+)
