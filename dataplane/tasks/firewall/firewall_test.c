@@ -16,11 +16,12 @@ static struct config_task config = {
 static struct vnf *create(struct fixture *f, json_t *settings)
 {
 	struct task *task;
+	json_t *object = settings ? json_pack("{s:o}", "settings", settings) : NULL;
 
-	config.settings = settings;
+	config.object = object;
 	task = fixture_task(f, &config);
-	json_decref(settings);
-	config.settings = NULL;
+	json_decref(object);
+	config.object = NULL;
 	return (struct vnf *)task;
 }
 

@@ -34,7 +34,7 @@ static void routes_make(struct vnf *vnf)
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		json_t *params = json_loads(calls[i][1], 0, NULL);
 
-		json_decref(vnf_call(&vnf->task, calls[i][0], params, 0, error));
+		json_decref(task_call(&vnf->task, calls[i][0], params, 0, error));
 		json_decref(params);
 	}
 }
