@@ -26,11 +26,12 @@ from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance
-from planebench.placement import LinkSettings, Placement, switch_request
+from planebench.placement import Placement
 from planebench.scenarios import build, flows
 from planebench.switches import common
-from planebench.switches.base import RunningSwitch, SwitchAdapter
+from planebench.switches.base import Adapter, RunningSwitch
 from planebench.switches.registry import get_adapter
+from planebench.wiring import LinkSettings, switch_request
 
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")
 
@@ -83,7 +84,7 @@ def _command(cpu: int, ports: list[str], frame_size: int) -> list[str]:
 
 
 @contextmanager
-def flowgen(supervisor: Supervisor, placement: Placement, adapter: SwitchAdapter, frame_size: int) -> Iterator[Flowgen]:
+def flowgen(supervisor: Supervisor, placement: Placement, adapter: Adapter, frame_size: int) -> Iterator[Flowgen]:
     """The switch with a flowgen tester; paused."""
     topology = build("v2v")
     links = LinkSettings(workdir=supervisor.workdir(f"flowgen{frame_size}"), ring_size=RING)
@@ -119,7 +120,7 @@ def planed_rate_pps(live: LiveTopology, frame_size: int, seconds: float) -> floa
     return float(sum(s["forwarded_packets"] for s in streams)) / seconds
 
 
-def compare(adapter: SwitchAdapter, frame_size: int, trials: int, seconds: float) -> None:
+def compare(adapter: Adapter, frame_size: int, trials: int, seconds: float) -> None:
     """Interleave trials of both testers, print a line a trial and the medians of each band."""
     placement, settings = rig()
     rates: dict[tuple[str, str], list[float]] = {}

@@ -22,7 +22,7 @@ from planebench.host.process import Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 from planebench.model.option import Value
 from planebench.planed import find_planed
-from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchPort, SwitchRequest
+from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
 
 RING = 256
 PEER_MACS = ("02:00:00:00:03:01", "02:00:00:00:03:02")
@@ -144,7 +144,7 @@ def flowing(it: Planed, ways: Sequence[Way], pps: float = CALM_PPS) -> Iterator[
 
 
 def start_switch(
-    adapter: SwitchAdapter, folder: Path, wires: Sequence[str], pairs: Sequence[tuple[str, str]], supervisor: Supervisor
+    adapter: Adapter, folder: Path, wires: Sequence[str], pairs: Sequence[tuple[str, str]], supervisor: Supervisor
 ) -> RunningSwitch:
     """A switch whose wires are the tester's and whose other ports are devices for VNFs; cross-connected by pairs."""
     names = [port for pair in pairs for port in pair]

@@ -14,7 +14,7 @@ GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
 SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE = 8, 9, 10
 SET_VRING_KICK, SET_VRING_CALL = 12, 13
 GET_PROTOCOL_FEATURES, GET_QUEUE_NUM = 15, 17
-VERSION, NEED_REPLY = 1, 8
+VERSION = 1
 VERSION_1 = 1 << 32
 MQ = 1 << 22
 PROTOCOL_MQ = 1 << 0
@@ -40,9 +40,9 @@ class VhostDriver:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(10)
         self._socket.connect(str(path))
-        self._memfd = self._keep(os.memfd_create("guest"))
-        os.ftruncate(self._memfd, MEMORY_BYTES)
-        self.memory = mmap.mmap(self._memfd, MEMORY_BYTES)
+        self.memory_file = self._keep(os.memfd_create("guest"))
+        os.ftruncate(self.memory_file, MEMORY_BYTES)
+        self.memory = mmap.mmap(self.memory_file, MEMORY_BYTES)
         self._send(SET_OWNER)
         self.features = self._ask(GET_FEATURES)
         self._send(SET_FEATURES, struct.pack("<Q", VERSION_1 | (MQ if pairs > 1 and multiqueue else 0)))
@@ -54,6 +54,10 @@ class VhostDriver:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
         self._socket.close()
         self.memory.close()
         for fd in self._fds:
@@ -62,13 +66,7 @@ class VhostDriver:
     def share_memory(self, size_bytes: int) -> None:
         """Send the memory table: the first ``size_bytes`` of it are the guest's."""
         region = struct.pack("<IIQQQQ", 1, 0, GUEST_ADDRESS, size_bytes, 0, 0)
-        self._send(SET_MEM_TABLE, region, self._memfd)
-
-    def share_too_much(self) -> None:
-        """A memory table that cannot be mapped, with the wish for an answer: the library goes on without memory."""
-        region = struct.pack("<IIQQQQ", 1, 0, GUEST_ADDRESS, 1 << 60, 0, 0)
-        self._send(SET_MEM_TABLE, region, self._memfd, flags=VERSION | NEED_REPLY)
-        assert self._reply() == 1, "it was refused"
+        self._send(SET_MEM_TABLE, region, self.memory_file)
 
     def resize_ring(self, queue: int, size: int) -> None:
         """Say that a ring is of another size, after its addresses were checked."""
@@ -109,7 +107,7 @@ class VhostDriver:
 
     def queue_num_with_a_file(self) -> None:
         """The same question with a descriptor attached that nobody asked for: the device hangs up."""
-        self._send(GET_QUEUE_NUM, b"", self._memfd)
+        self._send(GET_QUEUE_NUM, b"", self.memory_file)
         assert self._socket.recv(1) == b""
 
     def protocol_features(self) -> int:
@@ -129,6 +127,10 @@ class VhostDriver:
         while True:
             for queue in (RECEIVEQ, TRANSMITQ):
                 self.set_index(queue, self.used(queue) + RING_SIZE)
+
+    def send_message(self, request: int, payload: bytes = b"", *fds: int) -> None:
+        """Send a message of any kind, with descriptors."""
+        self._send(request, payload, *fds)
 
     def send_bytes(self, data: bytes) -> None:
         """What is no message, or one that no driver sends."""

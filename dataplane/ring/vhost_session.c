@@ -12,25 +12,10 @@
 #include <rte_vhost.h>
 
 #include "ring/library_thread.h"
+#include "ring/vhost_message.h"
 #include "lib/log.h"
 
-// vhost-user protocol, "Front-end message types"
-enum { VHOST_USER_GET_QUEUE_NUM = 17, VHOST_USER_SET_VRING_ENABLE = 18 };
-
-// A vhost-user message as the library hands it to us, with the descriptors that came along: "can't be changed
-// carelessly as external message handlers rely on" it (struct vhu_msg_context, DPDK 22.11 to 24.11).
-struct __attribute__((packed)) message {
-	uint32_t request, flags, size;
-	union {
-		struct {
-			uint32_t index, number;
-		};
-		uint64_t value;
-		uint8_t longest[632];
-	};
-	int32_t fds[8];
-	int32_t fd_count;
-};
+_Static_assert((int)VHOST_RINGS_MAX == 2 * CONFIG_QUEUES_MAX, "as many as the door lets through");
 
 // What is known of a connection; by the library's number, which is what its callbacks give us. An entry is
 // used by one thread at a time: the library's, or the one that closes the port. It begins with
@@ -181,20 +166,10 @@ static struct vhost_port *port_of(int vid)
 	return vid >= 0 && vid < RTE_MAX_VHOST_DEVICE ? connections[vid].port : NULL;
 }
 
-// The library would say 128, whatever the port has. What comes with descriptors it refuses, and closes them.
-static bool answer_queue_num(const struct vhost_port *port, struct message *message)
-{
-	if (message->request != VHOST_USER_GET_QUEUE_NUM || message->fd_count != 0)
-		return false;
-	message->value = port->pairs;
-	message->size = sizeof(message->value);
-	return true;
-}
-
 // A message may change memory, rings or descriptors of any kind: the workers are out while it is handled.
 static enum rte_vhost_msg_result before_message(int vid, void *message)
 {
-	struct message *m = message;
+	struct vhost_message m = {0}; // the header and what is sent of a ring: as on the wire (vhost_door.h)
 	struct vhost_port *port = port_of(vid);
 
 	if (port == NULL)
@@ -206,9 +181,10 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	connections[vid].failed |= connections[vid].in_message;
 	connections[vid].in_message = true;
 	// The library says so only after it has answered the driver, which is too late.
-	if (m->request == VHOST_USER_SET_VRING_ENABLE && m->index < VHOST_RINGS_MAX && m->number == 0)
-		connections[vid].enabled[m->index] = false;
-	return answer_queue_num(port, m) ? RTE_VHOST_MSG_RESULT_REPLY : RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+	memcpy(&m, message, VHOST_MESSAGE_HEADER + sizeof(m.value));
+	if (m.request == VHOST_USER_SET_VRING_ENABLE && m.index < VHOST_RINGS_MAX && m.number == 0)
+		connections[vid].enabled[m.index] = false;
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
 static enum rte_vhost_msg_result after_message(int vid, void *message)
@@ -233,7 +209,7 @@ static int new_connection(int vid)
 	if (vid < 0 || vid >= RTE_MAX_VHOST_DEVICE || rte_vhost_get_ifname(vid, path, sizeof(path)))
 		return -1;
 	pthread_mutex_lock(&ports_lock);
-	for (port = ports; port && strcmp(port->path, path) != 0; port = port->next)
+	for (port = ports; port && strcmp(port->inner.path, path) != 0; port = port->next)
 		;
 	pthread_mutex_unlock(&ports_lock);
 	connections[vid] = (struct connection){.port = port};
@@ -322,21 +298,17 @@ static const uint64_t features_off =
         1ULL << VIRTIO_NET_F_GUEST_ANNOUNCE | 1ULL << VIRTIO_NET_F_MTU | 1ULL << VIRTIO_RING_F_EVENT_IDX |
         1ULL << VHOST_F_LOG_ALL;
 
-static const uint64_t protocol_features_off =
-        1ULL << VHOST_USER_PROTOCOL_F_LOG_SHMFD | 1ULL << VHOST_USER_PROTOCOL_F_RARP |
-        1ULL << VHOST_USER_PROTOCOL_F_NET_MTU | 1ULL << VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD;
-
 static int listen_on(const char *path, bool multiqueue)
 {
 	uint64_t off = features_off | (multiqueue ? 0 : 1ULL << VIRTIO_NET_F_MQ);
-	uint64_t protocol_off = protocol_features_off | (multiqueue ? 0 : 1ULL << VHOST_USER_PROTOCOL_F_MQ);
+	uint64_t protocol = VHOST_PROTOCOL_FEATURES & ~(multiqueue ? 0 : 1ULL << VHOST_USER_PROTOCOL_F_MQ);
 	uint64_t protocol_features;
 
 	if (rte_vhost_driver_register(path, 0))
 		return -EIO; // the library does not say; its log does
 	if (rte_vhost_driver_disable_features(path, off) ||
 	    rte_vhost_driver_get_protocol_features(path, &protocol_features) ||
-	    rte_vhost_driver_set_protocol_features(path, protocol_features & ~protocol_off) ||
+	    rte_vhost_driver_set_protocol_features(path, protocol_features & protocol) ||
 	    rte_vhost_driver_callback_register(path, &device_ops) || rte_vhost_driver_start(path)) {
 		rte_vhost_driver_unregister(path);
 		return -EIO;
@@ -356,6 +328,27 @@ static void ports_remove(struct vhost_port *port)
 	pthread_mutex_unlock(&ports_lock);
 }
 
+// The library listens behind the door.
+static int listen_behind(struct vhost_port *port)
+{
+	int rc = vhost_door_inner_open(&port->inner, port->path);
+
+	if (rc)
+		return rc;
+	rc = listen_on(port->inner.path, port->pairs > 1);
+	if (rc)
+		goto err;
+	rc = vhost_door_open(port->name, port->path, &port->inner, port->pairs, &port->door);
+	if (rc == 0) {
+		vhost_door_inner_hide(&port->inner);
+		return 0;
+	}
+	rte_vhost_driver_unregister(port->inner.path);
+err:
+	vhost_door_inner_close(&port->inner);
+	return rc;
+}
+
 int vhost_session_begin(struct vhost_port *port)
 {
 	int rc;
@@ -364,7 +357,7 @@ int vhost_session_begin(struct vhost_port *port)
 	port->next = ports;
 	ports = port;
 	pthread_mutex_unlock(&ports_lock);
-	rc = listen_on(port->path, port->pairs > 1);
+	rc = listen_behind(port);
 	if (rc)
 		ports_remove(port);
 	return rc;
@@ -372,6 +365,8 @@ int vhost_session_begin(struct vhost_port *port)
 
 void vhost_session_end(struct vhost_port *port)
 {
-	rte_vhost_driver_unregister(port->path); // ends its connections: destroy_device()
+	vhost_door_close(port->door);
+	rte_vhost_driver_unregister(port->inner.path); // ends its connections: destroy_device()
+	vhost_door_inner_close(&port->inner);
 	ports_remove(port);
 }

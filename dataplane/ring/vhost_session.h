@@ -5,6 +5,7 @@
 
 #include "runtime/config.h"
 #include "ring/fault_word.h"
+#include "ring/vhost_door.h"
 #include "port/vhost_port.h"
 
 // The rings of pair i, as the guest calls them: receiveq 2i, transmitq 2i + 1 (virtio 1.2 s5.1.2).
@@ -31,6 +32,8 @@ struct vhost_port {
 	struct guest_memory memory;
 	struct rte_mempool *pool;
 	char name[CONFIG_NAME_MAX], path[CONFIG_PATH_MAX];
+	struct vhost_door *door; // who listens on path
+	struct vhost_door_inner inner;
 	int vid; // the connection that has the rings, or -1; library's thread
 	_Atomic(bool) link_up;
 	_Atomic(uint64_t) broken;

@@ -224,8 +224,10 @@ static json_t *task_stats(const struct planed *planed, const struct task *task, 
 	                   count(counters->busy_cycles), "idle_cycles", count(counters->idle_cycles),
 	                   "rx_packets", count(counters->rx_packets), "tx_packets",
 	                   count(counters->tx_packets));
-	if (task->ops->bursts)
+	if (task->ops->bursts) {
 		json_object_set_new(object, "rx_bursts", count(counters->rx_bursts));
+		json_object_set_new(object, "rx_full_bursts", count(counters->rx_full_bursts));
+	}
 	task_report(task, object, now_tsc);
 	if (task->ops->report_parks)
 		planed_run(planed);

@@ -30,8 +30,17 @@ struct task_counters {
 	uint64_t rx_packets;                          // taken from a port
 	uint64_t tx_packets;                          // accepted by a port
 	uint64_t rx_bursts;                           // polls of a port that found frames; of ops->bursts
+	uint64_t rx_full_bursts;                      // those that found as many as they may take
 	uint64_t drop_tx_full[CONFIG_TASK_PORTS_MAX]; // freed because ports[i] did not accept them
 } __attribute__((aligned(64)));
+
+// Count one poll of a port that took n frames (0..burst) of at most burst.
+static inline void task_received(struct task_counters *counters, unsigned n, unsigned burst)
+{
+	counters->rx_bursts += n != 0;
+	counters->rx_full_bursts += n == burst;
+	counters->rx_packets += n;
+}
 
 struct trial {
 	uint16_t epoch;
@@ -50,7 +59,7 @@ struct task_ops {
 	const char *kind;
 	unsigned ports_min, ports_max;
 	bool receives, sends; // on its queue of each port; no two tasks do the same on one queue
-	bool bursts;          // counts rx_bursts
+	bool bursts;          // calls task_received(), so rx_bursts and rx_full_bursts are counted
 	bool stamps;          // notes the probes it sees in task->stamps, if there are any
 
 	const struct vnf_ops *vnf; // of a network function (tasks/vnf/vnf.h), or NULL

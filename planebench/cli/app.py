@@ -32,15 +32,15 @@ from planebench.cli.options import (
 from planebench.cli.outage_command import OUTAGE_EXAMPLES, outage
 
 app = typer.Typer(
-    help="Measure NFV software data planes side by side.",
+    help="Benchmark and compare software switches (NFV data planes).",
     epilog=examples("planebench doctor", "planebench run quick", "planebench report latest", "planebench man"),
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-plan_app = typer.Typer(help="What a plan would measure.")
+plan_app = typer.Typer(help="Inspect a plan.")
 app.add_typer(plan_app, name="plan")
-switch_app = typer.Typer(help="A switch by itself.")
+switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
 
@@ -52,7 +52,7 @@ def _version(wanted: bool) -> None:
 
 
 def _color(wanted: bool | None) -> None:
-    """As the variables say, which everything that prints reads: https://no-color.org, https://force-color.org."""
+    """Set the variables that everything that prints reads: https://no-color.org, https://force-color.org."""
     if wanted is not None:
         os.environ.pop("NO_COLOR", None)
         os.environ["FORCE_COLOR" if wanted else "NO_COLOR"] = "1"
@@ -61,16 +61,19 @@ def _color(wanted: bool | None) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     color: Annotated[
         bool | None,
         typer.Option(
-            "--color/--no-color", callback=_color, is_eager=True, help="(default: on a terminal, without NO_COLOR)"
+            "--color/--no-color",
+            callback=_color,
+            is_eager=True,
+            help="Use colors (default: on a terminal, unless NO_COLOR is set).",
         ),
     ] = None,
 ) -> None:
-    """Measure NFV software data planes side by side."""
+    """Benchmark and compare software switches (NFV data planes)."""
 
 
 @app.command(
@@ -86,20 +89,21 @@ def run(
     time_budget: TimeBudgetOption = None,
     hugepages: HugepagesOption = None,
     calibrated: Annotated[
-        bool, typer.Option("--calibrate/--no-calibrate", help="Know what the tester can do (measured once a day).")
+        bool, typer.Option("--calibrate/--no-calibrate", help="Calibrate the tester first (cached for 24 hours).")
     ] = True,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest unfinished run of this plan.")
+        bool, typer.Option("--resume", help="Resume the most recent unfinished run of this plan.")
     ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     page: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the HTML report (`planebench report` can do it later).")
+        bool,
+        typer.Option("--report/--no-report", help="Write the HTML report (`planebench report` can write it later)."),
     ] = True,
     **overrides: Any,
 ) -> None:
-    """Measure a suite or a plan; options replace what the plan says, and comma-separated lists make a matrix."""
+    """Run a suite or a plan. Options override the plan; comma-separated lists make a test matrix."""
     from planebench.cli.run import RunOptions, run_plan
 
     options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page, time_budget)
@@ -112,16 +116,19 @@ def watch(
         str | None,
         typer.Argument(
             metavar="[RUN]",
-            help="As for report; without it, the newest run that goes on.",
+            help="Run to follow, as for report (default: the newest run in progress).",
             autocompletion=complete.runs,
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Print how it stands now, and end.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run to begin if none goes on.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the current state and exit.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run to start if none is in progress.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """See a run go on, from another terminal. It is not disturbed: exit code 0 at its end, 1 if it was killed."""
+    """Follow a running benchmark from another terminal without affecting it.
+
+    Exit code 0: run finished; 1: run was killed.
+    """
     from planebench.cli import watch as watching
 
     raise typer.Exit(watching.watch(watching.WatchOptions(run, runs, once, wait, json)))
@@ -132,14 +139,17 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="switches, traffic, vnfs, hostings, scenarios, suites or runs.", autocompletion=one_of(complete.LISTS)
+            help="What to list: switches, traffic, vnfs, hostings, scenarios, suites or runs.",
+            autocompletion=one_of(complete.LISTS),
         ),
     ],
-    details: Annotated[bool, typer.Option("--details", help="Of switches: all that is known of each.")] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="For switches: print everything that is known of each.")
+    ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What there is: switches (found or not, and how to get them), traffic, vnfs, hostings, scenarios, suites, runs."""
+    """List switches (installed or not, and how to install them), traffic, vnfs, hostings, scenarios, suites or runs."""
     from planebench.cli import inspect
 
     inspect.list_things(what, runs, json, details)
@@ -151,12 +161,14 @@ def list_(
 def report(
     run: RunArgument = "latest",
     html: PageOption = None,
-    conditions: Annotated[bool, typer.Option("--conditions", help="Not the table: how the switches ran.")] = False,
+    conditions: Annotated[
+        bool, typer.Option("--conditions", help="Print the test conditions of each switch instead of the results.")
+    ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """The table of a run, and its HTML report: one file, opens without a network."""
+    """Print the results of a run and write its self-contained HTML report."""
     from planebench.cli import output
 
     output.report(run, html, runs, conditions=conditions, json=json, quiet=quiet)
@@ -173,25 +185,30 @@ def report(
 def export(
     run: RunArgument = "latest",
     format: Annotated[
-        str, typer.Option("--format", "-f", help="csv, json or parquet.", autocompletion=one_of(complete.FORMATS))
+        str,
+        typer.Option(
+            "--format", "-f", help="Output format: csv, json or parquet.", autocompletion=one_of(complete.FORMATS)
+        ),
     ] = "json",
     table: Annotated[
         str | None,
         typer.Option(
             "--table",
             metavar="NAME",
-            help="One table: results, trials, latency, searches, ...",
+            help="Export one table: results, trials, latency, searches, ...",
             autocompletion=one_of(complete.TABLES),
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A file instead of standard output; of all tables as parquet, a folder."),
+        typer.Option(
+            "--out", "-o", help="File to write instead of standard output; a folder for all tables as parquet."
+        ),
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """The results of a run as data, one record a result; or its tables (docs/library.md)."""
+    """Export the results of a run as data, one record per result, or its tables (docs/library.md)."""
     from planebench.cli import output
 
     output.export(run, format, table, out, runs, json=json)
@@ -203,14 +220,14 @@ def schema(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="run, trial, conditions, skipped, finished, plan, export.",
+            help="Name of a schema: run, trial, conditions, skipped, finished, plan, export.",
             autocompletion=one_of(complete.SCHEMAS),
         ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Which there are.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the schemas.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """The JSON Schema of a file of a run, or of the JSON export."""
+    """Print the JSON Schema of a file of a run folder, or of the JSON export."""
     from planebench.cli import inspect
 
     inspect.show_schema(name, listed or name is None, json)
@@ -219,7 +236,7 @@ def schema(
 @app.command(epilog=examples("planebench figures latest --out pictures --format svg --width-mm 84"))
 def figures(
     run: RunArgument = "latest",
-    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("figures"),
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
     formats: PicturesOption = "svg,pdf,png",
     only: KindsOption = "",
     width_mm: WidthOption = None,
@@ -227,7 +244,7 @@ def figures(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Every chart of a run as a picture of its own, fit for a paper."""
+    """Export every chart of a run as a publication-quality file."""
     from planebench.cli import output
 
     output.figures(run, out, formats, runs, only=only, width_mm=width_mm, json=json, quiet=quiet)
@@ -239,31 +256,37 @@ def figures(
 def compare(
     run_a: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="The run, or the one to compare with.", autocompletion=complete.runs),
+        typer.Argument(
+            metavar="RUN", help="Run whose switches are compared, or the baseline run.", autocompletion=complete.runs
+        ),
     ] = "latest",
     run_b: Annotated[
         str | None,
         typer.Argument(
-            metavar="RUN", help="The newer run; without it, the switches of RUN.", autocompletion=complete.runs
+            metavar="RUN",
+            help="Run to compare with the baseline (default: compare the switches of one run).",
+            autocompletion=complete.runs,
         ),
     ] = None,
     fail_below: Annotated[
         float | None,
-        typer.Option("--fail-below", help="Exit code 1 if a rate is below this share, or cannot be judged."),
+        typer.Option(
+            "--fail-below", help="Exit 1 if the new/old throughput ratio is below this value or inconclusive."
+        ),
     ] = None,
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Only this: throughput, ndr, pdr, cycles_per_packet, latency_p50, latency_p99.",
+            help=f"Compare only this metric: {', '.join(complete.METRICS)}.",
             autocompletion=one_of(complete.METRICS),
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Compare runs that differ in what must match.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare runs even if their settings differ.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Two runs, or the switches of one: the ratio, its interval, and whether it can be told from chance."""
+    """Compare two runs, or the switches of one run: ratio, confidence interval, statistical significance."""
     from planebench.cli import compare as comparing
 
     code = comparing.compare(
@@ -278,14 +301,14 @@ def papers(
         str | None,
         typer.Argument(
             metavar="[RUN]",
-            help="What a run says to them; without it, the claims alone.",
+            help="Run to check the claims against. Without it, only list the claims.",
             autocompletion=complete.runs,
         ),
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What the papers claim, and whether it is so here: confirmed, not confirmed, or why it cannot be tested."""
+    """Check published claims against a run: confirmed, not confirmed, or inconclusive (with the reason)."""
     from planebench.cli import papers as claiming
 
     claiming.papers(run, runs, json=json)
@@ -293,15 +316,22 @@ def papers(
 
 @app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
 def calibrate(
-    frame_size: Annotated[str, typer.Option("--frame-size", metavar="N,M", help="Bytes with FCS.")] = "64,1024",
-    wire: Annotated[str, typer.Option(help="virtio, or veth.", autocompletion=one_of(("virtio", "veth")))] = "virtio",
-    ring_size: Annotated[int, typer.Option("--ring-size", help="Entries of every ring, a power of two.")] = 256,
-    duration: Annotated[float, typer.Option(help="Seconds of each step.")] = 0.2,
+    frame_size: Annotated[
+        str, typer.Option("--frame-size", metavar="N,M", help="Frame sizes in bytes, FCS included.")
+    ] = "64,1024",
+    wire: Annotated[
+        str, typer.Option(help="Port type: virtio or veth.", autocompletion=one_of(("virtio", "veth")))
+    ] = "virtio",
+    ring_size: Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")] = 256,
+    duration: Annotated[float, typer.Option(help="Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Measure the tester against itself: highest rate, rate error, latency floor. Kept, and used by runs for a day."""
+    """Measure the tester alone: highest rate, rate error, latency baseline.
+
+    The result is cached and reused by runs for 24 hours.
+    """
     from planebench.cli import calibrate as calibrating
 
     code = calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, json=json, quiet=quiet)
@@ -313,12 +343,15 @@ app.command(epilog=OUTAGE_EXAMPLES)(outage)
 
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Apply the remedies that are safe and can be taken back.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take back what --fix did.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply safe, reversible fixes.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Revert the changes made by --fix.")] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Is this machine fit to measure? Every finding carries its remedy. Exit code 1 if numbers would be worthless."""
+    """Check whether this host can produce valid results, and how to fix what it finds.
+
+    Exit code 1 if results would be invalid.
+    """
     from planebench.cli import doctor as examining
 
     raise typer.Exit(examining.doctor(json, fix, undo, quiet))
@@ -326,7 +359,7 @@ def doctor(
 
 @app.command(epilog=examples("planebench man", "planebench man > planebench.1"))
 def man() -> None:
-    """This manual: every command, option, exit code and variable. On a terminal as man shows it, else as its source."""
+    """Show the manual page (formatted on a terminal, roff source otherwise)."""
     from planebench.cli import man as manual
 
     raise typer.Exit(manual.show(app))
@@ -342,7 +375,7 @@ def plan_show(
     json: JsonOption = False,
     **overrides: Any,
 ) -> None:
-    """Every point that would run, and how long it takes, before anything runs."""
+    """List all test points and the estimated duration (dry run)."""
     from planebench.cli import plan_show as showing
 
     showing.show_plan(plan, overrides, json, time_budget)
@@ -350,7 +383,7 @@ def plan_show(
 
 @switch_app.command("show", epilog=examples("planebench switch show planed", "planebench switch show vpp --json"))
 def switch_show(switch: SwitchArgument, json: JsonOption = False) -> None:
-    """All that is known of a switch: where it is, what it can and cannot do, taxonomy, options."""
+    """Show everything that is known of a switch: where it is, scenarios, taxonomy, options."""
     from planebench.cli import switches
 
     switches.show_switch(switch, json=json)
@@ -367,14 +400,16 @@ def switch_check(
     scenario: Annotated[
         str,
         typer.Option(
-            metavar="A,B", help="p2p, p2v, v2v, loopback-1 to loopback-5.", autocompletion=listed(complete.CASES)
+            metavar="A,B",
+            help="Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5.",
+            autocompletion=listed(complete.CASES),
         ),
     ] = "p2p,p2v,v2v,loopback-1,loopback-2",
     wire: Annotated[
         str | None,
         typer.Option(
             metavar="A,B|all",
-            help="virtio, memif, veth (default: the first that it has).",
+            help="Port types: virtio, memif, veth (default: the first that the switch supports).",
             autocompletion=listed((*complete.WIRES, "all")),
         ),
     ] = None,
@@ -383,7 +418,7 @@ def switch_check(
         typer.Option(
             "--check",
             metavar="A,B",
-            help="Only these checks (docs/conformance.md).",
+            help="Run only these checks (docs/conformance.md).",
             autocompletion=listed(complete.CHECKS),
         ),
     ] = None,
@@ -391,7 +426,7 @@ def switch_check(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Does an adapter do all that the bench relies on? Exit code 1 if anything fails."""
+    """Run the conformance tests of a switch adapter. Exit code 1 if a test fails."""
     from planebench.cli import check as checking
 
     options = checking.CheckOptions(switch, scenario, wire, checks, hugepages, json, quiet)

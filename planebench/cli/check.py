@@ -19,13 +19,14 @@ from planebench.conformance.show import WORDS, print_failures, print_report, to_
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.process import sweep_stale
+from planebench.host.programs import Found, NotFound
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.planed import require_planed
 from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
-from planebench.switches.base import Found, NotFound, SwitchAdapter
 from planebench.switches.registry import get_adapter
+from planebench.wiring.adapter import Adapter
 
 __all__ = ["DEFAULT_CASES", "CheckOptions", "check_switch"]
 
@@ -76,7 +77,7 @@ def check_switch(options: CheckOptions) -> int:
     return 0 if report.passed else 1
 
 
-def _found(adapter: SwitchAdapter) -> Found:
+def _found(adapter: Adapter) -> Found:
     if isinstance(adapter, SelfMeasured):
         raise UsageError(f"switch {adapter.name} forwards no packets, so there is nothing to check; name another")
     found = adapter.find()
@@ -85,7 +86,7 @@ def _found(adapter: SwitchAdapter) -> Found:
     return found
 
 
-def _plan(options: CheckOptions, adapter: SwitchAdapter, facts: HostFacts) -> Plan:
+def _plan(options: CheckOptions, adapter: Adapter, facts: HostFacts) -> Plan:
     cases, checks = parse_cases(options.scenarios), parse_checks(options.checks)
     wires = parse_wires(options.wires, adapter)
     if not (cases and wires):

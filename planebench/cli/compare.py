@@ -111,10 +111,12 @@ def _check(fail_below: float | None, metric: str | None) -> None:
         return
     if not 0 < fail_below <= MAX_FAIL_BELOW:
         raise UsageError(
-            f"--fail-below {fail_below:g} is not a ratio; give more than 0, at most {MAX_FAIL_BELOW:g}, such as 0.97"
+            f"--fail-below: {fail_below:g} is not valid. Valid: above 0, at most {MAX_FAIL_BELOW:g}, e.g. 0.97"
         )
     if metric is not None and metric not in RATES:
-        raise UsageError(f"--fail-below watches rates, --metric {metric} is none; give one of: {', '.join(RATES)}")
+        raise UsageError(
+            f"--fail-below applies to rates only; --metric {metric} is not a rate. Use one of: {', '.join(RATES)}"
+        )
 
 
 def _two_runs(a: Derived, b: Derived, force: bool) -> Outcome:
@@ -122,8 +124,8 @@ def _two_runs(a: Derived, b: Derived, force: bool) -> Outcome:
     differing = differing_facts(header_a, header_b)
     if differing and not force:
         raise UsageError(
-            f"{header_a.run_id} and {header_b.run_id} differ in what must match: {'; '.join(differing)}. "
-            "Measure again alike, or compare all the same with --force"
+            f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
+            "Repeat with identical settings, or override with --force"
         )
     for fact in differing:
         _say(f"compared by force although they differ: {fact}")
@@ -210,7 +212,7 @@ def _interval(comparison: Comparison) -> str:
 def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
     """1 if a rate is below, told from noise; if one could not be judged; or if there was none at all."""
     if not judgements:
-        _say(f"--fail-below {fail_below:g}: no rate was compared, so nothing has passed")
+        _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is not passed")
         return 1
     for judgement in judgements:
         if judgement.kind != "passes":

@@ -50,7 +50,7 @@ CHECKS = (
     "death",
     "leftovers",
 )
-METRICS = ("throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99")
+METRICS = ("throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage")
 WIRES = ("virtio", "memif", "veth")
 BANDS = ("near", "far")
 CASES = ("p2p", "p2v", "v2v", *(f"loopback-{n}" for n in range(1, 6)))
@@ -68,6 +68,7 @@ TABLES = (
     "evidence",
     "threads",
     "anatomy",
+    "outages",
     "skipped",
     "runs",
 )

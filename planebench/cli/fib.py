@@ -12,16 +12,16 @@ from planebench.cli.options import JsonOption, examples
 fib_app = typer.Typer(help="Routes that a forwarder in the host holds for a VNF.")
 
 _Interface = Annotated[
-    str, typer.Option("--interface", "-i", metavar="NAME", help="The VNF's interface to the forwarder.")
+    str, typer.Option("--interface", "-i", metavar="NAME", help="Interface of the VNF to the forwarder.")
 ]
 _Table = Annotated[
-    str, typer.Option(metavar="NAME|N", help="Table of the kernel's routes, with that of local addresses.")
+    str, typer.Option(metavar="NAME|N", help="Routing table of the kernel; local addresses are always included.")
 ]
 
 
 @fib_app.command("show", epilog=examples("planebench fib show --interface lo", "planebench fib show -i lo --json"))
 def fib_show(interface: _Interface, table: _Table = "main", json: JsonOption = False) -> None:
-    """What `planebench fib agent` would tell a forwarder now. Nothing is sent, and no privilege is needed."""
+    """Show the routes that `planebench fib agent` would send. Nothing is sent; no privileges are needed."""
     from planebench.cli import fib_agent
 
     fib_agent.show(interface, table, json=json)
@@ -40,20 +40,23 @@ def agent(
         list[str],
         typer.Option(
             metavar="N|NAME=N",
-            help="Wire of the VNF that packets leave by, as the forwarder counts them. Again for another interface.",
+            help="Output port of the VNF, as the forwarder numbers them. May be repeated per interface.",
         ),
     ] = ["0"],  # noqa: B006
     table: _Table = "main",
     settle: Annotated[
         float,
-        typer.Option(min=0, help="Seconds until routes of before are given up, for a routing daemon that starts too."),
+        typer.Option(min=0, help="Seconds to keep the previous routes while a routing daemon starts."),
     ] = 0,
     withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take the routes back at the end, not leave them for the grace period.")
+        bool,
+        typer.Option("--withdraw", help="Withdraw the routes at the end instead of leaving them for the grace period."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Events as JSON, one a line, on standard output.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print events as JSON on standard output, one per line.")
+    ] = False,
 ) -> None:
-    """Runs in a VNF: its kernel's routes become the forwarder's, and every change of them, until SIGTERM or Ctrl-C."""
+    """Run in a VNF: send its kernel's routes, and every change of them, to the forwarder until SIGTERM or Ctrl-C."""
     from planebench.cli import fib_agent
 
     fib_agent.run(interface, wire, table, settle_s=settle, withdraw=withdraw, json=json)

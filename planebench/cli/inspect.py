@@ -15,7 +15,7 @@ from planebench.cli.switches import list_switches, option_words
 from planebench.host.programs import Found
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
-from planebench.plans import duration_words, estimate, list_suites, load_plan
+from planebench.plans import duration_words, list_suites, load_plan
 from planebench.running.survey import survey
 from planebench.scenarios import SCENARIOS
 from planebench.schemas import SCHEMAS, schema_text
@@ -91,8 +91,8 @@ def _suites() -> list[Row]:
     rows = []
     for name in list_suites():
         plan = load_plan(name)
-        points = survey(plan).measured
-        row = {"suite": name, "points": len(points), "takes": duration_words(estimate(plan, points))}
+        held = survey(plan)
+        row = {"suite": name, "points": len(held.measured), "takes": duration_words(held.takes_s)}
         rows.append({**row, "papers": ", ".join(plan.papers) or "-", "what": plan.description})
     return rows
 

@@ -21,18 +21,18 @@ from planebench.cli.variables import VARIABLES
 from planebench.model.errors import EXIT_CODES
 
 _DESCRIPTION = (
-    "planebench measures software switches for network functions (NFV data planes) side by side: p2p, p2v, v2v and "
-    "loopback chains, with throughput and latency that can be believed. It needs no NIC, no root and no hugepages."
+    "planebench benchmarks and compares software switches for network functions (NFV data planes): p2p, p2v, v2v and "
+    "service chains, throughput and latency. It needs no NIC, no root privileges and no hugepages."
 )
 _OUTPUT = (
     "Results go to standard output, progress and notes to standard error. With --json, standard output has one JSON "
-    "document and nothing else. With --quiet there is nothing but what is wrong, on standard error. An error is one "
-    "line on standard error, with --json too; the exit code says of which kind."
+    "document and nothing else. With --quiet, only errors and warnings are printed, on standard error. An error is one "
+    "line on standard error, also with --json; the exit code tells its kind."
 )
 _FILES = {
     "runs/ID/": "a run: its header, trials, plan, and report.html",
-    "~/.config/planebench/switches.toml": "where switches are (docs/switches.md)",
-    "~/.cache/planebench/": "calibrations of the tester, for a day",
+    "~/.config/planebench/switches.toml": "paths of switches (docs/switches.md)",
+    "~/.cache/planebench/": "calibrations of the tester, used for 24 hours",
 }
 
 
@@ -50,7 +50,7 @@ def roff(app: typer.Typer) -> str:
     command = typer.main.get_command(app)
     lines = [
         f'.TH PLANEBENCH 1 "" "planebench {__version__}" "User Commands"',
-        *_section("NAME", [r"planebench \- NFV software data planes, measured side by side"]),
+        *_section("NAME", [r"planebench \- benchmark and compare software switches (NFV data planes)"]),
         *_section("SYNOPSIS", [r"\fBplanebench\fR [\fIOPTIONS\fR] \fICOMMAND\fR [\fIARGUMENTS\fR]"]),
         *_section("DESCRIPTION", [_text(_DESCRIPTION)]),
         *_section("OPTIONS", _parameters(command)),

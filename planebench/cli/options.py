@@ -18,19 +18,19 @@ from planebench.search import METHODS
 
 
 def examples(*commands: str) -> str:
-    """The end of a command's help. Each is a command that works: make docs-check runs them."""
+    """Return the end of a command's help. Each is a command that works: make docs-check runs them."""
     return "\n\n".join(("Examples:", *commands))
 
 
 RunsOption = Annotated[
-    Path | None, typer.Option("--runs", help="Folder of the runs (default: $PLANEBENCH_RUNS, or runs)")
+    Path | None, typer.Option("--runs", help="Folder of the runs (default: $PLANEBENCH_RUNS, or runs).")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for scripts.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="For CI: nothing but what is wrong, on standard error.")
+    bool, typer.Option("--quiet", "-q", help="Print only errors and warnings, on standard error (for CI).")
 ]
 PageOption = Annotated[
-    Path | None, typer.Option("--html", help="Where the page goes (default: report.html in the run folder)")
+    Path | None, typer.Option("--html", help="File to write the report to (default: report.html in the run folder).")
 ]
 PicturesOption = Annotated[
     str,
@@ -39,7 +39,7 @@ PicturesOption = Annotated[
         "-f",
         "--formats",
         metavar="A,B",
-        help="svg, pdf, png.",
+        help="File formats: svg, pdf, png.",
         autocompletion=listed(("svg", "pdf", "png")),
     ),
 ]
@@ -47,38 +47,48 @@ KindsOption = Annotated[
     str,
     typer.Option(
         metavar="A,B",
-        help="Only these kinds: overview, chain, latency, ... (default: all)",
+        help="Export only these kinds of figures: overview, chain, latency, ... (default: all).",
         autocompletion=listed(complete.FIGURES),
     ),
 ]
 WidthOption = Annotated[
-    float | None, typer.Option("--width-mm", help="Of a paper: 84 a column, 178 two (default: as on the page)")
+    float | None,
+    typer.Option(
+        "--width-mm", help="Width in mm, e.g. 84 for one column of a paper, 178 for two (default: as on the page)."
+    ),
 ]
 RunArgument = Annotated[
     str,
     typer.Argument(
-        metavar="RUN", help="latest, a run id or the start of one, a name, a path.", autocompletion=complete.runs
+        metavar="RUN",
+        help="Run: latest, a run id or the start of one, a name, or a path.",
+        autocompletion=complete.runs,
     ),
 ]
 PlanArgument = Annotated[
     str,
-    typer.Argument(metavar="SUITE|PLAN", help="A suite (list suites) or a plan file.", autocompletion=complete.plans),
+    typer.Argument(metavar="SUITE|PLAN", help="Suite (see list suites) or plan file.", autocompletion=complete.plans),
 ]
 SwitchArgument = Annotated[
     str,
     typer.Argument(
         metavar="NAME[:OPTION=VALUE]",
-        help="A switch, as in run --switch.",
+        help="Switch, as in run --switch.",
         autocompletion=one_of(complete.switches),
     ),
 ]
 HugepagesOption = Annotated[
-    bool | None, typer.Option("--hugepages/--no-hugepages", help="(default: if enough of them are free)")
+    bool | None, typer.Option("--hugepages/--no-hugepages", help="Run with hugepages (default: if enough are free).")
 ]
 
 TimeBudgetOption = Annotated[
     str | None,
-    typer.Option("--time-budget", metavar="TIME", help="Trial lengths that fit into 90s, 20m, 1h; no retries beyond."),
+    typer.Option(
+        "--time-budget",
+        metavar="TIME",
+        help="Choose trial durations to fit this total time (e.g. 90s, 20m, 1h); disturbed trials are not repeated "
+        "once time runs short.",
+    ),
 ]
 
 
@@ -94,59 +104,62 @@ PLAN_OPTIONS: dict[str, Any] = {
     "switch": _text(
         "--switch",
         "A,B",
-        "Switches, with options as sim:capacity=10M; one named twice counts twice.",
+        "Switches to test, with options, e.g. sim:capacity=10M. Repeat a name to test it twice.",
         listed(complete.switches),
     ),
     "switch_option": Annotated[
         list[str] | None,
-        typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="An option of a switch. Again for another."),
+        typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="Switch option. May be repeated."),
     ],
     "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed(complete.scenarios)),
-    "frame_size": _text("--frame-size", "N,M", "Bytes with FCS: 64 to 1518, 9000."),
+    "frame_size": _text("--frame-size", "N,M", "Frame sizes in bytes, FCS included: 64 to 1518, 9000."),
     "direction": _text(
         "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed(complete.directions)
     ),
-    "chain_length": _text("--chain-length", "N,M", "VNFs in a loopback chain: 1 to 5."),
-    "vnfs": _text("--vnfs", "N,M", "VNFs side by side in parallel: 1 to 63."),
+    "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),
+    "vnfs": _text("--vnfs", "N,M", "Number of independent VNFs in scenario parallel: 1 to 63."),
     "chain": Annotated[
         list[str] | None,
         typer.Option(
             "--chain",
             metavar="A,B",
-            help="A chain by name: firewall:rules=FILE,l3fwd. Again for another one.",
+            help="Functions of a chain, e.g. firewall:rules=FILE,l3fwd. May be repeated.",
             autocompletion=listed(complete.vnfs),
         ),
     ],
     "hosting": _text(
         "--hosting",
         "A,B",
-        "What VNFs run in: process, separate, container, vm.",
+        "VNF isolation: process, separate, container, vm.",
         listed(complete.hostings),
     ),
-    "duration": _number(float, "--duration", "Seconds of each saturating and latency trial."),
-    "repeat": _number(int, "--repeat", "Saturating trials of each point; R+ is their mean."),
-    "restarts": _number(int, "--restarts", "Starts of every switch anew between those trials."),
-    "max_rate": _text("--max-rate", "RATE", "Saturate at this rate per direction, as 14.88M, not flat out."),
+    "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
+    "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
+    "restarts": _number(int, "--restarts", "Number of times each switch is restarted between those trials."),
+    "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
     "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed(METHODS)),
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
-    "loads": _text("--loads", "A,B", "Shares of R+ for latency, e.g. 0.10,0.50; curve; or none."),
-    "rates": _text("--rates", "A,B", "Fixed loads per direction for latency, e.g. 100k,1M; or none."),
+    "loads": _text("--loads", "A,B", "Latency loads as shares of R+, e.g. 0.10,0.50; curve; or none."),
+    "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
     "band": _text(
         "--band",
         "near|far",
-        "Core-distance band that counts (default: the one with most trials).",
+        "Accept only trials with this core distance: near or far (default: the band with most accepted trials).",
         one_of(complete.BANDS),
     ),
     "wire": _text(
-        "--wire", "NAME", "What stands in for a NIC: virtio, memif, veth (kernel interfaces).", one_of(complete.WIRES)
+        "--wire",
+        "NAME",
+        "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
+        one_of(complete.WIRES),
     ),
-    "ring_size": _number(int, "--ring-size", "Entries of every ring of every port, a power of two."),
-    "switch_cores": _number(int, "--switch-cores", "Cores of a switch that has workers for them: planed:workers=N."),
+    "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
+    "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),
     "traffic": _text(
-        "--traffic", "A,B", "Traffic profiles (list traffic), your own as FILE.yaml; plain: none.", complete.traffic
+        "--traffic", "A,B", "Traffic profiles (see list traffic), or FILE.yaml; plain for none.", complete.traffic
     ),
-    "anatomy": _number(bool, "--anatomy/--no-anatomy", "Split latency into tester, switch hops and VNFs."),
-    "seed": _number(int, "--seed", "Seed of the order of trials."),
+    "anatomy": _number(bool, "--anatomy/--no-anatomy", "Break latency down into tester, switch hops and VNFs."),
+    "seed": _number(int, "--seed", "Seed for the order of trials."),
     "name": _text("--name", "NAME", "Name of the run."),
 }
 """Parameter of plans.override -> its option."""

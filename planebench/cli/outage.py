@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench outage``: a VNF, or the switch, restarted under traffic; how long nothing came, and what was lost."""
+"""``planebench outage``: restart a VNF, or the switch, under traffic; show how long nothing came, and what was lost."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,30 +12,17 @@ from rich.console import Console
 from rich.table import Table
 
 from planebench.cli.bar import Bar
-from planebench.host import facts as host_facts
-from planebench.host.facts import HostFacts
-from planebench.host.process import Supervisor, sweep_stale
-from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.measure.outage import OutageRequest, check_victim, measure_outage
-from planebench.measure.runner import SelfMeasured
-from planebench.model.chain_name import vnf_texts
-from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
+from planebench.measure.outage import OutageRequest
+from planebench.model.errors import INTERRUPTED, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
-from planebench.placement import place
-from planebench.planed import require_planed
-from planebench.plans import switch_labels
-from planebench.plans.items import each
-from planebench.plans.schema import check_ring_size, parse_hosting, parse_wire
-from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
-from planebench.scenarios import Topology, parse_frame_size
+from planebench.plans.items import items
+from planebench.running.machine import terminable
+from planebench.running.outages import OutageSettings, measure_outages, open_outages
+from planebench.scenarios import parse_frame_size
+from planebench.stats.outages import outage_reports
+from planebench.store import read_run
 from planebench.store.codec import to_json
-from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, refusal_of
-from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import parse_rate
-from planebench.vnfs import build_chain
-from planebench.vnfs.chain import hosted_chain, resolve_chain
-
-MAX_FRAME_BYTES = 1518
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,144 +40,50 @@ class OutageOptions:
     wire: str = "virtio"
     ring_size: int = 256
     hugepages: bool | None = None
+    runs: Path | None = None
     json: bool = False
     quiet: bool = False
 
 
-@dataclass
-class _Subject:
-    """A switch whose outages are measured."""
-
-    label: str
-    adapter: SwitchAdapter
-    version: str
-    live: LiveTopology
-    outages: list[Outage]
-
-
 def outage(options: OutageOptions) -> int:
-    """Measure and show. Exit code: 0, or 130. Raises UsageError and NotInstalledError before anything is started."""
-    facts = host_facts.collect()
-    topology = _topology(options)
-    request = _request(options, topology)
-    switches = _switches(options.switch)
-    settings = _settings(options, facts, len(switches))
-    _check_supported(switches, topology, settings)
-    sweep_stale()
-    steps = options.repetitions * len(switches)
+    """Measure, store and show. Exit code: 0, or 130. Raises UsageError and NotInstalledError before anything starts."""
+    settings = _settings(options)
     try:
-        with terminable(), measuring(facts), Supervisor() as supervisor, Bar(steps, quiet=options.quiet) as bar:
-            reports = _measure(switches, topology, request, options, settings, facts, supervisor, bar)
+        with terminable():
+            session = open_outages(settings, runs_dir=options.runs, hugepages=options.hugepages)
+            steps = settings.repetitions * len(session.survey.measured)
+            with Bar(steps, quiet=options.quiet) as bar:
+
+                def done(label: str, found: Outage) -> None:
+                    bar.advance()
+                    bar.line(f"[{bar.done}/{bar.steps}] {label}: {_line(found)}")
+
+                status = measure_outages(session, settings, bar.working_on, done)
     except KeyboardInterrupt:
         return INTERRUPTED
+    reports = outage_reports(read_run(session.folder))
     if options.json:
-        sys.stdout.write(to_json(OutageReports(tuple(reports)), indent=1).decode() + "\n")
+        sys.stdout.write(to_json(OutageReports(reports), indent=1).decode() + "\n")
     elif not options.quiet:
         _show(reports)
-    return 0
+        print(f"run: {session.folder}")
+    return 0 if status == "complete" else INTERRUPTED
 
 
-def _topology(options: OutageOptions) -> Topology:
-    chain = resolve_chain(options.chain, Path.cwd())
-    length = len(vnf_texts(chain, 1))
-    text, hosting = hosted_chain(chain, length, parse_hosting(options.hosting))
-    return build_chain("loopback", length, chain=text, hosting=hosting)
-
-
-def _request(options: OutageOptions, topology: Topology) -> OutageRequest:
+def _settings(options: OutageOptions) -> OutageSettings:
     if options.repetitions < 1:
-        raise UsageError(f"repetitions {options.repetitions} is not valid. Valid: 1 and more")
-    check_victim(options.restart, [vnf.name for vnf in topology.vnfs], [vnf.name for vnf in topology.hosted_vnfs])
-    return OutageRequest(
+        raise UsageError(f"--repetitions: {options.repetitions} is not valid. Valid: 1 or more")
+    request = OutageRequest(
         options.restart, parse_rate(options.rate), parse_frame_size(options.frame_size), kill=options.kill
     )
-
-
-def _switches(text: str) -> list[tuple[str, SwitchAdapter, str]]:
-    """Label, adapter and version of each. NotInstalledError names one that is not here."""
-    found = []
-    for label in switch_labels(each("switch", text, str)):
-        adapter = get_adapter(label.adapter)
-        if isinstance(adapter, SelfMeasured):
-            raise UsageError(f"switch {label.label} forwards no packets, so nothing can be restarted; name another")
-        here = adapter.find()
-        if isinstance(here, NotFound):
-            raise NotInstalledError(f'switch "{label.label}" {here.words}')
-        assert isinstance(here, Found)
-        found.append((label.label, adapter, here.version))
-    return found
-
-
-def _check_supported(
-    switches: Sequence[tuple[str, SwitchAdapter, str]], topology: Topology, settings: LiveSettings
-) -> None:
-    """Raise UsageError for a switch that refuses this topology, with its reason."""
-    situation = Situation(
-        topology.scenario,
-        settings.wire,
-        len(topology.vnfs),
-        settings.hugepages,
-        settings.max_frame_bytes,
-        topology.chain,
-        hosted=bool(topology.hosted_vnfs),
-    )
-    for label, adapter, _ in switches:
-        if why := refusal_of(adapter, situation):
-            raise UsageError(f"--switch {label}: not supported: {why}")
-
-
-def _settings(options: OutageOptions, facts: HostFacts, switches: int) -> LiveSettings:
-    return LiveSettings(
-        planed=require_planed(),
-        ring_size=check_ring_size(options.ring_size),
-        hugepages=enough_hugepages(options.hugepages, facts, switches),
-        max_frame_bytes=MAX_FRAME_BYTES,
-        wire=parse_wire(options.wire),
-    )
-
-
-def _measure(
-    switches: Sequence[tuple[str, SwitchAdapter, str]],
-    topology: Topology,
-    request: OutageRequest,
-    options: OutageOptions,
-    settings: LiveSettings,
-    facts: HostFacts,
-    supervisor: Supervisor,
-    bar: Bar,
-) -> list[OutageReport]:
-    """All switches up at once, and paused but for the one in turn: what drifts on the machine hits all alike."""
-    placement = place(cpus_of(facts), len(topology.vnfs), hosted=topology.hosted_numbers)
-    with contextlib.ExitStack() as undo:
-        subjects = []
-        for label, adapter, version in switches:
-            bar.working_on(f"starting {label}")
-            live = LiveTopology.start(label, adapter, topology, placement, settings, supervisor, ("unidirectional",))
-            undo.callback(live.stop)
-            subjects.append(_Subject(label, adapter, version, live, []))
-        for number in range(options.repetitions):
-            for it in subjects:
-                bar.working_on(f"{it.label}: restart {number + 1} of {request.victim}")
-                it.live.resume()
-                it.outages.append(measure_outage(it.live, it.adapter, supervisor, request))
-                it.live.pause()
-                bar.advance()
-                bar.line(f"[{bar.done}/{bar.steps}] {it.label}: {_line(it.outages[-1])}")
-        return [_report(it, request, topology) for it in subjects]
-
-
-def _report(it: _Subject, request: OutageRequest, topology: Topology) -> OutageReport:
-    return OutageReport(
-        switch=it.label,
-        version=it.version,
-        chain=",".join(f"{vnf.hosting}:{vnf.kind}".rstrip(":") for vnf in topology.vnfs),
-        victim=request.victim,
-        killed=request.kill,
-        rate_pps=request.rate_pps,
-        frame_size_bytes=request.frame_size_bytes,
-        functional=it.live.functional,
-        outages=tuple(it.outages),
-        hosted=it.live.hosted.facts if it.live.hosted is not None else (),
+    return OutageSettings(
+        request,
+        tuple(dict.fromkeys(items("--switch", options.switch))),
+        options.chain,
+        options.hosting,
+        options.wire,
+        options.ring_size,
+        options.repetitions,
     )
 
 

@@ -77,7 +77,7 @@ def export(
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
     if json and format != "json":
-        raise UsageError(f"export --json --format {format}: these contradict each other; give one of them")
+        raise UsageError(f"--json and --format {format} are mutually exclusive. Give one of them")
     folder = find_run(runs_dir, wanted)
     if table is not None or format == PARQUET:
         _export_tables(folder, format, table, out)

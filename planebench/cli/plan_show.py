@@ -8,7 +8,7 @@ import json as json_module
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planebench.plans import describe, duration_words, estimate, points_of
+from planebench.plans import describe, duration_words, points_of
 from planebench.running.survey import Survey, survey
 
 
@@ -42,7 +42,7 @@ def _document(held: Survey) -> dict[str, Any]:
         "skipped": [dataclasses.asdict(entry) for entry in held.skipped],
         "missing": list(held.missing),
         "not_reproduced": [dataclasses.asdict(entry) for entry in plan.left_out],
-        "estimate_s": round(estimate(plan, held.measured), 1),
+        "estimate_s": round(held.takes_s, 1),
     }
 
 
@@ -63,4 +63,4 @@ def _lines(held: Survey) -> Iterator[str]:
     if plan.papers:
         yield f"reproduces: {', '.join(plan.papers)}"
     yield describe(plan)
-    yield f"{len(held.measured)} points, about {duration_words(estimate(plan, held.measured))}"
+    yield f"{len(held.measured)} points, about {duration_words(held.takes_s)}"

@@ -14,7 +14,7 @@ from rich.console import Console
 from planebench.cli.output import REPORT_FILE, write_report
 from planebench.cli.progress import ProgressListener
 from planebench.model.errors import INTERRUPTED
-from planebench.plans import describe, duration_words, estimate
+from planebench.plans import describe, duration_words
 from planebench.report.table import print_table
 from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session
@@ -73,7 +73,7 @@ def _announce(session: Session, console: Console) -> None:
     for warning in session.writer.header.warnings:
         console.print(f"note: {warning}", markup=False, highlight=False, style="dim", soft_wrap=True)
     console.print(describe(held.plan), markup=False, highlight=False, style="dim", soft_wrap=True)
-    time = duration_words(estimate(held.plan, held.measured))
+    time = duration_words(held.takes_s)
     resumed = f", {known} trials already measured" if known else ""
     console.print(
         f"{len(held.measured)} points, about {time}{resumed}; trials are stored in {session.folder}",

@@ -105,7 +105,7 @@ def _choose(options: WatchOptions, runs_dir: Path) -> Path:
     found = [*live, *reversed(unfinished)]
     if not found:
         raise UsageError(
-            f"no run goes on in {runs_dir}. Name one (`planebench list runs`), give its folder with --runs, "
+            f"no run in progress in {runs_dir}. Specify a run (`planebench list runs`), give its folder with --runs, "
             "or wait for one with --wait"
         )
     return found[0]

@@ -17,6 +17,7 @@ from planebench.cli.watch_frame import Page, frame, head, trial_line
 from planebench.cli.watch_results import results_so_far
 from planebench.model.records import Trial
 from planebench.model.results import Result
+from planebench.model.switch_figures import SWITCH_FIGURES
 from planebench.report.glyphs import Glyphs
 from planebench.store.follow import Seen
 
@@ -181,8 +182,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "verdict": trial.verdict.kind.value,
         "verdict_reasons": list(trial.verdict.reasons),
         "band": trial.band,
-        "switch_busy_share": trial.switch.busy_share,
-        "switch_batch_size": trial.switch.batch_size,
+        **{f"switch_{figure.name}": figure.of(trial.switch) for figure in SWITCH_FIGURES},
         "tester_busy_share": trial.evidence.tester_busy_share,
     }
 

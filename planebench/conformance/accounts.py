@@ -9,13 +9,14 @@ from planebench.conformance.bed import Bed
 from planebench.conformance.counting import Tally, send_exact
 from planebench.conformance.model import Check, Failure, Remarks
 from planebench.host.patience import patient
+from planebench.host.programs import NotFound
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.claims import parse_claim
 from planebench.model.errors import UsageError
+from planebench.model.manifest import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
 from planebench.model.records import SwitchCycles
 from planebench.stats.ledger import ATTEMPTS
-from planebench.switches.base import Configurable, NotFound, SwitchAdapter
-from planebench.switches.manifest import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
+from planebench.wiring.adapter import Adapter
 
 ROUNDS = 3
 TRIES = 3
@@ -24,7 +25,7 @@ SETTLE_S = 1.0
 NO_SUCH_OPTION = "no-such-option"
 
 
-def is_found(adapter: SwitchAdapter) -> Remarks:
+def is_found(adapter: Adapter) -> Remarks:
     """It is here, and says which version it is."""
     found = adapter.find()
     if isinstance(found, NotFound):
@@ -34,10 +35,8 @@ def is_found(adapter: SwitchAdapter) -> Remarks:
     return ()
 
 
-def refuses_options(adapter: SwitchAdapter) -> Remarks:
+def refuses_options(adapter: Adapter) -> Remarks:
     """What is no option of it is refused, with those that are."""
-    if not isinstance(adapter, Configurable):
-        return ("has no options",)
     try:
         adapter.with_options({NO_SUCH_OPTION: "1"})
     except UsageError as error:

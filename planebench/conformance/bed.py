@@ -16,7 +16,7 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import DiedError
 from planebench.placement import Cpus, Placement, place
 from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, Situation, SwitchAdapter
+from planebench.wiring.adapter import Adapter, RunningSwitch, Situation
 
 if TYPE_CHECKING:
     from planebench.conformance.exchange import Exchange
@@ -30,7 +30,7 @@ CALM_DEADLINE_S = 3.0
 class Bed:
     """One scenario on one wire. Not paused while a check has it; :meth:`renew` starts everything anew."""
 
-    adapter: SwitchAdapter
+    adapter: Adapter
     case: Case
     cpus: Cpus
     settings: LiveSettings

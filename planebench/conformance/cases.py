@@ -12,7 +12,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.records import WireName
 from planebench.model.scenario import SCENARIOS, scenarios_with
-from planebench.switches.base import Situation, SwitchAdapter
+from planebench.wiring.adapter import Adapter, Situation
 
 DEFAULT_CASES = "p2p,p2v,v2v,loopback-1,loopback-2"
 ALL_WIRES = "all"
@@ -29,7 +29,7 @@ def parse_cases(text: str) -> tuple[Case, ...]:
     return tuple(valid[_one_of("scenario", name, valid)] for name in dict.fromkeys(names))
 
 
-def parse_wires(text: str | None, adapter: SwitchAdapter) -> tuple[WireName, ...]:
+def parse_wires(text: str | None, adapter: Adapter) -> tuple[WireName, ...]:
     """Wires of the adapter, in our order: the first one, ``all``, or those that are named. UsageError."""
     usable = tuple(wire for wire in _WIRES if wire in adapter.wires)
     if text is None:

@@ -18,7 +18,7 @@ from planebench.host import procfs
 from planebench.host.leftovers import Leftovers
 from planebench.host.patience import patient
 from planebench.model.errors import DiedError
-from planebench.placement import wire_stage
+from planebench.wiring import wire_stage
 
 PAUSE_S = 0.3
 FLOOD_S = 0.05

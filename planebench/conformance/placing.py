@@ -12,7 +12,7 @@ from planebench.conformance.counting import send_exact
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
 from planebench.host import procfs
 from planebench.host.evidence import read_counts
-from planebench.switches.base import ThreadRef
+from planebench.wiring.adapter import ThreadRef
 
 
 def runs_on_its_core(bed: Bed) -> Remarks:

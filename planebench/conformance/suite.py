@@ -27,7 +27,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import WireName
 from planebench.placement import Cpus
-from planebench.switches.base import SwitchAdapter
+from planebench.wiring.adapter import Adapter
 
 LOG_LINES = 12
 
@@ -60,7 +60,7 @@ class Listener(Protocol):
 class Plan:
     """What is run: an adapter, the scenarios and wires, and which of the checks."""
 
-    adapter: SwitchAdapter
+    adapter: Adapter
     cases: tuple[Case, ...]
     wires: tuple[WireName, ...]
     cpus: Cpus

@@ -13,9 +13,9 @@ from planebench.doctor.finding import Finding
 from planebench.doctor.programs import hosting_finding, kvm_finding, switch_finding
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpu_text
+from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
 from planebench.placement import Cpus, Placement, place
-from planebench.switches.base import Found, NotFound
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
 

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.host import facts as host_facts
+from planebench.host.files import sync_folder
 from planebench.host.procfs import read_text
 from planebench.model.errors import StoreError
-from planebench.store.files import sync_folder, write_atomically
+from planebench.store.files import write_atomically
 
 STATE_ENV = "PLANEBENCH_STATE"
 DEFAULT_STATE = Path("/var/lib/planebench/undo.json")

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from planebench.host.files import replace_file
+
 
 def default_folder() -> Path:
     """$XDG_CACHE_HOME/planebench, or ~/.cache/planebench. A relative $XDG_CACHE_HOME counts as unset (XDG rules)."""
@@ -16,6 +18,4 @@ def default_folder() -> Path:
 def keep(path: Path, data: bytes) -> None:
     """Write a file there, whole or not at all, whenever we are killed. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(data)
-    new.replace(path)
+    replace_file(path, data)

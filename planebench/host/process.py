@@ -69,12 +69,6 @@ class Process:
         except OSError:
             return None
 
-    @property
-    def autogroup_nice(self) -> int | None:
-        """The nice value of its scheduling autogroup; None if the kernel has none."""
-        text = procfs.read_text(f"/proc/{self.pid}/autogroup")  # "/autogroup-12 nice -20"
-        return int(text.split()[-1]) if text else None
-
     def alive(self) -> bool:
         """Whether it still runs, or is paused."""
         return self.returncode is None

@@ -27,8 +27,8 @@ def second_against_first(sources: Sequence[Source], *, force: bool) -> pd.DataFr
     differing = differing_facts(header_a, header_b)
     if differing and not force:
         raise UsageError(
-            f"{header_a.run_id} and {header_b.run_id} differ in what must match: {'; '.join(differing)}. "
-            "Measure again alike, or compare all the same with force=True"
+            f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
+            "Repeat with identical settings, or override with force=True"
         )
     table = tables.table_named("comparisons")
     compared = runs_compared(a, b).comparisons

@@ -32,7 +32,7 @@ TABLES: Mapping[str, Table] = {
     name: {**RESULT_TABLES, **RUN_TABLES}[name]
     for name in (
         *("results", "trials", "latency", "searches", "curve", "ledger", "comparisons"),
-        *("conditions", "evidence", "threads", "anatomy", "skipped", "runs"),
+        *("conditions", "evidence", "threads", "anatomy", "outages", "skipped", "runs"),
     )
 }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from planebench.measure.campaign import planned_trials
 from planebench.model.records import Point
+from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.model.status import Stage
 from planebench.plans import Group, Plan, estimate, group_points
-from planebench.plans.estimate import TRIAL_OVERHEAD_S, expected_trials
+from planebench.plans.estimate import expected_trials
 from planebench.search import METHODS
 
 LATENCY = "latency"
@@ -20,20 +21,20 @@ TRUSTED_S = 10.0
 """For so many seconds of a session the plan's estimate weighs as much as what was seen of the session itself."""
 
 
-def stages(plan: Plan, points: Sequence[Point]) -> tuple[Stage, ...]:
+def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:
     """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
 
     Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
-    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group))
+    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group, costs))
 
 
-def _of_group(plan: Plan, group: Group) -> Iterator[Stage]:
+def _of_group(plan: Plan, group: Group, costs: Mapping[str, SwitchCost] | None) -> Iterator[Stage]:
     """The seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
     steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
     steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
-    weights = {m: n * (_sending_s(plan, m) + TRIAL_OVERHEAD_S) for m, n in steps.items()}
-    a_weight_s = estimate(plan, group.points) / sum(weights.values())
+    weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}
+    a_weight_s = estimate(plan, group.points, costs) / sum(weights.values())
     for method, n in steps.items():
         if n:
             yield Stage(group.points[0].scenario_label, method, len(group.points), n, weights[method] * a_weight_s)

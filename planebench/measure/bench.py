@@ -16,8 +16,8 @@ from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.plans import Group
-from planebench.switches.base import SwitchAdapter
 from planebench.vnfs import build_chain
+from planebench.wiring.adapter import Adapter
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""
@@ -28,7 +28,7 @@ class Bench:
     """A switch under its label. ``runner`` is None when it is not up; ``reason`` then says why."""
 
     label: str
-    adapter: SwitchAdapter
+    adapter: Adapter
     group: Group
     cpus: Cpus
     settings: LiveSettings

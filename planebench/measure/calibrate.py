@@ -18,7 +18,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -31,10 +30,9 @@ from planebench.measure.sending import next_epoch, send
 from planebench.model.choices import unknown
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
+from planebench.model.quantity import utc_now
 from planebench.model.records import WireName
 from planebench.placement import Cpus, Placement, place
-from planebench.placement.devargs import af_packet_devargs, memif_devargs
-from planebench.placement.memory import memory
 from planebench.planed import RpcError
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
@@ -42,6 +40,8 @@ from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
+from planebench.wiring.devargs import af_packet_devargs, memif_devargs
+from planebench.wiring.memory import memory
 
 WIRES = get_args(WireName)
 TRIES = 3
@@ -116,7 +116,7 @@ def calibrate(
         steps = Steps(lambda *what: loop.send(*what, duration_s=duration_s), len(sizes) * _sends(wire), listener)
         found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps) for size in sizes]
     return Calibration(
-        measured_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        measured_at=utc_now("seconds"),
         planed_version=version,
         cpu_model=facts.cpu_model,
         kernel=facts.kernel,

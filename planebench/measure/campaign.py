@@ -27,8 +27,8 @@ from planebench.scenarios import build, flows
 from planebench.search import Ask, search_settings, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
-from planebench.switches.base import SwitchAdapter
 from planebench.traffic import SATURATING, fixed_loads, latency_loads, rate_label
+from planebench.wiring.adapter import Adapter
 
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
@@ -64,7 +64,7 @@ class Campaign:
 
     plan: Plan
     points: Sequence[Point]
-    adapters: dict[str, SwitchAdapter]
+    adapters: dict[str, Adapter]
     cpus: Cpus
     settings: LiveSettings
     writer: RunWriter
@@ -254,7 +254,7 @@ class Campaign:
 
     @cached_property
     def _estimate_s(self) -> float:
-        return estimate(self.plan, self.points)
+        return estimate(self.plan, self.points, {label: adapter.cost for label, adapter in self.adapters.items()})
 
     @cached_property
     def _planned(self) -> int:

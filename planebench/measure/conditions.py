@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from planebench.host.scheduling import thread_conditions
 from planebench.model.conditions import Conditions, PortConditions, Side, ThreadConditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.hosting import HostingFacts
+from planebench.model.quantity import utc_now
 from planebench.model.records import WireName
 from planebench.planed.statistics import PortState
 from planebench.scenarios import Topology
-from planebench.switches.base import RunningSwitch
+from planebench.wiring.adapter import RunningSwitch
 
 
 def read_conditions(
@@ -47,7 +47,7 @@ def read_conditions(
         chain_length=topology.chain_length,
         wire=wire,
         start=0,
-        measured_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        measured_at=utc_now(),
         chain=topology.chain,
         ports=found,
         threads=threads,

@@ -12,11 +12,11 @@ from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
 from planebench.model.records import DirectionCounts, LatencyRecord, TrafficSent
 from planebench.model.updates import FibUpdates
-from planebench.placement.tasks import SOURCE
 from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
+from planebench.wiring.tasks import SOURCE
 
 Tasks = Mapping[str, TaskStatistics]
 HistogramKind = Literal["latency", "ipdv", "burst_jitter"]

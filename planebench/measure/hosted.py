@@ -21,10 +21,11 @@ from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
-from planebench.placement import LinkSettings, Placement, crowded, port_macs, vnf_documents
+from planebench.placement import Placement
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.scenarios import Topology, Vnf
+from planebench.wiring import LinkSettings, crowded, port_macs, vnf_documents
 
 T = TypeVar("T")
 

@@ -33,15 +33,17 @@ from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, WireName
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
-from planebench.placement import LinkSettings, Placement, VethPair, assign_tasks, full_stage, switch_request, wire_stage
+from planebench.placement import Placement
 from planebench.planed import RpcError
 from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Profile, apply, get_ports, get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.scenarios import Flow, Topology, build, flows
-from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchRequest, memif_queue_of, offloads, queues_of
 from planebench.traffic.document import profile_document, to_vnfs
+from planebench.wiring import LinkSettings, VethPair, assign_tasks, full_stage, switch_request, wire_stage
+from planebench.wiring.adapter import Adapter, RunningSwitch
+from planebench.wiring.request import SwitchRequest
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -94,7 +96,7 @@ class LiveTopology:
     def start(
         cls,
         label: str,
-        adapter: SwitchAdapter,
+        adapter: Adapter,
         topology: Topology,
         placement: Placement,
         settings: LiveSettings,
@@ -117,8 +119,8 @@ class LiveTopology:
             max_frame_bytes=settings.max_frame_bytes,
             name=eal_prefix(supervisor, label),
             nice=-20,
-            queues=queues_of(adapter),
-            memif_receive_queue=memif_queue_of(adapter),
+            queues=adapter.queues,
+            memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
         )
         with contextlib.ExitStack() as undo:
@@ -138,12 +140,12 @@ class LiveTopology:
             undo.pop_all()
         return live
 
-    def _attach(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    def _attach(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         self._tsc_hz = get_statistics(self.call)["tsc_hz"]
         self._start_switch(adapter, supervisor)
         try:
-            if self.topology.hosted_vnfs and not offloads(adapter):
+            if self.topology.hosted_vnfs and not adapter.offloads:
                 self.hosted = HostedVnfs.start(self.topology, self.placement, self.links, self._planed, supervisor)
             self._apply(self.topology)
             self.wait_until_forwarding()
@@ -156,7 +158,7 @@ class LiveTopology:
         self.functional = functional_reasons(self.topology, self.placement, facts)
         self.pause()
 
-    def restart_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Stop the switch and start it anew on the same ports, in the same folder. Left paused. Raises StartError."""
         self.resume()
         self.apply(wire_stage(self.topology, self.links))
@@ -164,12 +166,12 @@ class LiveTopology:
         self.switch.stop()
         self._attach(adapter, supervisor)
 
-    def renew_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    def renew_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """As :meth:`restart_switch` under traffic: who is at its ports stays, and connects anew. Not paused."""
         self.switch.stop()
         self._start_switch(adapter, supervisor)
 
-    def _start_switch(self, adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+    def _start_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         known = len(supervisor.processes)
         self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
@@ -367,7 +369,7 @@ class LiveTopology:
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
 
 
-def _control_port(topology: Topology, adapter: SwitchAdapter, profiles: Sequence[TrafficProfile]) -> str:
+def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[TrafficProfile]) -> str:
     """The port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
-    wanted = topology.side_by_side and offloads(adapter) and any(profile.updates for profile in profiles)
+    wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""

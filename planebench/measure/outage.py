@@ -14,8 +14,9 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from planebench.host.patience import patient
 from planebench.host.process import Supervisor
@@ -23,12 +24,14 @@ from planebench.measure.counts import received_total, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.sending import end, start
 from planebench.model.errors import StartError, UsageError
-from planebench.model.outage import Outage, Silence
+from planebench.model.outage import Outage, Restart, Silence
+from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, flows
+from planebench.scenarios import Flow, build, flows
 from planebench.scenarios.queues import QUEUES_MAX, queue_stream
-from planebench.switches.base import SwitchAdapter
+from planebench.traffic import rate_label
+from planebench.wiring.adapter import Adapter
 
 SWITCH = "switch"
 CALM_S = 0.5
@@ -68,9 +71,7 @@ def check_victim(victim: str, names: Iterable[str], hosted: Iterable[str]) -> No
     raise UsageError(f'there is no "{victim}" to restart. Valid: {", ".join(valid)}')
 
 
-def measure_outage(
-    live: LiveTopology, adapter: SwitchAdapter, supervisor: Supervisor, request: OutageRequest
-) -> Outage:
+def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> Outage:
     """Restart once under traffic. The topology is not paused, before and after.
 
     Raises StartError where it does not come up, or no frame comes through again; DiedError where somebody else died.
@@ -105,7 +106,7 @@ def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Ca
     return end(live.call, live.turns)
 
 
-def _restart(live: LiveTopology, adapter: SwitchAdapter, supervisor: Supervisor, request: OutageRequest) -> None:
+def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> None:
     if request.victim != SWITCH:
         assert live.hosted is not None
         live.hosted.restart(request.victim, kill=request.kill)
@@ -201,3 +202,37 @@ def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:
             begin_ns, end_ns = stream["longest_silence_begin_ns"], stream["longest_silence_end_ns"]
             if stream["stream"] in streams and begin_ns is not None and end_ns is not None:
                 yield Silence(stream["longest_silence_ns"], begin_ns, end_ns)
+
+
+def outage_trial(point: Point, request: OutageRequest, outage: Outage, number: int, functional: Sequence[str]) -> Trial:
+    """Return the trial that is stored of a restart; ``number`` counts the restarts of this switch from 0.
+
+    ``functional``: why its times are no figures of performance; empty where they are.
+    """
+    duration_ns = round(outage.intended_packets / request.rate_pps * 1e9)
+    way = DirectionCounts(
+        name=flows(build(point.scenario, point.chain_length), point.direction)[0].name,
+        intended_packets=outage.intended_packets,
+        offered_packets=outage.intended_packets - outage.unsent_late_packets - outage.unsent_ring_full_packets,
+        forwarded_packets=outage.forwarded_packets,
+        duplicate_packets=outage.duplicate_packets,
+        reordered_packets=outage.reordered_packets,
+        corrupt_packets=outage.corrupt_packets,
+        unsent_late_packets=outage.unsent_late_packets,
+        unsent_ring_full_packets=outage.unsent_ring_full_packets,
+    )
+    kind = VerdictKind.FUNCTIONAL if functional else VerdictKind.VALID
+    return Trial(
+        index=0,
+        point=point,
+        role="outage",
+        load=Load(rate_label(request.rate_pps), request.rate_pps),
+        intended_duration_ns=duration_ns,
+        offered_duration_ns=duration_ns,
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        directions=(way,),
+        verdict=Verdict(kind, tuple(functional)),
+        repetition=number,
+        start=number,
+        restart=Restart(request.victim, request.kill, outage),
+    )

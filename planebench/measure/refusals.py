@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from planebench.model.records import Point
 from planebench.plans import Plan, max_frame_bytes
-from planebench.switches.base import Situation, SwitchAdapter, offloads, refusal_of
+from planebench.wiring.adapter import Adapter, Situation, refusal_of
 
 
 def refusals(
-    plan: Plan, points: Sequence[Point], adapters: Mapping[str, SwitchAdapter], *, hugepages: bool
+    plan: Plan, points: Sequence[Point], adapters: Mapping[str, Adapter], *, hugepages: bool
 ) -> dict[Point, str]:
     """The points that are refused, and why: they are told as not supported, and take no time."""
     largest, found = max_frame_bytes(plan), {}
@@ -31,9 +31,9 @@ def is_hosted(point: Point) -> bool:
     return any(hosting != "process" for hosting in point.hostings)
 
 
-def takes_no_updates(plan: Plan, point: Point, adapter: SwitchAdapter) -> str:
+def takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
     profile = plan.profile(point.traffic)
-    if profile.updates is None or (point.side_by_side and offloads(adapter)):
+    if profile.updates is None or (point.side_by_side and adapter.offloads):
         return ""
     return "not supported: traffic with FIB updates is for a switch that forwards in the place of its VNFs"

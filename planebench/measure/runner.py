@@ -18,7 +18,7 @@ from planebench.model.traffic import TrafficProfile
 from planebench.placement import Placement
 from planebench.scenarios import Topology
 from planebench.stats.ceiling import tester_ceiling_pps
-from planebench.switches.base import SwitchAdapter
+from planebench.wiring.adapter import Adapter
 
 
 class Runner(Protocol):
@@ -105,7 +105,7 @@ class LiveRunner:
 
 def start_runner(
     label: str,
-    adapter: SwitchAdapter,
+    adapter: Adapter,
     topology: Topology,
     placement: Placement,
     settings: LiveSettings,

@@ -8,7 +8,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
@@ -19,6 +18,7 @@ from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
 from planebench.model.chain_name import vnf_names
 from planebench.model.errors import PlanebenchError
+from planebench.model.quantity import utc_now
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
@@ -82,7 +82,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
     A process that dies makes an invalid trial with the reason, and its last log lines, in the verdict; this never
     raises for what a switch does.
     """
-    started_at = _now()
+    started_at = utc_now()
     before = distance()
     try:
         frames = _frames(live, request)
@@ -207,6 +207,7 @@ def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int
         drops=drops,
         forwarded_packets=_difference(before.forwarded_packets, after.forwarded_packets),
         bursts=_difference(before.bursts, after.bursts),
+        counters={name: count - before.counters.get(name, 0) for name, count in after.counters.items()},
     )
 
 
@@ -266,11 +267,6 @@ def with_verdict(
     return dataclasses.replace(trial, verdict=verdict)
 
 
-def _now() -> str:
-    """RFC 3339 UTC, in milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:
     """A trial without counts: what becomes of a request when tester or switch died."""
     directions: Sequence[DirectionCounts] = [DirectionCounts(flow.name, 0, 0, 0) for flow in request.flows()]
@@ -281,7 +277,7 @@ def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") ->
         load=request.load,
         intended_duration_ns=int(request.duration_s * 1e9),
         offered_duration_ns=0,
-        started_at=started_at or _now(),
+        started_at=started_at or utc_now(),
         directions=tuple(directions),
         verdict=verdict,
         repetition=request.repetition,

@@ -11,9 +11,9 @@ from planebench.host.patience import patient
 from planebench.model.errors import StartError
 from planebench.model.traffic import Updates
 from planebench.model.updates import FibUpdates
-from planebench.placement.tasks import SOURCE, control_name
 from planebench.planed.requests import Call, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
+from planebench.wiring.tasks import SOURCE, control_name
 
 SESSION_DEADLINE_S = 5.0
 TOLERANCE = 0.02

@@ -49,7 +49,6 @@ from planebench.stats.ranking import counts
 JSON: frozenset[Output] = frozenset({"json"})
 CSV: frozenset[Output] = frozenset({"csv"})
 NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
-NOT_TABLE: frozenset[Output] = frozenset({"json", "csv"})
 
 JITTER = "jitter"
 DROPS = "drops"
@@ -234,9 +233,14 @@ def _latencies_by_load(it: OfResult) -> dict[str, Any]:
     return {s.load: row(columns, OfLatency(it.run, it.result, s)) for s in it.result.latency}
 
 
+def _switch(name: str) -> Callable[[OfResult], float | None]:
+    """Return the getter of a figure of ``planebench.model.switch_figures``."""
+    return lambda it: it.result.switch.get(name)
+
+
 def _counted_by_switch(name: str, title: str, order: int) -> Column:
     shown: dict[str, Any] = {"title": title, "section": DROPS, "order": order, "words": count, "by_switch": True}
-    return Column(name, int | None, f"result.{name}", **shown)
+    return Column(f"switch_{name}", int | None, _switch(name), **shown)
 
 
 RESULT: tuple[Column, ...] = (
@@ -287,7 +291,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_cycles_per_packet",
         Number,
-        "result.switch_cycles_per_packet",
+        _switch("cycles_per_packet"),
         title="cycles / packet",
         order=10,
         words=cycles,
@@ -337,7 +341,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_busy_share",
         Number,
-        "result.switch_busy_share",
+        _switch("busy_share"),
         outputs=NOT_CSV,
         title="core busy",
         order=12,
@@ -366,20 +370,31 @@ RESULT: tuple[Column, ...] = (
     Column(
         "switch_batch_size",
         Number,
-        "result.switch_batch_size",
+        _switch("batch_size"),
         title="batch",
         order=11,
         words=batch,
         brief=Brief(3, "b", 4, "b: its batch size", optional=True),
         by_switch=True,
     ),
-    _counted_by_switch("switch_received_packets", "switch received", 4),
-    _counted_by_switch("switch_forwarded_packets", "switch forwarded", 5),
+    _counted_by_switch("received_packets", "switch received", 4),
+    _counted_by_switch("forwarded_packets", "switch forwarded", 5),
     Column(
         "fib_updates_per_s",
         Number,
         "result.fib_updates_per_s",
         "Routes per second that the control of a VNF changed in these trials; null without.",
+    ),
+    Column(
+        "switch_full_batch_share",
+        Number,
+        _switch("full_batch_share"),
+        "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
+        title="full batches",
+        order=13,
+        words=percent,
+        brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
+        optional=True,
     ),
 )
 """One result: what a point came to. What is not known is null."""

@@ -10,9 +10,11 @@ from typing import Any
 
 from planebench.metrics.column import Column, Int32, Table, attributes
 from planebench.model.header import Skipped
+from planebench.model.outage import Restart
 from planebench.model.records import DirectionCounts, ThreadEvidence, Trial
 from planebench.model.results import Comparison
 from planebench.model.run import Run
+from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import Cell, Condition
 
@@ -39,6 +41,13 @@ class OfDirection(OfTrial):
     """A row for one direction of a trial."""
 
     direction: DirectionCounts
+
+
+@dataclass(frozen=True, slots=True)
+class OfOutage(OfTrial):
+    """A row for one restart under traffic."""
+
+    restart: Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,11 @@ _POINT = "trial.point"
 _INDEX = Column("trial_index", int, "trial.index")
 _VERDICT = (Column("verdict", str, "trial.verdict.kind"), Column("verdict_reasons", Texts, "trial.verdict.reasons"))
 
+
+def _switch(figure: SwitchFigure) -> Column:
+    return Column(f"switch_{figure.name}", Number, lambda it: figure.of(it.trial.switch))
+
+
 TRIAL = (
     _RUN_ID,
     _INDEX,
@@ -97,8 +111,7 @@ TRIAL = (
     *attributes("direction", loss_ratio=float),
     Column("flow_pps", float, lambda it: it.direction.forwarded_packets * 1e9 / max(it.trial.offered_duration_ns, 1)),
     Column("trial_pps", float, "trial.throughput_pps", "The rate of the whole trial, the same in each of its rows."),
-    Column("switch_cycles_per_packet", Number, "trial.switch.cycles_per_packet"),
-    Column("switch_batch_size", Number, "trial.switch.batch_size"),
+    *(_switch(figure) for figure in SWITCH_FIGURES if figure.over is median),
     Column("fib_updates_per_s", Number, "trial.updates.per_s"),
     *attributes("trial", start=Int32, search=str),
 )
@@ -141,6 +154,20 @@ CONDITION = (
 SKIPPED = (_RUN_ID, Column("kind", str, "kind"), *attributes("skipped", what=str, reason=str))
 
 
+OUTAGE = (
+    *_TRIAL,
+    *attributes("trial", repetition=Int32),
+    *attributes("restart", victim=str, killed=bool),
+    Column("rate_pps", float, "trial.load.pps_per_direction"),
+    *attributes("trial.point", frame_size_bytes=Int32, chain=str),
+    Column("outage_ns", int, "restart.outage.silence.duration_ns"),
+    Column("calm_ns", int, "restart.outage.calm.duration_ns"),
+    *attributes("restart.outage", restart_ns=int, intended_packets=int, forwarded_packets=int, lost_packets=int),
+    *attributes("restart.outage", unsent_late_packets=int, unsent_ring_full_packets=int, corrupt_packets=int),
+    *attributes("restart.outage", dropped_packets=int, gone_packets=int),
+)
+
+
 def _json(name: str) -> Column:
     """Return a column for a dictionary of the header, as JSON."""
     return Column(name, str, lambda it: json.dumps(dict(getattr(it.run.header, name)), ensure_ascii=False))
@@ -170,6 +197,10 @@ def _threads(derived: Derived) -> Iterator[OfThread]:
     return (OfThread(derived.run, trial, it) for trial in derived.run.trials for it in trial.evidence.threads)
 
 
+def _outages(derived: Derived) -> Iterator[OfOutage]:
+    return (OfOutage(derived.run, it, it.restart) for it in derived.run.trials if it.restart is not None)
+
+
 def _comparisons(derived: Derived) -> Iterator[OfComparison]:
     return (OfComparison(derived.run, comparison) for comparison in derived.comparisons)
 
@@ -197,6 +228,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...], _Items], ...] = (
     ("threads", "a trial and polling thread: what the scheduler did to it", THREAD, _threads),
     ("comparisons", "a pair of switches, point and metric: b / a with its interval", COMPARISON, _comparisons),
     ("conditions", "a condition of the fairness manifest and switch", CONDITION, _conditions),
+    ("outages", "a restart under traffic: how long nothing came, and what was lost", OUTAGE, _outages),
     ("skipped", "what did not run, or what a suite leaves out, and why", SKIPPED, _skipped),
     ("runs", "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, _run),
 )

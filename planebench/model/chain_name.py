@@ -85,6 +85,18 @@ def _label(text: str) -> str:
     return f"{text[: LABEL_MAX - 1]}…" if long else text
 
 
+def as_chains_of_one(text: str, usual: Hosting) -> tuple[tuple[str, Hosting], ...]:
+    """Return how a function of a chain may be written as a chain of one, with what it runs in.
+
+    The hosting is left out of the text unless options of it follow; whether they do only planebench.vnfs knows.
+    """
+    hosting = hosting_of(text, usual)
+    first, *rest = split(text, ":")
+    if first == hosting and hosting not in OWN:
+        return (join((":".join(rest),)), hosting), (text, hosting)
+    return ((join((text,)), hosting),)
+
+
 def vnf_name(chain: str, number: int) -> str:
     """What the function at a place of a chain is called, without options; plain for a place that it has not got."""
     texts = vnf_texts(chain, number + 1)

@@ -46,13 +46,13 @@ CLOSED_PIPE = 141
 """Exit code where the reader of our output is gone, as shells have it for SIGPIPE."""
 
 EXIT_CODES: dict[int, str] = {
-    0: "good; for a question, yes",
-    1: "the answer is no: a gate not passed, nothing to compare, a check failed, a machine unfit, a run cut short",
+    0: "success; for a question, yes",
+    1: "the answer is no: gate not passed, nothing to compare, a check failed, host unfit, a run cut short",
     2: "bad input: unknown command, option, switch, run, key or value",
     3: "not installed: a switch asked for by name, or planed",
     4: "a switch or the tester did not start, died, or stopped answering",
     5: "a file or folder that cannot be written, or read back",
     INTERRUPTED: "interrupted; what was measured is kept",
-    CLOSED_PIPE: "nobody reads the output any more; never 0, for a gate has not passed then",
+    CLOSED_PIPE: "the reader of the output has closed it; never 0, for a gate is not passed then",
 }
 """Of every command. docs/command-line.md and the man page have the same table."""

@@ -6,14 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-SCHEMA_VERSION = 7
+from planebench.model.plan import Plan
+from planebench.model.plan import Skipped as Skipped
+
+SCHEMA_VERSION = 8
 """Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key
 that is new has a default, so version 1 is read too. 3 = chains of network functions, traffic profiles, bytes, latency
 anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, what a suite leaves out, environment.
 6 = VNFs side by side (scenario parallel), their threads, and updates of their FIBs. 7 = VNFs in processes, containers
-and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. Defaults again."""
+and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
+of a switch, by name; the plan in the header; restarts under traffic as trials (role outage). Defaults again."""
 
-READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7)
+READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 
 End = Literal["wire", "vnf"]
 """Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
@@ -27,6 +31,8 @@ class SwitchInfo:
     adapter: str
     version: str
     settings: dict[str, str] = field(default_factory=dict)
+    remedy: str = ""
+    """How to get it; empty in runs that did not record it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +44,6 @@ class TrafficInfo:
     mean_frame_bytes: float | None
     """Of a mix; None where frames have the size of their point."""
     settings: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A switch or point that did not run, and why."""
-
-    what: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +147,5 @@ class RunHeader:
     environment: dict[str, str] = field(default_factory=dict)
     """What a reader needs to run it again: variables of the environment, versions of what is not planebench's."""
     schema_version: int = SCHEMA_VERSION
+    plan: Plan | None = None
+    """What was to be measured, and how; None in runs before schema 8."""

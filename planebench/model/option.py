@@ -4,28 +4,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.quantity import SHARES, parse_number, parse_whole
 
-OptionKind = Literal["whole", "flag", "text", "list", "file", "path"]
-Value = int | bool | str | list[str]
+OptionKind = Literal["whole", "rate", "ratio", "share", "amount", "flag", "text", "list", "file", "path"]
+Value = int | float | bool | str | list[str]
 
 LIST_SEPARATOR = "+"
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _UNFIT = re.compile(r"[,:=\s]")
-_SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_NUMBERS: Mapping[OptionKind, tuple[str, Callable[[float], bool]]] = {
+    "rate": ("a number above 0, as 500k, 10M or 1.5G", lambda value: value >= 1),
+    "ratio": ("a number above 0, as 0.5 or 50%", lambda value: value > 0),
+    "share": ("0 to 1, or 0% to 100%", lambda value: value <= 1),
+    "amount": ("a number from 0, as 5 or 2.5", lambda value: True),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     """``name=value`` becomes ``key: value`` of the settings. ``default`` is for people.
 
-    ``whole``: a number from ``least`` to ``most``, 64k and 10G too. ``list``: texts with + between them. ``file``: its
+    ``whole``: a number from ``least`` to ``most``, 64k and 10G too. ``rate``, ``ratio``, ``share``, ``amount``: numbers
+    that need not be whole, 1.5G and 50% too. ``list``: texts with + between them. ``file``: its
     path. ``path``: of a file or folder. ``choices``: of a text.
     """
 
@@ -42,6 +49,8 @@ class Option:
         """The value of the settings. UsageError: what has it, option, value, and what is valid."""
         if self.kind == "whole":
             return self._whole(text, what)
+        if self.kind in _NUMBERS:
+            return self._number(text, what)
         if self.kind == "flag":
             return self._flag(text, what)
         if self.choices and text not in self.choices:
@@ -60,10 +69,16 @@ class Option:
         return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind in ("file", "path") else text
 
     def _whole(self, text: str, what: str) -> int:
-        match = re.fullmatch(r"([0-9]{1,18})([kMG]?)", text)
-        number = int(match[1]) * _SUFFIXES[match[2]] if match else -1
-        if number < self.least or (self.most is not None and number > self.most):
+        number = parse_whole(text)
+        if number is None or number < self.least or (self.most is not None and number > self.most):
             raise self._refusal(text, what, self._range())
+        return number
+
+    def _number(self, text: str, what: str) -> float:
+        valid, fits = _NUMBERS[self.kind]
+        number = parse_number(text, SHARES)
+        if number is None or not fits(number):
+            raise self._refusal(text, what, valid)
         return number
 
     def _range(self) -> str:

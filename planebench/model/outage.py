@@ -64,6 +64,17 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
+class Restart:
+    """What a trial of the role ``outage`` has beside its counts: what was restarted, and what came of it."""
+
+    victim: str
+    """``switch``, ``vnf0``, ..."""
+    killed: bool
+    """By SIGKILL; else it was ended in order."""
+    outage: Outage
+
+
+@dataclass(frozen=True, slots=True)
 class OutageReport:
     """Several restarts of the same thing."""
 

@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
-from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
 from planebench.model.records import Direction, ScenarioName, WireName
 from planebench.model.traffic import PLAIN, TrafficProfile
@@ -27,6 +26,14 @@ Share = Annotated[float, Gt(0), Le(1)]
 PartOfOne = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
 RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A switch or point that did not run, and why."""
+
+    what: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

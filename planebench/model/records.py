@@ -14,13 +14,14 @@ from typing import Literal
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.hosting import WORDS, Hosting
+from planebench.model.outage import Restart
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
 from planebench.model.updates import FibUpdates
 
 WireName = Literal["virtio", "memif", "veth"]
-Role = Literal["warmup", "r_plus", "search", "latency"]
+Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
 L1_OVERHEAD_BYTES = 20
 """Preamble, start delimiter and inter-frame gap: 20 bytes a frame (METHODOLOGY section 1)."""
@@ -301,6 +302,14 @@ class SwitchCycles:
     """Frames that it sent: its ports took them."""
     bursts: int | None = None
     """Polls of a port that found frames."""
+    counters: dict[str, int] = field(default_factory=dict)
+    """Further counters by name, those of ``planebench.model.switch_figures`` that the switch has."""
+
+    def ratio(self, part: str, whole: str) -> float | None:
+        """Return one of the further counters divided by another; None where one is not known or the other is 0."""
+        if part not in self.counters or not self.counters.get(whole):
+            return None
+        return self.counters[part] / self.counters[whole]
 
     @property
     def batch_size(self) -> float | None:
@@ -370,6 +379,8 @@ class Trial:
     """Of a latency trial whose probes were stamped on their way, by direction."""
     updates: FibUpdates | None = None
     """Where a VNF's control had its routes changed meanwhile."""
+    restart: Restart | None = None
+    """Of role ``outage``: what was restarted under its traffic."""
 
     @property
     def forwarded_packets(self) -> int:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from planebench.model.anatomy import PartKind
@@ -12,7 +13,7 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verd
 LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
 """Where a frame was lost: a ring to the emulated NIC or to a VNF that was full, or inside switch, VNF or tester."""
 
-Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99"]
+Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +208,6 @@ class Result:
     loss_ratio: float | None
     band: str | None
     latency: tuple[LatencySummary, ...]
-    switch_cycles_per_packet: float | None
-    switch_busy_share: float | None
     trials: tuple[int, ...]
     """Indices of the trials the result rests on."""
     rejected: int = 0
@@ -227,11 +226,18 @@ class Result:
     """What was really sent of a traffic profile in these trials, by direction."""
     fib_updates_per_s: float | None = None
     """Routes a second that the control of a VNF had changed meanwhile; median over these trials, None without."""
-    switch_batch_size: float | None = None
-    """Mean number of frames that a poll of the switch found, of polls that found any; median over these trials."""
-    switch_received_packets: int | None = None
-    """By the switch's own count, of these trials together; None unless it is known of each."""
-    switch_forwarded_packets: int | None = None
+    switch: Mapping[str, float | None] = field(default_factory=dict)
+    """What the switch reports of itself in these trials: the figures of ``planebench.model.switch_figures`` by name."""
+
+    @property
+    def switch_cycles_per_packet(self) -> float | None:
+        """Busy cycles per packet; median over the trials that the throughput rests on."""
+        return self.switch.get("cycles_per_packet")
+
+    @property
+    def switch_busy_share(self) -> float | None:
+        """Busy share of the switch's cores, 0..1; median over the same trials."""
+        return self.switch.get("busy_share")
 
     @property
     def throughput_l1_gbps(self) -> float | None:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from planebench.model.conditions import Conditions
 from planebench.model.header import RunHeader, Skipped
+from planebench.model.plan import Plan
 from planebench.model.records import Point, Trial
 
 RunStatus = Literal["complete", "interrupted"]
@@ -41,6 +42,11 @@ class Run:
         """Labels in the order of the header; labels that only trials know come last."""
         known = [s.label for s in self.header.switches]
         return tuple(dict.fromkeys(known + [t.point.switch for t in self.trials]))
+
+    @property
+    def plan(self) -> Plan | None:
+        """What was to be measured; None in runs before schema 8."""
+        return self.header.plan
 
     def by_point(self) -> dict[Point, list[Trial]]:
         """The trials of each point, in the order in which they ran; a new dictionary each time."""

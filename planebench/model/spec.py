@@ -21,6 +21,21 @@ class SwitchSpec:
     options: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class SwitchCost:
+    """What a switch adds to the time of a run, as measured on the two-core development VM."""
+
+    start_s: float = 2.5
+    """Tester and switch up and connected, and down again: once for each switch and topology."""
+    trial_overhead_s: float = 0.09
+    """What a trial takes beside its sending: two core-distance probes, clearing, waiting for stragglers, reading."""
+    offloads: bool = False
+    """It forwards in the place of VNFs side by side, which are then no processes that forward."""
+
+
+USUAL_COST = SwitchCost()
+
+
 def parse_options(what: str, parts: Iterable[str], example: str) -> dict[str, str]:
     """``key=value`` texts. UsageError, that begins with ``what``, for one without ``=`` or a key given twice."""
     options: dict[str, str] = {}

@@ -31,6 +31,7 @@ METRICS: dict[Metric, str] = {
     "cycles_per_packet": "cycles a packet",
     "latency_p50": "latency p50",
     "latency_p99": "latency p99",
+    "outage": "outage",
 }
 """What comparisons are called."""
 
@@ -66,7 +67,7 @@ def us(value: float) -> str:
         return f"{value:.2f}"
     if value < 100:
         return f"{value:.1f}"
-    return f"{value:,.0f}".replace(",", "\u202f")
+    return count(round(value))
 
 
 def percent(share: float | None) -> str:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
 from typing import Any
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import LatencyPlan, Plan
+from planebench.model.quantity import SECONDS, parse_number
 from planebench.model.records import Point
+from planebench.model.spec import SwitchCost
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import STAMPS_MAX
 from planebench.plans.parts import each_part
@@ -33,31 +34,33 @@ RESERVE_S = 8.0
 """Calibrating the tester at first, and the report at last."""
 _STEPS = 40
 """Halvings of the search for a length: far below a millisecond."""
-_UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
 
 
 def parse_budget(text: str) -> float:
     """Seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
-    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if not 0 < seconds <= 7 * 24 * 3600:
-        raise UsageError(f'time budget "{text}" is not valid. Valid: 90s, 20m, 1h; at most a week')
+    seconds = parse_number(text, SECONDS)
+    if seconds is None or not 0 < seconds <= 7 * 24 * 3600:
+        raise UsageError(f'--time-budget: "{text}" is not valid. Valid: e.g. 90s, 20m, 1h; at most one week')
     return seconds
 
 
-def fit(plan: Plan, points: Sequence[Point], budget_s: float) -> Plan:
+def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str, SwitchCost] | None = None) -> Plan:
     """The plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
     repetitions go down, then restarts; where the longest leave time over, repetitions go up. The budget becomes that
-    of the plan. UsageError, with the least time that is possible, where nothing fits.
+    of the plan. ``costs`` as in :func:`estimate`. UsageError, with the least time that is possible, where nothing fits.
     """
     room_s = budget_s - RESERVE_S
+
+    def takes_s(tried: Plan) -> float:
+        return estimate(tried, points, costs)
+
     for fewer in _fewer(plan):
-        if estimate(_scaled(fewer, 0), points) <= room_s:
-            longest = _longest(fewer, points, room_s)
-            return replace(_more(longest, points, room_s), time_budget_s=room_s)
-    least_s = floor(estimate(_scaled(fewer, 0), points) + RESERVE_S) + 1
+        if takes_s(_scaled(fewer, 0)) <= room_s:
+            longest = _longest(fewer, takes_s, room_s)
+            return replace(_more(longest, takes_s, room_s), time_budget_s=room_s)
+    least_s = floor(takes_s(_scaled(fewer, 0)) + RESERVE_S) + 1
     raise UsageError(
         f"plan {plan.name} does not fit into {duration_words(budget_s)}: with its shortest trials and fewest "
         f"repetitions it takes {duration_words(least_s)}. Give --time-budget {least_s}s or more, or fewer switches, "
@@ -73,7 +76,7 @@ def describe(plan: Plan) -> str:
         f"after {throughput.warmup_s:g} s of warm-up, over {_count(1 + throughput.restarts, 'start')} of the switch"
     ]
     if plan.search.methods:
-        length = f"{plan.search.duration_s:g} s" if plan.search.duration_s else "their standard's length"
+        length = f"{plan.search.duration_s:g} s" if plan.search.duration_s else "the duration of their standard"
         parts.append(f"search trials of {length}")
     return "; ".join([*parts, *_latency_words(plan)])
 
@@ -84,7 +87,7 @@ def _latency_words(plan: Plan) -> Iterator[str]:
         counts.setdefault(how.duration_s, {})[how.repetitions] = None
     for duration_s, repetitions in counts.items():
         trials = "trial" if list(repetitions) == [1] else "trials"
-        yield f"{' or '.join(map(str, sorted(repetitions)))} latency {trials} of {duration_s:g} s at a load"
+        yield f"{' or '.join(map(str, sorted(repetitions)))} latency {trials} of {duration_s:g} s per load"
 
 
 def duration_words(seconds: float) -> str:
@@ -105,24 +108,24 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
         yield plan
 
 
-def _more(plan: Plan, points: Sequence[Point], room_s: float) -> Plan:
+def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
     """More saturating trials while there is time for them."""
     for count in range(plan.throughput.repetitions + 1, REPETITIONS_MAX + 1):
         more = _with_throughput(plan, repetitions=count)
-        if estimate(more, points) > room_s:
+        if takes_s(more) > room_s:
             break
         plan = more
     return plan
 
 
-def _longest(plan: Plan, points: Sequence[Point], room_s: float) -> Plan:
+def _longest(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
     """Trials as long as there is room for, by halving: the time grows with the factor."""
     low, high = 0.0, max(1.0, LONG_S / min(_lengths(plan)))
-    if estimate(_scaled(plan, high), points) <= room_s:
+    if takes_s(_scaled(plan, high)) <= room_s:
         return _scaled(plan, high)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if estimate(_scaled(plan, middle), points) <= room_s else (low, middle)
+        low, high = (middle, high) if takes_s(_scaled(plan, middle)) <= room_s else (low, middle)
     return _scaled(plan, low)
 
 

@@ -1,33 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a plan takes, before anything runs. The figures were measured on the two-core development VM."""
+"""How long a plan takes, before anything runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.spec import SwitchSpec, parse_switch
+from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.plans.expand import switch_labels
 from planebench.plans.latency_steps import latency_steps
 from planebench.plans.order import Group, group_points
 from planebench.search import METHODS, search_settings
 from planebench.traffic.routes import synthetic_routes_of
 
-TRIAL_OVERHEAD_S = 0.09
-"""What a trial takes beside its sending: two core-distance probes, clearing, waiting for stragglers, reading."""
-
-TRIAL_OVERHEAD_OF_S = {"vpp": 0.27}
-"""Where it is more: VPP's counters are asked of its command line."""
-
-START_S = 2.5
-"""Tester and switch up and connected, and down again: once for each switch and topology."""
-
-START_OF_S = {"ovs-dpdk": 3.2, "linux-bridge": 23.0, "xdp": 23.0}
-"""Where it is more: Open vSwitch has a database to fill; the kernel takes 20 s to let go of interfaces that poll."""
-
 VNF_START_S = 0.1
-"""And each VNF that is a process of its own: all start at once, on one core."""
+"""What each VNF adds to a start that is a process of its own: all start at once, on one core."""
 
 HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "image": 30.0}
 """The same of VNFs of a chain, by what they run in: a VM as it boots under emulation, one of the user's own as guessed.
@@ -45,9 +33,12 @@ def expected_trials(plan: Plan, method: str) -> int:
     return METHODS[method].expected_trials(search_settings(plan, senders=1))
 
 
-def estimate(plan: Plan, points: Sequence[Point]) -> float:
-    """Seconds that measuring ``points`` by ``plan`` takes if no trial has to be repeated. Searches are guessed."""
-    switches = {label.label: parse_switch(label.adapter) for label in switch_labels(plan.switches)}
+def estimate(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> float:
+    """Return the seconds that measuring ``points`` takes if no trial has to be repeated. Searches are guessed.
+
+    ``costs`` are those of the switches, by label; one that is not there costs the usual.
+    """
+    switches = {label.label: USUAL_COST for label in switch_labels(plan.switches)} | dict(costs or {})
     groups = group_points(points)
     starts_s = sum(_start_s(switches[switch], group) for group in groups for switch in group.switches)
     return (
@@ -61,25 +52,24 @@ def estimate(plan: Plan, points: Sequence[Point]) -> float:
     )
 
 
-def _start_s(switch: SwitchSpec, group: Group) -> float:
+def _start_s(switch: SwitchCost, group: Group) -> float:
     """Tester, switch, and VNFs that are processes of their own, with their FIBs."""
-    start_s = START_OF_S.get(switch.adapter, START_S)
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
     if not group.points[0].side_by_side:
-        return start_s + hosted_s
+        return switch.start_s + hosted_s
     routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
     each_s = hosted_s or VNF_START_S
-    return start_s + routes_s + each_s * _processes(switch, group.points[0])
+    return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
 
 
-def _processes(switch: SwitchSpec, point: Point) -> int:
+def _processes(switch: SwitchCost, point: Point) -> int:
     """VNFs in processes of their own, and more than that."""
     if point.side_by_side:
-        return 0 if "offload" in switch.options else point.chain_length
+        return 0 if switch.offloads else point.chain_length
     return sum(hosting != "process" for hosting in point.hostings)
 
 
-def _rates_s(plan: Plan, point: Point, switch: SwitchSpec) -> float:
+def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:
     """R+ and the searches of a point."""
     overhead_s = _overhead_s(switch, point)
     throughput = plan.throughput
@@ -91,5 +81,5 @@ def _rates_s(plan: Plan, point: Point, switch: SwitchSpec) -> float:
     return saturating_s + searches_s
 
 
-def _overhead_s(switch: SwitchSpec, point: Point) -> float:
-    return TRIAL_OVERHEAD_OF_S.get(switch.adapter, TRIAL_OVERHEAD_S) + VNF_TRIAL_S * _processes(switch, point)
+def _overhead_s(switch: SwitchCost, point: Point) -> float:
+    return switch.trial_overhead_s + VNF_TRIAL_S * _processes(switch, point)

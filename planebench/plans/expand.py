@@ -19,7 +19,7 @@ from planebench.model.traffic import TrafficProfile
 from planebench.scenarios import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
-from planebench.vnfs.chain import cannot_pass, hosted_chain
+from planebench.vnfs.chain import hosted_chain, parse_chain
 
 STAMPS_MAX = 65536
 """So many stamps of probes a task of planed keeps; a VNF sees the probes of both directions."""
@@ -135,6 +135,20 @@ def _impassable(plan: Plan) -> Iterator[Skipped]:
             for profile in plan.traffic:
                 if refusal := cannot_pass(chain, profile):
                     yield Skipped(f"{scenario} {chain}, traffic {profile.name}", refusal)
+
+
+def cannot_pass(chain: str, profile: TrafficProfile) -> str:
+    """Return why no frame of a profile comes through a chain, whatever its settings; empty where that is not known."""
+    if profile.pcap is not None or not chain:
+        return ""
+    refusing = [vnf.kind for vnf in parse_chain(chain) if profile.ip not in vnf.kind.ip_versions]
+    if not refusing:
+        return ""
+    valid = ", ".join(f"IPv{version}" for version in refusing[0].ip_versions)
+    return (
+        f"{refusing[0].name} passes {valid} only, and traffic {profile.name} is IPv{profile.ip}; "
+        "give another chain or other traffic"
+    )
 
 
 def emptied(part: Plan) -> str:

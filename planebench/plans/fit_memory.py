@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
 from planebench.model.scenario import scenarios_with
-from planebench.model.spec import parse_switch
 from planebench.plans.parts import with_parts
 from planebench.traffic.routes import synthetic_routes_of
 
@@ -23,14 +22,19 @@ SHARE = 0.7
 LEAST_ROUTES = 1000
 
 
-def fit_memory(plan: Plan, memory_bytes: int) -> tuple[Plan, tuple[Skipped, ...]]:
-    """The plan with FIBs that fit, a power of ten smaller each, and what was made smaller."""
+def fit_memory(
+    plan: Plan, memory_bytes: int, offloads: Callable[[str], bool] = lambda _: False
+) -> tuple[Plan, tuple[Skipped, ...]]:
+    """Return the plan with FIBs that fit, a power of ten smaller each, and what was made smaller.
+
+    ``offloads`` says of a switch whether it forwards in the place of its VNFs.
+    """
     changed: dict[str, str] = {}
     for section in plan.sections:
         if scenarios_with("side-by-side", section.scenarios) and section.vnf_counts:
             for chain in section.chains:
                 routes = synthetic_routes_of(chain)
-                fitting = _fitting(section, routes, memory_bytes) if routes else routes
+                fitting = _fitting(section, routes, memory_bytes, offloads) if routes else routes
                 if fitting != routes:
                     changed[chain] = re.sub(r"synthetic=[^:]*", f"synthetic={fitting}", chain)
     if not changed:
@@ -42,16 +46,16 @@ def fit_memory(plan: Plan, memory_bytes: int) -> tuple[Plan, tuple[Skipped, ...]
     return _replaced(plan, changed), told
 
 
-def _fitting(plan: Plan, routes: int, memory_bytes: int) -> int:
-    while routes > LEAST_ROUTES and _bytes(plan.switches, max(plan.vnf_counts), routes) > SHARE * memory_bytes:
+def _fitting(plan: Plan, routes: int, memory_bytes: int, offloads: Callable[[str], bool]) -> int:
+    processes = [0 if offloads(text) else PROCESS_BYTES for text in plan.switches]
+    while routes > LEAST_ROUTES and _bytes(processes, max(plan.vnf_counts), routes) > SHARE * memory_bytes:
         routes //= 10
     return routes
 
 
-def _bytes(switches: Sequence[str], vnfs: int, routes: int) -> int:
+def _bytes(processes: Sequence[int], vnfs: int, routes: int) -> int:
     """All switches at once; who offloads has the routes of all VNFs, else each is a process that has its own."""
-    each = [0 if "offload" in parse_switch(text).options else PROCESS_BYTES for text in switches]
-    return sum(vnfs * (process + routes * ROUTE_BYTES) for process in each)
+    return sum(vnfs * (process + routes * ROUTE_BYTES) for process in processes)
 
 
 def _replaced(plan: Plan, changed: dict[str, str]) -> Plan:

@@ -37,13 +37,13 @@ from planebench.report.charts.figure import (
     safe,
 )
 from planebench.report.throughput import throughput_row
+from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
 from planebench.stats.ranking import counts, same_cell
 from planebench.stats.results import latency_groups, run_band
-from planebench.stats.searches import Settings
 
 SMALLEST_SHARE = 1e-5
 """Where percentile curves end: p99.999."""

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from planebench.metrics.column import Column, on_page
 from planebench.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency, OfResult
-from planebench.model.results import Ledger, Result
+from planebench.model.results import BandFigure, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, count, latency_counts, load_words, mpps, throughput
 from planebench.report.ledger import unexplained_words
-from planebench.report.page_table import Head, PageTable, Row, heads, page_table, point_cells, point_heads
+from planebench.report.page_table import PageTable, page_table
 from planebench.stats.ranking import counts
 
 _LOAD = Column("load", str, "summary.load", title="load", kind="plain", words=load_words)
@@ -55,29 +55,35 @@ def _not_accepted(it: OfLatency) -> bool:
     return not latency_counts(it.summary)
 
 
-def band_table(results: Sequence[Result]) -> PageTable:
+@dataclass(frozen=True, slots=True)
+class _OfBand(OfResult):
+    figure: BandFigure
+
+
+def _share_of_result(it: _OfBand) -> str:
+    pps = it.result.throughput_pps
+    return f"{it.figure.throughput_pps / pps:.2f}" if pps else NOTHING
+
+
+_BANDS = (
+    Column(
+        "result_pps",
+        float,
+        "result.throughput_pps",
+        title="result, Mpps",
+        cell=lambda it: f"{throughput(it.result)} {it.result.band or 'unknown'}",
+    ),
+    Column("throughput_pps", float, "figure.throughput_pps", title="Mpps", kind="strong", words=mpps),
+    Column("band", str, "figure.band", title="core distance", kind="plain"),
+    Column("trials", int, "figure.trials", title="trials"),
+    Column("share", float, "figure.throughput_pps", title="share of the result", cell=_share_of_result),
+)
+
+
+def band_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return the figures of the other band beside those of the result; never mixed into them."""
-    pairs = [(r, b) for r in results for b in r.other_bands]
-    points = [r.point for r, _ in pairs]
-    rows = tuple(
-        Row(
-            (
-                *point_cells(r.point, points),
-                f"{throughput(r)} {r.band or 'unknown'}",
-                mpps(b.throughput_pps),
-                b.band,
-                b.trials,
-                f"{b.throughput_pps / r.throughput_pps:.2f}" if r.throughput_pps else NOTHING,
-            )
-        )
-        for r, b in pairs
-    )
-    columns = (Head("result, Mpps", "number"), Head("Mpps", "strong"), Head("core distance"))
-    return PageTable(
-        "The same at the other core distance",
-        (*point_heads(points), *columns, *heads(("trials", "share of the result"))),
-        rows,
-    )
+    items = [_OfBand(run, result, figure) for result in results for figure in result.other_bands]
+    return page_table("The same at the other core distance", _BANDS, items)
 
 
 def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:

@@ -7,7 +7,6 @@ import shlex
 
 from planebench.model.header import RunHeader
 from planebench.model.words import NOTHING
-from planebench.switches.registry import all_adapters
 
 
 def commands(header: RunHeader) -> list[dict[str, str]]:
@@ -26,6 +25,5 @@ def commands(header: RunHeader) -> list[dict[str, str]]:
 
 
 def remedies(header: RunHeader) -> dict[str, str]:
-    """How to get each switch, by label; an en dash for an adapter that is not there."""
-    adapters = all_adapters()
-    return {s.label: adapters[s.adapter].remedy if s.adapter in adapters else NOTHING for s in header.switches}
+    """Return how to get each switch, by label, as the run recorded it; an en dash where it did not."""
+    return {switch.label: switch.remedy or NOTHING for switch in header.switches}

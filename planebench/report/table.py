@@ -24,6 +24,8 @@ from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, h
 from planebench.report.latency import load_sentences, v2v_sentence
 from planebench.report.ledger import policy_sentences
 from planebench.report.limit_cells import band_tables, limit_tables
+from planebench.report.outages import TITLE as OUTAGES
+from planebench.report.outages import outage_lines
 from planebench.report.recommend import headline
 from planebench.report.searches import search_tables
 from planebench.report.table_end import against_table, cut, endnotes, legend
@@ -72,7 +74,9 @@ def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
     parts += chain_blocks(derived.chains, glyphs, width)
     parts += _block(FUNCTIONAL, functional_sentences(run), glyphs)
     parts += _block(TITLE, hosting_lines(run), glyphs)
-    if not results:
+    outages = outage_lines(run)
+    parts += _block(OUTAGES, outages, glyphs)
+    if not (results or outages):
         parts.append(Text("\nNo trial has been measured.", style="yellow"))
     parts += _who_leads(derived, glyphs, width)
     if results:

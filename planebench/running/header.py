@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,18 +19,19 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.words import listed
-from planebench.placement import Cpus, LinkSettings, Placement, VethPair, place, switch_request
+from planebench.placement import Cpus, Placement, place
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
 from planebench.running.machine import cpus_of
 from planebench.running.survey import Survey
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
-from planebench.switches.base import queues_of
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs import build_chain, parse_chain
+from planebench.wiring import LinkSettings, VethPair, switch_request
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
@@ -45,7 +47,7 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
     return RunHeader(
         run_id=new_run_id(plan.name, now),
         name=plan.name,
-        started_at=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        started_at=utc_text(now),
         command=("planebench", *sys.argv[1:]),
         seed=plan.seed,
         planebench_version=__version__,
@@ -63,6 +65,7 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
         papers=plan.papers,
         left_out=plan.left_out,
         environment=_environment(),
+        plan=plan,
     )
 
 
@@ -154,12 +157,11 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "probe_rate_pps": _of_parts(plan, lambda how: how.probe_rate_pps),
         "v2v_latency_pps": _of_parts(plan, lambda how: how.v2v_pps),
         "search": ",".join(("r_plus", *search.methods)),
-        "search_trial_duration_s": search.duration_s,
-        "search_duration_sum_s": search.duration_sum_s,
-        "search_relative_width": search.relative_width,
-        "search_pdr_loss_ratio": search.pdr_loss_ratio,
-        "search_max_r": search.max_r,
-        "search_burst_repetitions": search.burst_repetitions,
+        **{
+            f"search_{'trial_duration_s' if field.name == 'duration_s' else field.name}": getattr(search, field.name)
+            for field in fields(search)
+            if field.name != "methods"
+        },
         "band": plan.band,
         "anatomy": latency.anatomy,
         "wire": plan.wire,
@@ -226,10 +228,12 @@ def _switch_info(label: SwitchLabel, survey: Survey, facts: HostFacts, settings:
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
-        queues=queues_of(adapter),
+        queues=adapter.queues,
         veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
     cpus = cpus_of(facts, survey.plan.switch_cores)
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
-    return SwitchInfo(label.label, label.adapter, survey.versions[label.label], adapter.settings(request))
+    return SwitchInfo(
+        label.label, label.adapter, survey.versions[label.label], adapter.settings(request), adapter.remedy
+    )

@@ -51,7 +51,7 @@ class Session:
     trials: list[Trial]
 
     def __post_init__(self) -> None:
-        self.pace = Pace(stages(self.survey.plan, self.survey.measured))
+        self.pace = Pace(stages(self.survey.plan, self.survey.measured, self.survey.costs))
 
     @property
     def folder(self) -> Path:

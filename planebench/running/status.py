@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import os
 from collections import deque
-from datetime import UTC, datetime
 from pathlib import Path
 
 from planebench.host.procfs import start_ticks
@@ -18,6 +17,7 @@ from planebench.measure.ahead import Pace
 from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
+from planebench.model.quantity import utc_now
 from planebench.model.records import Trial
 from planebench.model.status import CurrentTrial, Status
 from planebench.plans import Plan
@@ -41,7 +41,7 @@ class StatusListener:
             pid_started_ticks=start_ticks(os.getpid()),
             cpus=tuple(sorted(os.sched_getaffinity(0))),
             written_at="",
-            session_at=_now(),
+            session_at=utc_now(),
             plan=plan.name,
             done=0,
             steps=pace.steps,
@@ -58,7 +58,7 @@ class StatusListener:
         """A trial begins."""
         of = (request.point, request.role, request.search, request.load, request.repetition, request.duration_s)
         parts = tuple(name for name, points in self._parts.items() if request.point in points)
-        self._write("", CurrentTrial(*of, since=_now(), parts=parts))
+        self._write("", CurrentTrial(*of, since=utc_now(), parts=parts))
 
     def trial_done(self, trial: Trial) -> None:
         """A trial is on disk."""
@@ -76,7 +76,7 @@ class StatusListener:
         ahead = self._pace.ahead()
         self._status = dataclasses.replace(
             self._status,
-            written_at=_now(),
+            written_at=utc_now(),
             done=self._pace.done,
             left_s=round(self._pace.left_s(), 1),
             doing=doing,
@@ -121,7 +121,3 @@ class Listeners:
         """Something failed; the run goes on."""
         for listener in self._listeners:
             listener.trouble(text)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -21,10 +21,12 @@ from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
 from planebench.model.records import Point
+from planebench.model.spec import SwitchCost
 from planebench.planed import find_planed
 from planebench.plans import (
     Plan,
     SwitchLabel,
+    estimate,
     expand,
     fit,
     fit_memory,
@@ -34,10 +36,10 @@ from planebench.plans import (
     skipped,
     switch_labels,
 )
+from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages
-from planebench.switches.base import SwitchAdapter
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.check import check_chains
+from planebench.wiring.adapter import Adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Survey:
     plan: Plan
     labels: tuple[SwitchLabel, ...]
     """The switches of the run: all of the plan, less those that are not installed and may be left out."""
-    adapters: Mapping[str, SwitchAdapter]
+    adapters: Mapping[str, Adapter]
     """By label."""
     versions: Mapping[str, str]
     """Of the installed switches, by label."""
@@ -73,6 +75,16 @@ class Survey:
         return (*self.smaller, *skipped(self.plan), *self._absent())
 
     @property
+    def costs(self) -> dict[str, SwitchCost]:
+        """What each switch adds to the time of the run, by label."""
+        return {label: adapter.cost for label, adapter in self.adapters.items()}
+
+    @property
+    def takes_s(self) -> float:
+        """Seconds that the run is expected to take."""
+        return estimate(self.plan, self.measured, self.costs)
+
+    @property
     def simulated(self) -> bool:
         """Whether no switch of the run needs the tester."""
         return all(isinstance(self.adapters[label.label], SelfMeasured) for label in self.labels)
@@ -90,7 +102,7 @@ class Survey:
         """Return the survey with a plan that fits into ``time_budget`` (``20m``); None changes nothing."""
         if time_budget is None:
             return self
-        return replace(self, plan=fit(self.plan, self.measured, parse_budget(time_budget)))
+        return replace(self, plan=fit(self.plan, self.measured, parse_budget(time_budget), self.costs))
 
     def _absent(self) -> Iterator[Skipped]:
         """Yield an entry for each switch and reason, with the scenarios where it applies."""
@@ -117,7 +129,7 @@ def survey(
     Raises UsageError for a plan that cannot be run anywhere.
     """
     named = plan if isinstance(plan, Plan) else load_plan(plan)
-    fitting, smaller = fit_memory(override(named, **(options or {})), host_facts.memory_total_bytes())
+    fitting, smaller = fit_memory(override(named, **(options or {})), host_facts.memory_total_bytes(), _offloads)
     labels = switch_labels(fitting.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     found = {label: adapter.find() for label, adapter in adapters.items()}
@@ -145,6 +157,10 @@ def survey(
         smaller=smaller,
         hugepages=enough,
     )
+
+
+def _offloads(switch: str) -> bool:
+    return get_adapter(switch).offloads
 
 
 def check_named_chains(plan: Plan) -> None:

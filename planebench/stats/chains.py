@@ -8,14 +8,13 @@ chain against that of its slowest part. Pure; what cannot be told says why. The 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planebench.model.chain_name import vnf_texts
-from planebench.model.errors import UsageError
+from planebench.model.chain_name import as_chains_of_one, vnf_texts
 from planebench.model.records import Point, Trial
 from planebench.model.results import Result
 from planebench.model.run import Run
@@ -24,7 +23,6 @@ from planebench.stats.effect import MIN_EFFECT, MIN_TRIALS, RESAMPLES, Effect, m
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.intervals import percentile_interval
 from planebench.stats.ranking import counts
-from planebench.vnfs.chain import hosted_chain
 
 MIN_CARRIED = 0.98
 """Of the frames that were intended: a latency trial that carries less measures full queues, not functions."""
@@ -94,29 +92,32 @@ def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
     """
     by_point = {result.point: result for result in results if result.point.chained}
     trials = run.by_point()
-    chains = [point for point in by_point if any(part in by_point for part in part_points(point))]
-    shown = {*chains, *(part for point in chains for part in part_points(point))}
+    chains = [point for point in by_point if any(part in by_point for part in part_points(point, by_point))]
+    shown = {*chains, *(part for point in chains for part in part_points(point, by_point))}
     return Chains(
         tuple(found for point in chains for found in _latencies(point, by_point, trials)),
         tuple(_throughput(by_point[point], by_point, trials) for point in by_point if point in shown),
     )
 
 
-def part_points(point: Point) -> tuple[Point, ...]:
-    """The points of the functions of a chain alone, in path order; none for a chain of one."""
+def part_points(point: Point, measured: Collection[Point] = ()) -> tuple[Point, ...]:
+    """Return the points of the functions of a chain alone, in path order; none for a chain of one.
+
+    Where a function alone may be written in two ways, the one that was ``measured`` is meant.
+    """
     texts = vnf_texts(point.chain, point.chain_length)
     if len(texts) < 2:
         return ()
-    return tuple(_alone(point, text) for text in texts)
+    return tuple(_alone(point, text, measured) for text in texts)
 
 
-def _alone(point: Point, text: str) -> Point:
-    """A function run as a chain of one; in what it runs in the chain."""
-    try:
-        chain, hosting = hosted_chain(text, 1, point.hosting)
-    except UsageError:  # of a planebench that has other functions
-        return replace(point, chain=text, chain_length=1)
-    return replace(point, chain=chain, hosting=hosting, chain_length=1)
+def _alone(point: Point, text: str, measured: Collection[Point]) -> Point:
+    """Return the point of a function run as a chain of one, in what it runs in the chain."""
+    ways = [
+        replace(point, chain=chain, hosting=hosting, chain_length=1)
+        for chain, hosting in as_chains_of_one(text, point.hosting)
+    ]
+    return next((way for way in ways if way in measured), ways[0])
 
 
 # --- Latency ---------------------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:
 
 def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> ChainLatency:
     """The trials of chain and parts that count, all of one band; the band with most of the chain's first."""
-    sides = [point, *part_points(point)]
+    sides = [point, *part_points(point, trials)]
     usable = [[t for t in _at_rates(trials.get(side, ())) if t.load.label == load and _carried(t)] for side in sides]
     for side, found in zip(sides, usable, strict=True):
         if not found:
@@ -221,7 +222,7 @@ def _throughput(
     if not counts(result):
         return ChainThroughput(point, None, note=f"no trial counts ({result.verdict.kind.value})")
     known = ChainThroughput(point, result.throughput_pps, bound)
-    parts = list(dict.fromkeys(part_points(point)))
+    parts = list(dict.fromkeys(part_points(point, results)))
     alone = [results[part] for part in parts if part in results and counts(results[part])]
     if not parts:
         return known

@@ -24,6 +24,7 @@ from planebench.stats.effect import (
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import mean_intended_pps, trial_counts
 from planebench.stats.must_match import MUST_MATCH, differing_facts
+from planebench.stats.outages import compare_outages
 from planebench.stats.ranking import COUNTING, cell_id
 from planebench.stats.two_bands import two_bands
 
@@ -44,6 +45,8 @@ __all__ = [
 
 SEARCH_NOTE = "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
 METRICS: tuple[Metric, ...] = get_args(Metric)
+OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
+"""Metrics of the results of a point; an outage is of a restart."""
 RATES: tuple[Metric, ...] = ("throughput", "ndr", "pdr")
 """Metrics of which more is better."""
 FLAT_OUT: tuple[Metric, ...] = ("throughput", "cycles_per_packet")
@@ -124,7 +127,8 @@ def switches_compared(derived: Derived) -> Outcome:
         found for sides in cells.values() for pair in combinations(sides, 2) for found in _compare(*pair)
     )
     absent = tuple(found for sides in cells.values() for found in _absent(sides, derived.run.switch_labels))
-    return Outcome(outcome.comparisons, (*outcome.skipped, *absent))
+    outages = compare_outages(derived.run)
+    return Outcome((*outcome.comparisons, *outages), (*outcome.skipped, *absent))
 
 
 def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompared]:
@@ -135,7 +139,7 @@ def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompar
                 first.name,
                 label,
                 first.cell,
-                METRICS,
+                OF_POINTS,
                 f"{label} was not measured there",
                 has=first.rates,
             )
@@ -153,9 +157,10 @@ def runs_compared(a: Derived, b: Derived) -> Outcome:
     outcome = _outcome(found for p, side in sides_a.items() if p in sides_b for found in _compare(side, sides_b[p]))
     why = "the other run does not have it"
     only = tuple(
-        NotCompared(s.name, "", s.cell, METRICS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
+        NotCompared(s.name, "", s.cell, OF_POINTS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
     )
-    return Outcome(outcome.comparisons, (*outcome.skipped, *only))
+    outages = compare_outages(a.run, b.run)
+    return Outcome((*outcome.comparisons, *outages), (*outcome.skipped, *only))
 
 
 def _sides(derived: Derived, run_id: str = "") -> dict[Point, _Side]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.model.claims import parse_claim
+from planebench.model.manifest import DEFAULT, MANIFEST_KEYS, UNKNOWN
 from planebench.model.run import Run
 from planebench.stats.measured import FEATURES, MEASURED_ONLY, MHZ, THREADS, Measured, measured
-from planebench.switches.manifest import DEFAULT, MANIFEST_KEYS, UNKNOWN
 
 NOT_STATED = "\N{EN DASH}"
 """Of a key that is another switch's own."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from planebench.model.chain_name import OWN, vnf_name
 from planebench.model.records import Point, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
+from planebench.model.words import count
 from planebench.scenarios import Topology, build
 
 RING_FULL = "tx_full"
@@ -59,14 +60,14 @@ def merge(ledgers: Iterable[Ledger]) -> Ledger:
 def describe(ledger: Ledger) -> str:
     """One line for people: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``. Thin spaces in numbers."""
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
-    parts = [f"{_number(loss.packets)} {_words(loss)}" for loss in ledger.losses]
+    parts = [f"{count(loss.packets)} {_words(loss)}" for loss in ledger.losses]
     if rest > 0:
-        parts.append(f"{_number(rest)} unexplained" + ("" if ledger.counted else " (not all count drops)"))
+        parts.append(f"{count(rest)} unexplained" + ("" if ledger.counted else " (not all count drops)"))
     if rest < 0:
-        parts.append(f"{_number(-rest)} counted too much")
+        parts.append(f"{count(-rest)} counted too much")
     if not parts:
         return "nothing lost"
-    return f"{_number(lost)} lost: {', '.join(parts)}"
+    return f"{count(lost)} lost: {', '.join(parts)}"
 
 
 def counts_drops(switch: SwitchCycles) -> bool:
@@ -164,7 +165,3 @@ def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
 def _words(loss: Loss) -> str:
     """``vhost ring full (v0)``, ``switch: fault``."""
     return f"{loss.place} {loss.cause}" if loss.place.endswith("ring") else f"{loss.place}: {loss.cause}"
-
-
-def _number(value: int) -> str:
-    return f"{value:,}".replace(",", "\u202f")

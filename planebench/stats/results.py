@@ -11,6 +11,7 @@ from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
+from planebench.model.switch_figures import figures_of, median
 from planebench.stats.choose import LIMITED, VALID, Choice, choose, run_band
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import finding, latency_groups, summarise_latency
@@ -33,7 +34,7 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     A point of which only warm-up trials were run is there too, with a verdict that says so.
     """
     band = run_band(run.trials, run.header.settings.get("band"))
-    by_point = run.by_point()
+    by_point = {p: ts for p, ts in run.by_point().items() if any(t.role != "outage" for t in ts)}
     labels = run.switch_labels
     points = sorted(by_point, key=lambda p: (*point_order(p), labels.index(p.switch)))
     return tuple(_derive(run, point, by_point[point], band) for point in points)
@@ -57,7 +58,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
     throughput_pps = statistics.fmean(rates) if rates else None
-    busy_share = _median([t.switch.busy_share for t in choice.trials])
+    switch = figures_of(t.switch for t in choice.trials)
+    busy_share = switch["busy_share"]
     return Result(
         point=point,
         version=run.version_of(point.switch),
@@ -68,10 +70,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         loss_ratio=_loss_ratio(choice.trials),
         band=choice.band,
         latency=latency,
-        switch_cycles_per_packet=_median([t.switch.cycles_per_packet for t in choice.trials]),
-        switch_busy_share=busy_share,
         trials=tuple(sorted(counting)),
-        rejected=sum(t.role != "warmup" and t.index not in counting for t in trials),
+        rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
         capacity_estimate_pps=throughput_pps / busy_share
@@ -82,10 +82,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         ledger=_ledger(choice.trials),
         mean_frame_bytes=mean_forwarded_bytes(choice.trials),
         sent=sent_traffic(choice.trials),
-        fib_updates_per_s=_median([t.updates.per_s for t in choice.trials if t.updates is not None]),
-        switch_batch_size=_median([t.switch.batch_size for t in choice.trials]),
-        switch_received_packets=_total([t.switch.packets for t in choice.trials]),
-        switch_forwarded_packets=_total([t.switch.forwarded_packets for t in choice.trials]),
+        fib_updates_per_s=median([t.updates.per_s for t in choice.trials if t.updates is not None]),
+        switch=switch,
     )
 
 
@@ -130,14 +128,3 @@ def _loss_ratio(trials: Sequence[Trial]) -> float | None:
     directions = [d for t in trials for d in t.directions]
     base = sum(max(d.offered_packets, d.intended_packets) for d in directions)
     return sum(d.lost_packets + d.unsent_packets for d in directions) / base if base else None
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    """None if one of them is not known: a part of the frames would be a wrong number."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
-
-
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return statistics.median(known) if known else None

@@ -8,32 +8,18 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+from planebench.host.files import replace_file
 from planebench.model.errors import StoreError
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all: temporary file, fsync, rename, fsync of the folder."""
-    temporary = path.with_name(f".{path.name}.tmp")
+    """Write a file so that it is there whole or not at all, and stays. Raises StoreError."""
     try:
-        with temporary.open("wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
+        replace_file(path, data, durable=True)
     except OSError as error:
         raise StoreError(
             f"cannot write {path}: {error.strerror or error}. Free space, or choose another folder"
         ) from error
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def cut_torn_line(path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from planebench.host.files import replace_file
 from planebench.host.procfs import is_running, start_ticks
 from planebench.model.errors import StoreError
 from planebench.model.status import STATUS_VERSION, Status
@@ -19,9 +20,7 @@ _READ_MAX_BYTES = 1 << 20
 def write_status(folder: Path, status: Status) -> None:
     """Replace status.json at once. Not synced: it is worth nothing after a crash. Raises OSError, StoreError."""
     path = folder / STATUS_FILE
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(to_json(status) + b"\n")
-    temporary.replace(path)
+    replace_file(path, to_json(status) + b"\n")
 
 
 def read_status(folder: Path) -> Status | None:

@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+from planebench.host.files import sync_folder
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError
 from planebench.model.header import RunHeader, Skipped
+from planebench.model.quantity import utc_text
 from planebench.model.records import Trial
 from planebench.model.run import Finished, RunStatus
 from planebench.store.codec import to_json
-from planebench.store.files import LineFile, cut_torn_line, sync_folder, write_atomically
+from planebench.store.files import LineFile, cut_torn_line, write_atomically
 from planebench.store.folder import (
     CONDITIONS_FILE,
     FINISHED_FILE,
@@ -79,7 +81,7 @@ class RunWriter:
 
     def finish(self, status: RunStatus = "complete", note: str = "", now: datetime | None = None) -> None:
         """Mark the run as ended in an orderly way, and close. ``interrupted``: by Ctrl-C, SIGTERM or an error."""
-        moment = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        moment = utc_text(now or datetime.now(UTC))
         write_atomically(self.path / FINISHED_FILE, to_json(Finished(status, moment, note), indent=2) + b"\n")
         (self.path / STATUS_FILE).unlink(missing_ok=True)
         self.close()

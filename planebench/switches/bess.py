@@ -14,24 +14,16 @@ from typing import Any
 
 from planebench.host import procfs
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
 from planebench.model.claims import everywhere
 from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Option,
-    Situation,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.bess_client import BessClient, missing_modules
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchRequest
 
 BUFFERS = 32768
 """A power of two; a mbuf of BESS takes 2.5 KB."""

@@ -18,9 +18,11 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.patience import patient
 from planebench.host.process import Process, wait_ready
+from planebench.host.programs import Installation
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.switches import common
-from planebench.switches.base import Installation, SwitchRequest, ThreadRef
+from planebench.wiring.adapter import ThreadRef
+from planebench.wiring.request import SwitchRequest
 
 CONTROL_TIMEOUT_S = 5.0
 COMPLAINTS = 12

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.process import Process
+from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
-from planebench.placement import devargs
-from planebench.switches.base import Found, NotFound, SwitchAdapter, SwitchPort, SwitchRequest, ThreadRef
+from planebench.wiring import devargs
+from planebench.wiring.adapter import Adapter, ThreadRef
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 STANDARD_FRAME_BYTES = 1518
 """Up to here a switch keeps its defaults."""
@@ -68,7 +70,7 @@ def remove_sockets(ports: Sequence[SwitchPort]) -> None:
             socket_path(port).unlink(missing_ok=True)
 
 
-def require(adapter: SwitchAdapter) -> Found:
+def require(adapter: Adapter) -> Found:
     """Where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()
     if isinstance(found, NotFound):

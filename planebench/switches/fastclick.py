@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Self
 
 from planebench.host.process import Process, Supervisor
+from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.claims import everywhere
 from planebench.model.errors import UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import PATH_OPTION, Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, Traits
 from planebench.switches.click_common import RunningClick, cross_connects, element_classes, find_click, total
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Traits
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PLACES = (
     "/usr/local/bin/click",

@@ -21,12 +21,15 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, everywhere
 from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, VnfInterface
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef
+from planebench.wiring.request import SwitchRequest, VnfInterface
 
 SETUP_TIMEOUT_S = 20.0
 NAPI_WEIGHT = 64

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from planebench.host.process import Supervisor
-from planebench.switches.base import SwitchRequest, Traits
 from planebench.switches.kernel import KernelAdapter, Pairs, set_up
+from planebench.wiring.adapter import Traits
+from planebench.wiring.request import SwitchRequest
 
 
 class LinuxBridgeAdapter(KernelAdapter):
@@ -13,6 +14,7 @@ class LinuxBridgeAdapter(KernelAdapter):
 
     name = "linux-bridge"
     title = "Linux bridge"
+    start_s = 23.0  # the kernel takes 20 s to let go of interfaces that poll
     remedy = "it is part of Linux: load it with `modprobe bridge`"
     traits = Traits("self-contained", "structured", ("interrupt",), "veth", "low", ("C",), "the kernel's own bridge")
     function = "learning: one bridge of two ports for each cross-connect"

@@ -1,43 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fairness manifest: under which conditions a switch ran, in the same words for all, to be set side by side.
-
-Each switch fills what it knows when it is started; what it does not say is ``unknown``. What differs between switches
-of a run is marked in the report. More keys of a switch's own may follow.
-
-A value is free text, but for what is held against what was measured (planebench.stats.fairness): the values of
-:data:`FEATURE_KEYS` are claims by the side of the port (planebench.model.claims), the numbers in ``ring_size`` and
-``queues`` are all there are, and those in ``cores`` are CPUs.
-"""
+"""The fairness manifest of a switch that is started (planebench.model.manifest says what its keys are)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from planebench.model.claims import FeatureClaim
-from planebench.switches.base import SwitchRequest
+from planebench.model.manifest import DEFAULT, FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
+from planebench.wiring.request import SwitchRequest
 
-UNKNOWN = "unknown"
-DEFAULT = "default"
-"""As the switch has it by default, and it cannot be told what that is."""
-
-MANIFEST_KEYS: Mapping[str, str] = {
-    "function": "what it does with a frame: patch, learning, match/action, ...",
-    "cores": "cores that forward",
-    "queues": "queue pairs of each port",
-    "nic_driver": "what drives its wire ports",
-    "vnf_interface": "what VNFs are connected by, and whose implementation",
-    "ring_size": "entries of a ring",
-    "burst": "frames that it takes from a port at once, at most",
-    "checksum_offload": "checksums left to the other side of a port",
-    "segmentation_offload": "TSO, UFO, LRO",
-    "mergeable_buffers": "VIRTIO_NET_F_MRG_RXBUF",
-    "memory": "hugepages, or 4 KiB pages",
-    "buffers": "packet buffers that it has",
-}
-"""Key -> what it is, in the order in which they are shown."""
-
-FEATURE_KEYS = ("checksum_offload", "segmentation_offload", "mergeable_buffers")
-"""Keys whose values are claims."""
+__all__ = ["DEFAULT", "FEATURE_KEYS", "MANIFEST_KEYS", "UNKNOWN", "manifest"]
 
 
 def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import PlanebenchError
 from planebench.model.option import Option
 from planebench.model.records import ScenarioName, WireName
 from planebench.model.scenario import SCENARIOS, scenario_named
-from planebench.switches.base import Found, NotFound, Situation, SwitchAdapter, Traits, refusal_of
 from planebench.switches.registry import all_adapters, broken_adapters
+from planebench.wiring.adapter import Adapter, Situation, Traits, refusal_of
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
@@ -52,7 +53,7 @@ def overviews() -> tuple[Overview, ...]:
     return (*(overview(adapter) for adapter in all_adapters().values()), *broken)
 
 
-def overview(adapter: SwitchAdapter) -> Overview:
+def overview(adapter: Adapter) -> Overview:
     """One switch; starts nothing but ``--version``. Never raises."""
     found = look(adapter)
     return Overview(
@@ -72,7 +73,7 @@ class Unclear(NotFound):
     """It could not be looked for; ``remedy`` is the sentence that says why."""
 
 
-def look(adapter: SwitchAdapter) -> Found | NotFound:
+def look(adapter: Adapter) -> Found | NotFound:
     """As ``adapter.find()``, but for a path of the user's that is wrong, or a stranger's adapter that fails."""
     try:
         return adapter.find()
@@ -82,11 +83,11 @@ def look(adapter: SwitchAdapter) -> Found | NotFound:
         return Unclear(f"its adapter failed: {error!r}")
 
 
-def _scenarios(adapter: SwitchAdapter, wire: WireName) -> dict[ScenarioName, Support]:
+def _scenarios(adapter: Adapter, wire: WireName) -> dict[ScenarioName, Support]:
     return {scenario: _support(adapter, scenario, wire) for scenario in SCENARIOS}
 
 
-def _support(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName) -> Support:
+def _support(adapter: Adapter, scenario: ScenarioName, wire: WireName) -> Support:
     """Of a chain, every length from one on; of VNFs side by side one router; each with and without hugepages."""
     longest = 0
     remarks: dict[str, None] = {}
@@ -103,7 +104,7 @@ def _support(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName) -> 
     return Support(True, "; ".join(remarks))
 
 
-def _refusals(adapter: SwitchAdapter, scenario: ScenarioName, wire: WireName, length: int, chain: str) -> Iterator[str]:
+def _refusals(adapter: Adapter, scenario: ScenarioName, wire: WireName, length: int, chain: str) -> Iterator[str]:
     for hugepages in (False, True):
         try:
             yield refusal_of(adapter, Situation(scenario, wire, length, hugepages, chain=chain))

@@ -19,13 +19,15 @@ from pathlib import Path
 
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import find_program, program_lines
+from planebench.host.programs import Found, NotFound, find_program, program_lines
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import Adapter, Found, NotFound, Option, SwitchPort, SwitchRequest, ThreadRef
 from planebench.switches.ovs_counters import PortCounters, parse_ports
 from planebench.switches.unixctl import unixctl
+from planebench.wiring.adapter import Adapter, ThreadRef
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BRIDGE = "br0"
 BURST = 32

@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from planebench.host.process import Process
+from planebench.host.programs import PATH_OPTION
 from planebench.model.errors import UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, ovs
-from planebench.switches.base import PATH_OPTION, Option, SwitchPort, SwitchRequest, Traits
 from planebench.switches.manifest import manifest
 from planebench.switches.ovs_counters import pmd_cycles
+from planebench.wiring.adapter import Traits
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
 VHOST_DESCRIPTORS = 2048
@@ -37,6 +40,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
 
     name = "ovs-dpdk"
     title = "Open vSwitch with DPDK"
+    start_s = 3.2  # a database to fill
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     unfit = "has no DPDK"
     wires = frozenset({"virtio", "memif", "veth"})

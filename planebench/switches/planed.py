@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from planebench.host.planed_program import missing_planed
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import DiedError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.switch_figures import further_counters
 from planebench.planed import REMEDY, RpcError, find_planed, planed_version
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import get_statistics
-from planebench.planed.statistics import PORT_DROPS, Statistics
+from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
-from planebench.switches.base import Adapter, Found, NotFound, Option, Situation, SwitchRequest, ThreadRef, Traits
 from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchRequest
 
 
 class PlanedAdapter(Adapter):
@@ -112,7 +116,8 @@ class RunningPlaned(common.ProcessGroup):
             packets=sum(task["rx_packets"] for task in tasks),
             drops=parse_drops(stats),
             forwarded_packets=sum(task["tx_packets"] for task in tasks),
-            bursts=sum(task["rx_bursts"] for task in tasks) if all("rx_bursts" in task for task in tasks) else None,
+            bursts=_total(tasks, "rx_bursts"),
+            counters={name: count for name in further_counters() if (count := _total(tasks, name)) is not None},
         )
 
     def stop(self) -> None:
@@ -138,6 +143,12 @@ def parse_drops(stats: Statistics) -> dict[str, int]:
     for state in stats["ports"]:
         drops.update({f"{state['name']}:{reason}": state[reason] for reason in PORT_DROPS})
     return dict(drops)
+
+
+def _total(tasks: Sequence[TaskStatistics], name: str) -> int | None:
+    """Return the sum of a counter; None unless every task has it, because a sum of some would be a wrong number."""
+    counts = [count for task in tasks if isinstance(count := task.get(name), int)]
+    return sum(counts) if len(counts) == len(tasks) else None
 
 
 ADAPTER = PlanedAdapter()

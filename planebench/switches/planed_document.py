@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planebench.model.errors import UsageError
-from planebench.placement.memory import memory
+from planebench.model.option import Option, parse_values
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.scenarios.queues import QUEUES_MAX, queue_name
 from planebench.switches import common
 from planebench.switches import planed_stations as stations
-from planebench.switches.base import Option, SwitchPort, SwitchRequest
 from planebench.switches.manifest import manifest
+from planebench.wiring.memory import memory
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BURST = 64
 FUNCTIONS = {
@@ -33,8 +34,8 @@ OFFLOADS = ("fib",)
 class PlanedOptions:
     """``--switch planed:key=value:...``. None: planed's default.
 
-    ``drop_one_in``: every so manieth frame that a patch task receives is dropped and counted as ``fault``: a switch
-    with a known loss, for what is to find it.
+    ``drop_one_in``: one in this number of frames that a patch task receives is dropped and counted as ``fault``: a
+    switch with a known loss, for what is to find it.
     ``backend``: whose data path its vhost-user and virtio-user ports have, DPDK's or our own.
     ``function``: the kind of its tasks. A scenario has pairs of ports, so a bridge learns and looks up, and has one
     other port to flood to.
@@ -53,11 +54,8 @@ class PlanedOptions:
 
     def changed(self, options: Mapping[str, str]) -> PlanedOptions:
         """These options, the others as they are. Raises UsageError for what is not valid."""
-        valid = sorted(field.name for field in fields(self))
-        unknown = sorted(set(options) - set(valid))
-        if unknown:
-            raise UsageError(f"switch planed has no option {unknown[0]!r}. Valid: {', '.join(valid)}")
-        parsed = replace(self, **{name: _PARSERS[name](text) for name, text in options.items()})
+        values: Mapping[str, Any] = parse_values("switch planed", OPTIONS, options)
+        parsed = replace(self, **values)
         if parsed.drop_one_in is not None and parsed.function != "patch":
             raise UsageError(f"switch planed: function {parsed.function} takes no drop_one_in; leave one of them out")
         return parsed
@@ -69,38 +67,16 @@ OPTIONS = (
     Option("workers", "workers", "whole", "queue pairs on each port, and workers", "1", least=1, most=QUEUES_MAX),
     Option("isa", "isa", "text", "instruction set of its hot code", "the best", INSTRUCTION_SETS),
     Option("offload", "offload", "text", "what it does in place of VNFs side by side", "nothing", OFFLOADS),
-    Option("drop_one_in", "drop_one_in", "whole", "drop every so manieth frame", "none", least=1, most=DROP_ONE_IN_MAX),
+    Option(
+        "drop_one_in",
+        "drop_one_in",
+        "whole",
+        "drop one of N frames",
+        "none",
+        least=1,
+        most=DROP_ONE_IN_MAX,
+    ),
 )
-
-
-def _drop_one_in(text: str) -> int:
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(DROP_ONE_IN_MAX))
-    number = int(text) if digits else 0
-    if not 1 <= number <= DROP_ONE_IN_MAX:
-        raise UsageError(f"drop_one_in {text!r} is not valid for switch planed. Valid: 1..{DROP_ONE_IN_MAX}")
-    return number
-
-
-def _workers(text: str) -> int:
-    if text not in {str(number) for number in range(1, QUEUES_MAX + 1)}:
-        raise UsageError(f"workers {text!r} is not valid for switch planed. Valid: 1..{QUEUES_MAX}")
-    return int(text)
-
-
-def _one_of(name: str, text: str, valid: Collection[str]) -> str:
-    if text not in valid:
-        raise UsageError(f"{name} {text!r} is not valid for switch planed. Valid: {', '.join(valid)}")
-    return text
-
-
-_PARSERS: Mapping[str, Any] = {
-    "drop_one_in": _drop_one_in,
-    "backend": lambda text: _one_of("backend", text, BACKENDS),
-    "function": lambda text: _one_of("function", text, FUNCTIONS),
-    "workers": _workers,
-    "offload": lambda text: _one_of("offload", text, OFFLOADS),
-    "isa": lambda text: _one_of("isa", text, INSTRUCTION_SETS),
-}
 
 
 def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str, str]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from planebench.planed.document import Task
 from planebench.planed.requests import Call
-from planebench.switches.base import Situation, SwitchRequest
 from planebench.traffic.routes import synthetic_routes_of
+from planebench.wiring.adapter import Situation
+from planebench.wiring.request import SwitchRequest
 
 if TYPE_CHECKING:
     from planebench.switches.planed_document import PlanedOptions

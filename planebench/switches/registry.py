@@ -7,12 +7,11 @@ whose name is the switch's name and whose object is its adapter (docs/adding-a-s
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import cast
 
+from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
 from planebench.switches import (
@@ -31,10 +30,10 @@ from planebench.switches import (
     vpp,
     xdp,
 )
-from planebench.switches.base import Adapter, Configurable, SwitchAdapter
+from planebench.wiring.adapter import Adapter
 
 ENTRY_POINTS = "planebench.switches"
-_ALL: tuple[SwitchAdapter, ...] = (
+_ALL: tuple[Adapter, ...] = (
     planed.ADAPTER,
     ovs_dpdk.ADAPTER,
     testpmd.ADAPTER,
@@ -50,11 +49,11 @@ _ALL: tuple[SwitchAdapter, ...] = (
     ovs_netdev.ADAPTER,
     sim.ADAPTER,
 )
-ADAPTERS: dict[str, SwitchAdapter] = {adapter.name: adapter for adapter in _ALL}
+ADAPTERS: dict[str, Adapter] = {adapter.name: adapter for adapter in _ALL}
 """Name -> adapter of ours, in the order in which they are listed."""
 
 
-def all_adapters() -> Mapping[str, SwitchAdapter]:
+def all_adapters() -> Mapping[str, Adapter]:
     """Ours, and those of other packages that could be loaded. Loads these once."""
     return ADAPTERS | _foreign()[0]
 
@@ -65,8 +64,8 @@ def broken_adapters() -> Mapping[str, str]:
 
 
 @cache
-def _foreign() -> tuple[dict[str, SwitchAdapter], dict[str, str]]:
-    found: dict[str, SwitchAdapter] = {}
+def _foreign() -> tuple[dict[str, Adapter], dict[str, str]]:
+    found: dict[str, Adapter] = {}
     broken: dict[str, str] = {}
     for point in entry_points(group=ENTRY_POINTS):
         try:
@@ -76,18 +75,19 @@ def _foreign() -> tuple[dict[str, SwitchAdapter], dict[str, str]]:
     return found, broken
 
 
-def _load(point: EntryPoint, found: Mapping[str, SwitchAdapter]) -> SwitchAdapter:
+def _load(point: EntryPoint, found: Mapping[str, Adapter]) -> Adapter:
     if point.name in ADAPTERS or point.name in found:
         raise UsageError(f"there is a switch {point.name} already; give it another name")
     adapter = point.load()
     if not isinstance(adapter, Adapter):
-        raise UsageError(f"it is a {type(adapter).__name__}; derive it from planebench.switches.base.Adapter")
+        what = "class" if isinstance(adapter, type) else type(adapter).__name__
+        raise UsageError(f"it is a {what}; derive it from planebench.switches.base.Adapter")
     if adapter.name != point.name:
         raise UsageError(f"its name is {adapter.name}; make them alike")
-    return cast(SwitchAdapter, adapter)
+    return adapter
 
 
-def get_adapter(text: str) -> SwitchAdapter:
+def get_adapter(text: str) -> Adapter:
     """The adapter of a switch as a user names it: ``planed``, ``planed:drop_one_in=1000``, ``sim:capacity=10M``.
 
     Raises UsageError with the valid names, the closest first, or the valid options.
@@ -97,12 +97,6 @@ def get_adapter(text: str) -> SwitchAdapter:
     if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:
-        close = difflib.get_close_matches(spec.adapter, adapters, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"there is no switch {spec.adapter!r}; {hint}valid names: {', '.join(adapters)}")
+        raise unknown("switch", spec.adapter, tuple(adapters))
     adapter = adapters[spec.adapter]
-    if not spec.options:
-        return adapter
-    if not isinstance(adapter, Configurable):
-        raise UsageError(f'switch "{text}": {spec.adapter} has no options but name; leave them out')
-    return adapter.with_options(spec.options)
+    return adapter.with_options(spec.options) if spec.options else adapter

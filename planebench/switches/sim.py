@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found
 from planebench.measure.runner import Runner
 from planebench.model.errors import StartError
 from planebench.model.records import Trial
 from planebench.sim import SIM_KEYS, SimRunner, SimSpec
-from planebench.switches.base import Adapter, Found, Option, RunningSwitch, SwitchRequest, Traits
+from planebench.wiring.adapter import Adapter, RunningSwitch, Traits
+from planebench.wiring.request import SwitchRequest
 
 
 class SimAdapter(Adapter):
@@ -24,7 +26,7 @@ class SimAdapter(Adapter):
     wires = frozenset({"virtio", "memif", "veth"})
     traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "a truth that is known")
     stations = True
-    options = tuple(Option(key, key, "text", "docs/simulator.md") for key in SIM_KEYS)
+    options = tuple(SIM_KEYS.values())
 
     def __init__(self, spec: SimSpec | None = None) -> None:
         super().__init__()

@@ -11,24 +11,15 @@ import struct
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
 from planebench.model.claims import everywhere
 from planebench.model.errors import DiedError, UsageError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Option,
-    Situation,
-    SwitchPort,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023

@@ -14,23 +14,15 @@ from pathlib import Path
 from zlib import crc32
 
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, dpdk_telemetry
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Situation,
-    SwitchPort,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BURST = 32
 LOG_LINES = 32

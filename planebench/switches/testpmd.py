@@ -12,23 +12,15 @@ from types import MappingProxyType
 from planebench.host import procfs
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import DiedError, StartError
-from planebench.model.option import Value
+from planebench.model.option import Option, Value
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Option,
-    SwitchPort,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import Adapter, ThreadRef, Traits
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PROMPT = b"testpmd> "
 FORWARDING = b"io packet forwarding - ports=%d "

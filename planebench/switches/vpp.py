@@ -15,23 +15,15 @@ from pathlib import Path
 
 from planebench.host.patience import patient
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
 from planebench.model.errors import DiedError, StartError
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, vpp_config, vpp_counters
-from planebench.switches.base import (
-    PATH_OPTION,
-    Adapter,
-    Found,
-    NotFound,
-    Option,
-    Situation,
-    SwitchRequest,
-    ThreadRef,
-    Traits,
-)
 from planebench.switches.manifest import manifest
 from planebench.switches.vpp_config import Paths
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.request import SwitchRequest
 
 FRAME_VECTORS = 256
 """VLIB_FRAME_SIZE: what a node is given at once, at most."""
@@ -56,6 +48,7 @@ class VppAdapter(Adapter):
 
     name = "vpp"
     title = "FD.io VPP"
+    trial_overhead_s = 0.27  # its counters are asked of its command line
     remedy = (
         "install it from packagecloud.io/fdio (`apt-get install vpp vpp-plugin-core`), or build "
         "https://gerrit.fd.io/r/vpp (`make build-release`), then PLANEBENCH_VPP=/path/to/vpp"

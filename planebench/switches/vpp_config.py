@@ -11,7 +11,7 @@ from types import MappingProxyType
 from planebench.model.errors import UsageError
 from planebench.model.option import Value
 from planebench.switches import common
-from planebench.switches.base import SwitchPort, SwitchRequest
+from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BUFFERS = 16384
 """VPP's default for each NUMA node."""

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from planebench.host.process import Supervisor
-from planebench.switches.base import Situation, SwitchRequest, Traits
 from planebench.switches.kernel import KernelAdapter, Pairs, has_core, set_up
+from planebench.wiring.adapter import Situation, Traits
+from planebench.wiring.request import SwitchRequest
 
 
 class XdpAdapter(KernelAdapter):
@@ -13,6 +14,7 @@ class XdpAdapter(KernelAdapter):
 
     name = "xdp"
     title = "XDP redirect"
+    start_s = 23.0  # the kernel takes 20 s to let go of interfaces that poll
     remedy = "it is part of Linux; it needs a kernel with BPF, and root"
     traits = Traits(
         "modular", "structured", ("interrupt",), "veth", "high", ("C", "BPF"), "programs in the kernel's drivers"

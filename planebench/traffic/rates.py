@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from planebench.model.errors import UsageError
+from planebench.model.quantity import parse_number
 from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
 from planebench.model.scenario import scenario_named
 
@@ -43,12 +43,8 @@ def rate_label(pps: float) -> str:
 
 def parse_rate(text: str) -> float:
     """``14.88M``, ``100k``, ``5e6``: packets per second. UsageError for what is no rate above 0."""
-    match = re.fullmatch(r"([0-9.]+(?:e[0-9]+)?)([kMG]?)", text.strip())
-    try:
-        value = float(match[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[match[2]] if match else 0.0
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= RATE_MAX_PPS:
+    value = parse_number(text)
+    if value is None or not 0 < value <= RATE_MAX_PPS:
         raise UsageError(f'rate "{text}" is not valid. Valid: packets per second, as 14.88M, 100k or 5e6')
     return value
 

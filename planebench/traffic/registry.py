@@ -16,6 +16,7 @@ import yaml
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.quantity import parse_number
 from planebench.model.spec import LABEL_PATTERN, parse_options
 from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
 from planebench.traffic.schema import profile_from_document
@@ -46,7 +47,6 @@ OPTIONS: dict[str, str] = {
 """Option of a profile -> the key of its YAML that it replaces. ``count`` beside them: of what the profile varies."""
 _COUNTED = ("fib", "macs", "flows")
 _FILES = frozenset({"ips", "routes", "path"})
-_FACTORS = {"": 1, "k": 10**3, "M": 10**6}
 
 
 def list_profiles() -> tuple[str, ...]:
@@ -148,10 +148,9 @@ def _changed(document: dict[str, Any], options: dict[str, str]) -> dict[str, Any
 
 def _value(text: str) -> Any:
     """``64``, ``1M`` and ``2.5`` as numbers; everything else as it is."""
-    number = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kM]?)", text)
-    if number is None:
+    value = parse_number(text)
+    if value is None:
         return text
-    value = float(number[1]) * _FACTORS[number[2]]
     return int(value) if value.is_integer() else value
 
 

@@ -24,7 +24,6 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.spec import parse_options
-from planebench.model.traffic import TrafficProfile
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
@@ -140,20 +139,6 @@ def hosted_chain(chain: str, length: int, usual: model.Hosting) -> tuple[str, mo
         for vnf, hosting in zip(vnfs, told, strict=True)
     ]
     return join(texts), same or "process"
-
-
-def cannot_pass(chain: str, profile: TrafficProfile) -> str:
-    """Why no frame of a traffic profile comes through a chain, whatever its settings; empty where that is not known."""
-    if profile.pcap is not None or not chain:
-        return ""
-    refusing = [vnf.kind for vnf in parse_chain(chain) if profile.ip not in vnf.kind.ip_versions]
-    if not refusing:
-        return ""
-    valid = ", ".join(f"IPv{version}" for version in refusing[0].ip_versions)
-    return (
-        f"{refusing[0].name} passes {valid} only, and traffic {profile.name} is IPv{profile.ip}; "
-        "give another chain or other traffic"
-    )
 
 
 def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How much of a planed process's memory a network function needs, by its settings: upper bounds, in bytes.
 
-Of memory.size_mb, beside what ports need (planebench.placement.memory). A function that finds too little says so when
+Of memory.size_mb, beside what ports need (planebench.wiring.memory). A function that finds too little says so when
 the document is checked, or applied; so an estimate that is too small is a clear error, not a wrong figure.
 """
 

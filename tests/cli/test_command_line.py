@@ -51,7 +51,7 @@ def test_no_command_at_all_is_a_question_for_help(planebench) -> None:
         (["plan"], ("Missing command", "planebench plan --help")),
         (["list"], ("Missing argument", "planebench list --help")),
         (["calibrate", "--ring-size", "many"], ("--ring-size", "planebench calibrate --help")),
-        (["export", "--json", "--format", "csv"], ("--json --format csv", "give one of them")),
+        (["export", "--json", "--format", "csv"], ("--json and --format csv are mutually exclusive",)),
     ],
 )
 def test_a_bad_command_line_is_told_in_a_line(planebench, command: list[str], words: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ from planebench.switches.registry import ADAPTERS
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("nothing",), "there is no switch 'nothing'"),
+        (("nothing",), 'unknown switch "nothing"'),
         (("sim",), "nothing to check"),
         (("planed", "--scenario", "p2q"), "did you mean p2v?"),
         (("planed:workers=2", "--wire", "memif"), "planed has no memif wire; it has virtio. Valid: virtio, all"),

@@ -260,7 +260,7 @@ def test_a_run_that_ended_is_said_to_have(planebench, own_run_folder: Path, quie
     assert done.code == 0
     assert "complete" in done.out and "planebench report 20261121-123356-quick" in done.out
     assert planebench("watch").code == 2, "without a name, one that goes on is meant"
-    assert "no run goes on in" in planebench("watch").err
+    assert "no run in progress in" in planebench("watch").err
 
 
 def test_a_killed_run_is_said_to_be_and_how_to_go_on(planebench, going: RunWriter, quietly: object) -> None:

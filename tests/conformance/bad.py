@@ -35,7 +35,6 @@ from planebench.switches.base import (
     Found,
     RunningSwitch,
     Situation,
-    SwitchAdapter,
     SwitchRequest,
     ThreadRef,
     Traits,
@@ -269,7 +268,7 @@ def settings(wire: str) -> LiveSettings:
 
 
 @contextlib.contextmanager
-def bed(adapter: SwitchAdapter, scenario: str, wire: str) -> Iterator[Bed]:
+def bed(adapter: Adapter, scenario: str, wire: str) -> Iterator[Bed]:
     """A scenario that is up."""
     facts = host_facts.collect()
     with Supervisor() as supervisor:
@@ -296,7 +295,7 @@ def checked(it: Bed, checks: str) -> dict[str, Result]:
         it.live.pause()
 
 
-def check(adapter: SwitchAdapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, Result]:
+def check(adapter: Adapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, Result]:
     """The results of the suite by name of the check, on one scenario."""
     facts = host_facts.collect()
     wires: Any = (wire,)

@@ -21,12 +21,13 @@ from planebench.model.errors import DiedError, StartError
 from planebench.model.hosting import HostingFacts
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Trial, VerdictKind
 from planebench.model.run import Run
-from planebench.placement import Cpus, LinkSettings, place
+from planebench.placement import Cpus, place
 from planebench.report.hosting import functional_sentences
 from planebench.report.table import table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.vnfs import build_chain
+from planebench.wiring import LinkSettings
 
 
 @dataclass

@@ -14,9 +14,10 @@ from planebench.measure import ready as ready_module
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
 from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
-from planebench.placement import Cpus, LinkSettings, place
+from planebench.placement import Cpus, place
 from planebench.traffic.registry import parse_traffic
 from planebench.vnfs import build_chain
+from planebench.wiring import LinkSettings
 
 
 class Ready(LiveTopology):

@@ -8,14 +8,24 @@ import dataclasses
 import io
 import json
 from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
+import pytest
 from builders import make_header, make_point, make_trial
 
-from planebench.library import Loaded
+from planebench.library import TABLES, Loaded
 from planebench.library.source import Source
+from planebench.metrics.column import _sql_type, having
+from planebench.metrics.results import LATENCY, RESULT
+from planebench.model.records import SwitchCycles
 from planebench.model.run import Run
+from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters
 from planebench.model.updates import FibUpdates
 from planebench.report.export import to_csv, to_json
+from planebench.report.html import to_html
+from planebench.report.table import table_text
+from planebench.schemas import schema_text
 
 
 def test_fib_updates_are_in_every_export() -> None:
@@ -27,3 +37,66 @@ def test_fib_updates_are_in_every_export() -> None:
     loaded = Loaded([source])
     assert loaded.rows("results")[0]["fib_updates_per_s"] == loaded.rows("trials")[0]["fib_updates_per_s"] == 20
     assert loaded.trials["fib_updates_per_s"].tolist() == [20]
+
+
+COUNTED = SwitchCycles(100, 50, 640, {}, 640, 20, {"rx_bursts": 20, "rx_full_bursts": 15})
+
+
+def test_a_counter_of_the_switch_reaches_every_output() -> None:
+    """The share of full batches: planed counts both bursts, and nothing between its report and the page knows them."""
+    trials = tuple(make_trial(i, mpps=9.0, verdict="tester-limited", switch=COUNTED) for i in range(3))
+    source = Source(Path("nowhere"), Run(make_header(("planed",)), trials))
+    assert json.loads(to_json(source))["results"][0]["switch_full_batch_share"] == 0.75
+    (line,) = csv.DictReader(io.StringIO(to_csv(source).decode()))
+    assert line["switch_full_batch_share"] == "0.75"
+    loaded = Loaded([source])
+    for table in ("results", "trials"):
+        assert loaded.rows(table)[0]["switch_full_batch_share"] == 0.75
+    properties = json.loads(schema_text("export"))["$defs"]["ResultExport"]["properties"]
+    assert "near 1, frames wait" in properties["switch_full_batch_share"]["description"]
+    page, text = to_html(source).decode(), " ".join(table_text(source).split())
+    assert ">full batches</th>" in page and "75 %" in page
+    assert "75 % full" in text and "full: share of its batches that were full" in text
+
+
+@pytest.mark.parametrize("figure", SWITCH_FIGURES, ids=lambda figure: figure.name)
+def test_a_figure_that_a_switch_does_not_report_is_unknown(figure: SwitchFigure) -> None:
+    assert figure.of(SwitchCycles()) is None
+    assert figure.over([None, None]) is None
+
+
+def test_the_counters_that_figures_need_are_asked_for() -> None:
+    assert further_counters() == ("rx_full_bursts", "rx_bursts")
+
+
+def _resolved(kind: Any, path: str) -> Any:
+    """Return the type that a path of attributes leads to from a type of row; AttributeError where it leads nowhere."""
+    for name in path.split("."):
+        kind = next((it for it in get_args(kind) if it is not type(None)), None) if _is_optional(kind) else kind
+        found = getattr(kind, name)
+        function = found.fget if isinstance(found, property) else None
+        kind = get_type_hints(function)["return"] if function else get_type_hints(kind)[name]
+    return kind
+
+
+def _is_optional(kind: Any) -> bool:
+    return get_origin(kind) is UnionType
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_path_leads_to_a_value_of_the_type_of_its_column(name: str) -> None:
+    """mypy does not see the paths; a table without rows in the tests would hide one that is wrong."""
+    table = TABLES[name]
+    (row,) = get_args(get_type_hints(table.items)["return"])
+    for column in table.columns:
+        if isinstance(column.get, str):
+            found = _sql_type(_resolved(row, column.get))
+            assert found.replace("BIGINT", "INTEGER") == column.sql_type.replace("BIGINT", "INTEGER"), column.name
+
+
+def test_names_are_unique_in_every_output() -> None:
+    for table in TABLES.values():
+        names = [column.flat_name for column in table.columns]
+        assert len(names) == len(set(names))
+    for columns in (having(RESULT, "json"), having(RESULT, "csv"), having(LATENCY, "json")):
+        assert len({column.name for column in columns}) == len(columns)

@@ -225,7 +225,7 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
     assert [set(worker) for worker in stats["workers"]] == [{"name", "cpu", "tid", "loops", "sleeps", *cycles, *gaps}]
     common = {"name", "kind", "worker", "polls", "busy_polls", *cycles, "rx_packets", "tx_packets"}
     common |= {"drops", "drops_by_port"}
-    assert [set(it) - common for it in stats["tasks"]] == [{"generator"}, {"monitor"}, {"rx_bursts"}]
+    assert [set(it) - common for it in stats["tasks"]] == [{"generator"}, {"monitor"}, {"rx_bursts", "rx_full_bursts"}]
     assert all(common <= set(it) for it in stats["tasks"])
 
 

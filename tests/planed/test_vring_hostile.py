@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import random
+import resource
+import socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +24,7 @@ from vhost_driver import (
     WRITABLE,
     VhostDriver,
 )
-from vring_rig import FLOOD_S, PACED, device, join, ports
+from vring_rig import FLOOD_S, PACED, device, handles, join, ports
 
 pytestmark = pytest.mark.dataplane
 
@@ -193,7 +195,6 @@ def _grow_ring(guest: VhostDriver) -> None:
 
 
 LIES_TO_THE_LIBRARY: dict[str, Lie] = {
-    "no memory": VhostDriver.share_too_much,
     "a ring that runs out of the memory": _grow_ring,
 }
 
@@ -243,3 +244,91 @@ def test_a_driver_that_breaks_the_protocol(planed: Planed, other: Planed) -> Non
                 guest.offer(TRANSMITQ, 0, HERE, 72)
                 taken(guest, 1)
             until(lambda: not link_up(planed, "a"), "the switch sees it go")
+
+
+def _table(size_bytes: int, offset: int = 0, regions: int = 1) -> bytes:
+    region = struct.pack("<QQQQ", GUEST_ADDRESS, size_bytes, 0, offset)
+    return struct.pack("<II", regions, 0) + region * regions
+
+
+REFUSED: dict[str, tuple[int, bytes, int]] = {
+    "SET_LOG_BASE": (6, bytes(16), 1),
+    "SET_LOG_FD": (7, b"", 1),
+    "SEND_RARP": (19, bytes(8), 0),
+    "NET_SET_MTU": (20, bytes(8), 0),
+    "SET_BACKEND_REQ_FD": (21, b"", 1),
+    "IOTLB_MSG": (22, bytes(32), 0),
+    "GET_CONFIG": (24, bytes(12), 0),
+    "POSTCOPY_ADVISE": (28, b"", 0),
+    "POSTCOPY_ADVISE with files": (28, b"", 8),
+    "POSTCOPY_LISTEN": (29, b"", 0),
+    "POSTCOPY_END": (30, b"", 0),
+    "GET_INFLIGHT_FD": (31, struct.pack("<QQHHI", 1 << 36, 0, 2, 256, 0), 0),
+    "SET_INFLIGHT_FD": (32, struct.pack("<QQHHI", 1 << 36, 0, 2, 256, 0), 1),
+    "a region that is longer than its file": (5, _table(MEMORY_BYTES + 1), 1),
+    "a region behind the end of its file": (5, _table(4096, MEMORY_BYTES), 1),
+    "a region whose end wraps": (5, _table(4096, 2**64 - 4095), 1),
+    "an empty region": (5, _table(0), 1),
+    "fewer files than regions": (5, _table(4096, regions=2), 1),
+    "more files than regions": (5, _table(4096), 2),
+    "a question with a file": (1, b"", 1),
+    "a ring without its file": (13, struct.pack("<Q", 0), 0),
+    "a ring with a file that is not there": (13, struct.pack("<Q", 0x100), 1),
+    "a ring that no port has": (12, struct.pack("<Q", 32), 1),
+    "protocol features that are not offered": (16, struct.pack("<Q", 1 << 12), 0),
+}
+
+
+def test_what_is_not_offered_is_refused(planed: Planed) -> None:
+    """The connection is ended before the library has seen the message, and no descriptor of it is left."""
+    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
+    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    before = handles(planed)
+    for name, (request, payload, files) in REFUSED.items():
+        with VhostDriver(Path(wires[0]["path"])) as guest:
+            until(lambda: ports(planed)["a"]["link_up"], "the guest is connected")
+            guest.send_message(request, payload, *[guest.memory_file] * files)
+            assert guest.hung_up(), name
+            until(lambda: handles(planed) == before, f"{name}: nothing is left of it")
+    assert planed.process.log_tail().count("was refused") == 8, "a port says so eight times"
+
+
+def test_a_port_has_four_connections(planed: Planed) -> None:
+    """The fifth waits, without an answer, until one of the four ends."""
+    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
+    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    path = Path(wires[0]["path"])
+    guests = [VhostDriver(path) for _ in range(4)]
+    for guest in guests:
+        guest.settle()
+    before = handles(planed)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as fifth:
+        fifth.connect(str(path))
+        fifth.sendall(struct.pack("<III", 1, 1, 0))
+        for guest in guests:
+            guest.settle()  # the port has looked at its sockets since
+        assert handles(planed) == before
+        guests[0].close()
+        fifth.settimeout(10)
+        assert len(fifth.recv(20, socket.MSG_WAITALL)) == 20
+    for guest in guests[1:]:
+        guest.close()
+
+
+def test_a_port_waits_for_descriptors(planed: Planed) -> None:
+    """Without one for who connects the caller waits; it is served once there is one."""
+    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
+    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    limits = resource.prlimit(planed.process.pid, resource.RLIMIT_NOFILE)
+    numbers = {int(it.name) for it in Path(f"/proc/{planed.process.pid}/fd").iterdir()}
+    lowest_free = next(number for number in range(len(numbers) + 1) if number not in numbers)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        resource.prlimit(planed.process.pid, resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+        caller.settimeout(0.5)
+        caller.connect(wires[0]["path"])
+        caller.sendall(struct.pack("<III", 1, 1, 0))
+        with pytest.raises(TimeoutError):
+            caller.recv(1)
+        resource.prlimit(planed.process.pid, resource.RLIMIT_NOFILE, limits)
+        caller.settimeout(10)
+        assert len(caller.recv(20, socket.MSG_WAITALL)) == 20

@@ -28,9 +28,9 @@ def test_times(text: str, seconds: float) -> None:
     assert parse_budget(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "m", "0s", "-1m", "1d", "1m30s", "nan", "1e3s", "9999h"])
+@pytest.mark.parametrize("text", ["", "m", "0s", "-1m", "1d", "1m30s", "nan", "9999h"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is not valid. Valid: 90s, 20m, 1h"):
+    with pytest.raises(UsageError, match=r"is not valid. Valid: e.g. 90s, 20m, 1h"):
         parse_budget(text)
 
 
@@ -121,7 +121,7 @@ def test_what_it_chose_is_said_in_one_line() -> None:
     plan = override(SUITES["conext19"], switch="sim", search="ndr")
     assert describe(plan) == (
         "3 saturating trials of 0.5 s after 0.1 s of warm-up, over 2 starts of the switch; "
-        "search trials of their standard's length; 3 latency trials of 0.5 s at a load"
+        "search trials of the duration of their standard; 3 latency trials of 0.5 s per load"
     )
     assert describe(override(SUITES["quick"], loads="none", restarts=0)).endswith("over 1 start of the switch")
 

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.plans import estimate, expand, override
-from planebench.plans.estimate import START_S, TRIAL_OVERHEAD_S, expected_trials
+from planebench.plans.estimate import expected_trials
 from planebench.plans.schema import plan_from_document
+
+START_S, TRIAL_OVERHEAD_S = USUAL_COST.start_s, USUAL_COST.trial_overhead_s
 
 
 @pytest.mark.parametrize(
@@ -43,3 +46,10 @@ def test_a_search_takes_time_and_a_restart_another_start(document: dict[str, Any
     assert estimate(searched, points) == pytest.approx(base + trials * (2.0 + TRIAL_OVERHEAD_S))
     assert expected_trials(searched, "bswlv") % 3 == 0
     assert expected_trials(searched, "r_plus") == 2
+
+
+def test_a_switch_that_starts_slowly_makes_the_run_longer(document: dict[str, Any]) -> None:
+    plan = override(plan_from_document(document, "x"), switch="planed,other", scenario="p2p", frame_size="64")
+    points = expand(plan)
+    slow = estimate(plan, points, {"other": SwitchCost(start_s=START_S + 20)})
+    assert slow == pytest.approx(estimate(plan, points) + 20)

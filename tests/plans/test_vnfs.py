@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.plans import estimate, expand, fit_memory, group_points, load_plan, override
-from planebench.plans.estimate import START_S, VNF_START_S
+from planebench.plans.estimate import VNF_START_S
 from planebench.plans.schema import plan_from_document
 
 QUICK = load_plan("quick")
@@ -78,24 +79,29 @@ def test_processes_and_their_fibs_take_their_time_to_start() -> None:
     plan = override(QUICK, scenario="parallel", vnfs="8", frame_size="64", loads="none", repeat=1)
     alone = override(plan, switch="planed")
     offloaded = override(plan, switch="planed:offload=fib", chain=[ROUTER])
-    per_trial = estimate(alone, expand(alone)[:1]) - START_S - 8 * VNF_START_S
+    per_trial = estimate(alone, expand(alone)[:1]) - USUAL_COST.start_s - 8 * VNF_START_S
     assert per_trial > QUICK.throughput.duration_s
-    assert estimate(offloaded, expand(offloaded)) > START_S + 8_000_000 / 10_000_000
-    assert estimate(offloaded, expand(offloaded)) < estimate(
+    offloading = {"planed": SwitchCost(offloads=True)}
+    assert estimate(offloaded, expand(offloaded), offloading) > USUAL_COST.start_s + 8_000_000 / 10_000_000
+    assert estimate(offloaded, expand(offloaded), offloading) < estimate(
         override(alone, chain=[ROUTER]), expand(override(alone, chain=[ROUTER]))
     )
 
 
+def offloads(switch: str) -> bool:
+    return "offload" in switch
+
+
 def test_fibs_are_as_large_as_the_memory_holds() -> None:
     plan = load_plan("ic16")
-    same, nothing = fit_memory(plan, 24 << 30)
+    same, nothing = fit_memory(plan, 24 << 30, offloads)
     assert (same, nothing) == (plan, ())
-    smaller, told = fit_memory(plan, 12 << 30)
+    smaller, told = fit_memory(plan, 12 << 30, offloads)
     assert {chain for chain in smaller.chains if "synthetic" in chain} == {"l3fwd:fib=cuckoo:synthetic=100000"}
     assert {point.chain for point in expand(smaller) if "synthetic" in point.chain} == {
         "l3fwd:fib=cuckoo:synthetic=100000"
     }
     assert [entry.what for entry in told] == [ROUTER]
     assert "12288 MiB of memory" in told[0].reason
-    least, _ = fit_memory(plan, 1 << 20)
+    least, _ = fit_memory(plan, 1 << 20, offloads)
     assert any(chain.endswith("synthetic=1000") for chain in least.chains)

@@ -120,9 +120,10 @@ def counted(*switch: SwitchCycles) -> Run:
 def test_batch_size_and_counts_of_the_switch() -> None:
     run = counted(*(SwitchCycles(100, 10, 320, {}, 310, bursts) for bursts in (10, 20, 40)))
     (result,) = derive_results(run)
-    assert (result.switch_batch_size, result.switch_received_packets, result.switch_forwarded_packets) == (16, 960, 930)
+    assert (result.switch["batch_size"], result.switch["received_packets"]) == (16, 960)
+    assert result.switch["forwarded_packets"] == 930
     assert json.loads(to_json(Derived(run)))["results"][0]["switch_batch_size"] == 16
-    assert to_csv(Derived(run)).splitlines()[1].endswith(b",16.0,960,930,")
+    assert to_csv(Derived(run)).splitlines()[1].endswith(b",16.0,960,930,,")
     page = to_html(Derived(run)).decode()
     assert ">batch<" in page and ">16<" in page and ">930<" in page
 
@@ -130,8 +131,8 @@ def test_batch_size_and_counts_of_the_switch() -> None:
 def test_counts_that_one_trial_does_not_know_are_unknown() -> None:
     known, unknown = SwitchCycles(100, 10, 320, {}, 310, 10), SwitchCycles()
     (result,) = derive_results(counted(known, unknown, known))
-    assert (result.switch_received_packets, result.switch_forwarded_packets) == (None, None)
-    assert result.switch_batch_size == 32
+    assert (result.switch["received_packets"], result.switch["forwarded_packets"]) == (None, None)
+    assert result.switch["batch_size"] == 32
 
 
 def test_a_switch_that_tells_nothing_says_so() -> None:

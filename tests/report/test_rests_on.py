@@ -87,7 +87,7 @@ def test_a_section_without_data_is_not_there() -> None:
 
 
 def test_figures_of_the_other_band_stand_beside_the_result(everything: Derived) -> None:
-    rows = {row[0]: row for row in _cells(band_table(everything.results))}
+    rows = {row[0]: row for row in _cells(band_table(everything.run, everything.results))}
     assert rows["testpmd"][3:] == ("12.84 near", "5.00", "far", 1, "0.39")
     assert "far 5.00 (1)" in table_text(everything)
 

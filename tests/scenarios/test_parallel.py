@@ -9,19 +9,18 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.topology import MONITOR_MAC
-from planebench.placement import (
-    Cpus,
+from planebench.placement import Cpus, place
+from planebench.scenarios import Flow, all_flows, build, flows
+from planebench.vnfs import build_chain
+from planebench.wiring import (
     LinkSettings,
     assign_tasks,
     full_stage,
-    place,
     switch_request,
     tester_tasks,
     vnf_documents,
     wire_stage,
 )
-from planebench.scenarios import Flow, all_flows, build, flows
-from planebench.vnfs import build_chain
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
 TWO = Cpus((0, 1))

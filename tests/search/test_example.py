@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import planebench as package
+
 HERE = Path(__file__).parent / "example"
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "adding-a-search.md"
 PLAN = """
@@ -31,7 +33,14 @@ def planebench(folder: Path, *arguments: str, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, str(HERE), *arguments],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "PLANEBENCH_RUNS": str(folder / "runs"), **variables},
+        env={
+            **os.environ,
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+            "PLANEBENCH_RUNS": str(folder / "runs"),
+            "PYTHONPATH": str(Path(package.__file__).parents[1]),
+            **variables,
+        },
         capture_output=True,
         text=True,
         check=False,

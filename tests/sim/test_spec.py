@@ -59,10 +59,10 @@ def test_any_share_is_read_as_written(shares):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sim:capacty=1M", r'unknown key of the simulator "capacty", did you mean capacity\? Valid: name, capacity, '),
-        ("sim:capacity=0", r'simulator: capacity "0" is not valid. Valid: a number above 0, as 500k, 10M'),
+        ("sim:capacty=1M", r'unknown option of switch sim "capacty", did you mean capacity\? Valid: capacity, noise, '),
+        ("sim:capacity=0", r'switch sim: capacity "0" is not valid. Valid: a number above 0, as 500k, 10M'),
         ("sim:capacity=-5", r'capacity "-5" is not valid'),
-        ("sim:capacity=10Mpps", r'capacity "10Mpps" is not valid.*Keys: name, capacity, noise'),
+        ("sim:capacity=10Mpps", r'capacity "10Mpps" is not valid'),
         ("sim:capacity=1e999", r'capacity "1e999" is not valid'),
         ("sim:capacity=nan", r'capacity "nan" is not valid'),
         ("sim:noise=2", r'noise "2" is not valid. Valid: 0 to 1, or 0% to 100%'),

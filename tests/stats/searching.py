@@ -13,7 +13,7 @@ from planebench.model.records import DirectionCounts, Load, Point, Trial
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.search import Ask, step
-from planebench.stats.searches import search_methods, search_settings
+from planebench.search.of_header import methods_of_header, settings_of_header
 
 SETTINGS: dict[str, Any] = {
     "search": "r_plus,ndr",
@@ -30,7 +30,7 @@ def searched_run(mpps: Mapping[str, float], settings: Mapping[str, Any] = SETTIN
     trials: list[Trial] = []
     for label, capacity in mpps.items():
         own = [_trial(make_point(label), capacity, Ask(None, 1.0, repetition=i)) for i in range(3)]
-        for method in search_methods(settings):
+        for method in methods_of_header(settings):
             _search(method, settings, own, capacity)
         trials += own
     numbered = tuple(_numbered(trials))
@@ -39,7 +39,7 @@ def searched_run(mpps: Mapping[str, float], settings: Mapping[str, Any] = SETTIN
 
 def _search(method: str, settings: Mapping[str, Any], own: list[Trial], capacity_mpps: float) -> None:
     point = own[0].point
-    while not isinstance(ask := step(method, search_settings(settings), point, own, "near"), SearchResult):
+    while not isinstance(ask := step(method, settings_of_header(settings), point, own, "near"), SearchResult):
         own.append(_trial(point, capacity_mpps, ask))
 
 

@@ -10,10 +10,10 @@ from planebench.model.header import Calibration, Ceiling, End
 from planebench.model.records import Point, VerdictKind
 from planebench.model.run import Run
 from planebench.search import SearchSettings
+from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats import derive_results
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.stats.choose import is_foreign
-from planebench.stats.searches import search_methods, search_settings
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ from planebench.stats.searches import search_methods, search_settings
     ],
 )
 def test_r_plus_is_no_search_of_its_own(text: str | None, methods: tuple[str, ...]) -> None:
-    assert search_methods({"search": text}) == methods
-    assert search_methods({}) == ()
+    assert methods_of_header({"search": text}) == methods
+    assert methods_of_header({}) == ()
 
 
 def test_what_the_header_does_not_say_is_the_default() -> None:
-    assert search_settings({}) == SearchSettings()
-    assert search_settings({"search_trial_duration_s": None, "search_max_r": None}) == SearchSettings()
+    assert settings_of_header({}) == SearchSettings()
+    assert settings_of_header({"search_trial_duration_s": None, "search_max_r": None}) == SearchSettings()
 
 
 def test_every_setting_is_taken_from_its_key() -> None:
@@ -49,7 +49,7 @@ def test_every_setting_is_taken_from_its_key() -> None:
         "restarts": 2,
         "trial_duration_s": 0.5,
     }
-    assert search_settings(settings) == SearchSettings(
+    assert settings_of_header(settings) == SearchSettings(
         duration_s=2.0,
         duration_sum_s=4.0,
         relative_width=0.01,
@@ -64,7 +64,7 @@ def test_every_setting_is_taken_from_its_key() -> None:
 
 
 def test_the_highest_rate_of_a_direction_counts_once_for_each_sender() -> None:
-    assert search_settings({"max_rate_pps": 7e6}, senders=2).max_load_pps == 14e6
+    assert settings_of_header({"max_rate_pps": 7e6}, senders=2).max_load_pps == 14e6
 
 
 def test_a_search_is_found_again_and_its_trials_count() -> None:

@@ -90,7 +90,7 @@ def test_a_run_of_every_version_is_read_and_fits_the_schemas(version: int) -> No
     run = read_run(folder)
     assert run.header.schema_version == version
     assert len(run.trials) == len((folder / "trials.jsonl").read_text().splitlines()) > 0
-    assert len(derive_results(run)) == len({trial.point for trial in run.trials})
+    assert len(derive_results(run)) == len({trial.point for trial in run.trials if trial.role != "outage"})
     assert (read_plan(folder) is None) == (version == 1)
     export_fits(folder)
 

@@ -15,7 +15,7 @@ from planebench.host.process import Process, Supervisor
 from planebench.model.errors import StartError
 from planebench.planed import PlanedClient, find_planed
 from planebench.switches import common
-from planebench.switches.base import RunningSwitch, SwitchAdapter, SwitchPort, SwitchRequest
+from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
 
 CPUS = sorted(os.sched_getaffinity(0))
 TESTER_CPU, SWITCH_CPU = CPUS[0], CPUS[-1]
@@ -158,7 +158,7 @@ class Tester:
 
 
 def bring_up(
-    adapter: SwitchAdapter, supervisor: Supervisor, *, max_frame_bytes: int = 1518, wire: VethWire | None = None
+    adapter: Adapter, supervisor: Supervisor, *, max_frame_bytes: int = 1518, wire: VethWire | None = None
 ) -> tuple[RunningSwitch, Tester]:
     """Tester, switch, links up."""
     workdir = supervisor.workdir("t")

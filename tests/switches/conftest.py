@@ -12,7 +12,7 @@ import pytest
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.planed import REMEDY, find_planed
-from planebench.switches.base import NotFound, SwitchAdapter
+from planebench.switches.base import Adapter, NotFound
 from planebench.switches.registry import ADAPTERS
 
 sys.path.append(str(Path(__file__).parent))  # for bench.py, with --import-mode=importlib
@@ -25,7 +25,7 @@ def supervisor() -> Iterator[Supervisor]:
 
 
 @pytest.fixture(params=[name for name, it in ADAPTERS.items() if name != "sim" and it.vnf_interface == "vhost-user"])
-def adapter(request: pytest.FixtureRequest) -> SwitchAdapter:
+def adapter(request: pytest.FixtureRequest) -> Adapter:
     """Each switch that is a program. Those in the kernel: test_kernel.py."""
     it = ADAPTERS[request.param]
     found = it.find()

@@ -14,7 +14,7 @@ from planebench.model.records import Direction, ScenarioName
 from planebench.placement.place import Cpus, place
 from planebench.planed import find_planed
 from planebench.scenarios import build, flows
-from planebench.switches.base import SwitchAdapter
+from planebench.switches.base import Adapter
 from planebench.traffic.registry import parse_traffic
 
 RATE_PPS, DURATION_S = 5_000, 0.02
@@ -22,7 +22,7 @@ RATE_PPS, DURATION_S = 5_000, 0.02
 
 
 def live(
-    adapter: SwitchAdapter, supervisor: Supervisor, scenario: ScenarioName, length: int = 0, traffic: str = ""
+    adapter: Adapter, supervisor: Supervisor, scenario: ScenarioName, length: int = 0, traffic: str = ""
 ) -> LiveTopology:
     """Tester and switch, connected; running."""
     planed = find_planed()

@@ -10,9 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from planebench.model.errors import UsageError
+from planebench.host.process import Supervisor
+from planebench.model.errors import StartError, UsageError
 from planebench.switches import overview, registry
-from planebench.switches.base import Adapter, Found, NotFound, Situation, Traits
+from planebench.switches.base import Adapter, Found, NotFound, RunningSwitch, Situation, SwitchRequest, Traits
 from planebench.switches.registry import ADAPTERS, all_adapters, broken_adapters, get_adapter
 
 
@@ -26,6 +27,12 @@ class Foreign(Adapter):
 
     def find(self) -> Found | NotFound:
         return NotFound(self.remedy)
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        return {}
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
+        raise StartError("never")
 
 
 class Raising(Foreign):
@@ -94,7 +101,7 @@ def test_what_cannot_be_imported_is_named_and_the_others_stay(points: dict[str, 
     [
         ("planed", Foreign(), "there is a switch planed already"),
         ("foreign", object(), "it is a object; derive it from planebench.switches.base.Adapter"),
-        ("foreign", Foreign, "it is a type"),
+        ("foreign", Foreign, "it is a class"),
         ("other", Foreign(), "its name is foreign; make them alike"),
     ],
 )

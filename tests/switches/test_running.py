@@ -19,7 +19,7 @@ from planebench.host import procfs
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.model.errors import DiedError, StartError
-from planebench.switches.base import SwitchAdapter, SwitchPort, SwitchRequest
+from planebench.switches.base import Adapter, SwitchPort, SwitchRequest
 
 pytestmark = pytest.mark.dataplane
 
@@ -49,7 +49,7 @@ def vnf_only(workdir: Path, **more: object) -> SwitchRequest:
 
 
 @pytest.mark.usefixtures("needs_tester")
-def test_jumbo_frames_cross_the_switch_whole_and_are_counted(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+def test_jumbo_frames_cross_the_switch_whole_and_are_counted(adapter: Adapter, supervisor: Supervisor) -> None:
     switch, tester = bench.bring_up(adapter, supervisor, max_frame_bytes=JUMBO_BYTES)
     before = switch.counters()
     ways = tester.send(JUMBO_BYTES, epoch=1)
@@ -64,7 +64,7 @@ def test_jumbo_frames_cross_the_switch_whole_and_are_counted(adapter: SwitchAdap
 
 
 @pytest.mark.usefixtures("needs_tester")
-def test_veth_wire(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+def test_veth_wire(adapter: Adapter, supervisor: Supervisor) -> None:
     try:
         wire = VethWire.create(supervisor, ["n0", "n1"], cpus=frozenset({bench.TESTER_CPU}))
     except StartError as error:
@@ -76,7 +76,7 @@ def test_veth_wire(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
     assert_complete(tester, 1518, epoch=2)
 
 
-def test_counters_before_any_packet(adapter: SwitchAdapter, supervisor: Supervisor) -> None:
+def test_counters_before_any_packet(adapter: Adapter, supervisor: Supervisor) -> None:
     switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
     counters = switch.counters()
     assert counters.packets == 0
@@ -84,9 +84,7 @@ def test_counters_before_any_packet(adapter: SwitchAdapter, supervisor: Supervis
     assert not any(counters.drops.values())
 
 
-def test_stop_ends_every_process_though_paused_and_may_be_repeated(
-    adapter: SwitchAdapter, supervisor: Supervisor
-) -> None:
+def test_stop_ends_every_process_though_paused_and_may_be_repeated(adapter: Adapter, supervisor: Supervisor) -> None:
     switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
     pids = switch.pids()
     for pid in pids:
@@ -99,7 +97,7 @@ def test_stop_ends_every_process_though_paused_and_may_be_repeated(
 
 
 def test_a_wire_that_nobody_listens_on_is_a_start_error_and_leaves_no_process(
-    adapter: SwitchAdapter, supervisor: Supervisor
+    adapter: Adapter, supervisor: Supervisor
 ) -> None:
     started = time.monotonic()
     with pytest.raises(StartError, match=r"(?s)log lines:\n.*n0\.sock"):
@@ -108,7 +106,7 @@ def test_a_wire_that_nobody_listens_on_is_a_start_error_and_leaves_no_process(
     assert not any(process.alive() for process in supervisor.processes)
 
 
-def test_nothing_is_left_of_a_switch_when_the_harness_is_killed(adapter: SwitchAdapter) -> None:
+def test_nothing_is_left_of_a_switch_when_the_harness_is_killed(adapter: Adapter) -> None:
     source = (
         "import sys, time; sys.path.append(sys.argv[2])\n"
         "from pathlib import Path\n"
@@ -143,7 +141,7 @@ def test_nothing_is_left_of_a_switch_when_the_harness_is_killed(adapter: SwitchA
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-def test_it_runs_without_root(adapter: SwitchAdapter, tmp_path: Path) -> None:
+def test_it_runs_without_root(adapter: Adapter, tmp_path: Path) -> None:
     source = (
         "import os, sys; os.setgid(65534); os.setuid(65534); sys.path.append(sys.argv[2])\n"
         "os.environ.pop('XDG_RUNTIME_DIR', None)\n"

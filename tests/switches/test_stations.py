@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from planebench.placement import Cpus, LinkSettings, place, switch_request
+from planebench.placement import Cpus, place
 from planebench.switches import planed_stations
-from planebench.switches.base import Situation, SwitchRequest, offloads, refusal_of
+from planebench.switches.base import Situation, SwitchRequest, refusal_of
 from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
 from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.vnfs import build_chain
+from planebench.wiring import LinkSettings, switch_request
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = PlanedOptions(offload="fib")
@@ -78,8 +79,8 @@ def test_who_has_no_stations_says_so_and_who_has_is_asked() -> None:
     able = {name for name, it in ADAPTERS.items() if not refusal_of(it, Situation("parallel", "virtio", 8))}
     assert {"planed", "ovs-dpdk", "sim"} == able
     assert "many VNFs" in refusal_of(ADAPTERS["testpmd"], Situation("parallel", "virtio", 8))
-    assert offloads(get_adapter("planed:offload=fib"))
-    assert not offloads(get_adapter("planed"))
+    assert get_adapter("planed:offload=fib").offloads
+    assert not get_adapter("planed").offloads
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,7 @@ static inline __attribute__((always_inline)) unsigned receive_view(struct bridge
 		burst.lengths[i] = view.frames[i].length;
 	}
 	bridge_decide_burst(b, in, &burst, vlan, now_tsc);
-	b->task.counters.rx_bursts++;
-	b->task.counters.rx_packets += burst.count;
+	task_received(&b->task.counters, burst.count, b->burst);
 	if (vlan) {
 		deliver_vlan(b, &view, &burst);
 	} else if (likely(burst.together)) {
@@ -236,8 +235,7 @@ static inline __attribute__((always_inline)) unsigned receive_mbufs(struct bridg
 		return 0;
 	read_heads(pkts, &burst);
 	bridge_decide_burst(b, in, &burst, vlan, now_tsc);
-	b->task.counters.rx_bursts++;
-	b->task.counters.rx_packets += burst.count;
+	task_received(&b->task.counters, burst.count, b->burst);
 	if (!vlan && likely(burst.together))
 		send_to(b, pkts, burst.count, (unsigned)__builtin_ctz(burst.any));
 	else

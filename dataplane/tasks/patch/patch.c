@@ -104,8 +104,7 @@ static inline uint16_t forward(struct patch *p, unsigned in, unsigned out, bool 
 		return 0;
 	kept = faulty ? fault_apply(p, pkts, n) : n;
 	dropped = port_send_drop(task->ports[out], task->queue, pkts, kept);
-	task->counters.rx_bursts++;
-	task->counters.rx_packets += n;
+	task_received(&task->counters, n, p->burst);
 	task->counters.tx_packets += kept - dropped;
 	task->counters.drop_tx_full[out] += dropped;
 	return n;
@@ -124,8 +123,7 @@ static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 	struct vhost_hop done =
 	        vhost_port_hop(task->ports[in]->vhost, task->ports[out]->vhost, task->queue, p->burst);
 
-	task->counters.rx_bursts += done.received != 0;
-	task->counters.rx_packets += done.received;
+	task_received(&task->counters, done.received, p->burst);
 	task->counters.tx_packets += done.received - done.dropped;
 	task->counters.drop_tx_full[out] += done.dropped;
 	return done.received;
@@ -157,8 +155,7 @@ static inline unsigned pass_over(struct patch *p, unsigned in, unsigned out)
 		return 0;
 	passed = port_pass(task->ports[in], task->ports[out], task->queue, &view);
 	port_release(task->ports[in], task->queue, &view);
-	task->counters.rx_bursts++;
-	task->counters.rx_packets += n;
+	task_received(&task->counters, n, p->burst);
 	task->counters.tx_packets += passed;
 	task->counters.drop_tx_full[out] += n - passed;
 	return n;

@@ -4,7 +4,8 @@
 #include "test/fixture.h"
 #include "test/unit.h"
 
-static struct config_task config = {.name = "sw", .kind = "patch", .port_count = 2, .ports = {"p0", "p1"}};
+static struct config_task config = {
+        .name = "sw", .kind = "patch", .port_count = 2, .ports = {"p0", "p1"}, .burst = 32};
 
 static struct task *create(void **state)
 {
@@ -52,12 +53,14 @@ static void every_burst_goes_both_ways(void **state)
 
 	for (unsigned i = 0; i < fixture_burst_count; i++) {
 		unsigned n = fixture_bursts[i], handled = 0;
+		uint64_t full = task->counters.rx_full_bursts;
 
 		assert_int_equal(fixture_inject(f, 0, n, 60), n);
 		assert_int_equal(fixture_inject(f, 1, n, 1), n); // not looked at: runts pass
 		for (unsigned polled; (polled = task->ops->poll(task, 0));)
 			handled += polled;
 		assert_int_equal(handled, 2 * n);
+		assert_int_equal(task->counters.rx_full_bursts - full, 2 * (n / config.burst));
 		assert_int_equal(ring_port_drain(&f->ports[0]), n);
 		assert_int_equal(ring_port_drain(&f->ports[1]), n);
 	}

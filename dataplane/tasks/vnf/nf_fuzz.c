@@ -130,7 +130,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		if (!subjects[i].vnf)
 			exit(99);
 		if (subjects[i].fresh)
-			vnf_destroy(&subjects[i].vnf->task);
+			task_destroy(&subjects[i].vnf->task);
 	}
 	return 0;
 }
@@ -385,7 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		burst_run(subject, vnf, &in, &now_tsc);
 	json_decref(fixture_report(&vnf->task));
 	if (subject->fresh)
-		vnf_destroy(&vnf->task);
+		task_destroy(&vnf->task);
 	return 0;
 }
 

@@ -27,6 +27,8 @@ from planebench.report.cores import cores_table
 from planebench.report.hosting import hosting_page
 from planebench.report.latency import load_sentences, v2v_sentence
 from planebench.report.ledger import policy_sentences, unexplained_sentences
+from planebench.report.outages import TITLE as OUTAGES
+from planebench.report.outages import outage_table
 from planebench.report.page.panels import Group, groups
 from planebench.report.page_table import PageTable, some
 from planebench.report.papers import paper_tables, papers_page
@@ -142,7 +144,7 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
         ],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
-        "bands": some([page_data.band_table(members)]),
+        "bands": some([page_data.band_table(run, members)]),
         "tables": some(
             [
                 page_data.throughput_table(run, members),
@@ -198,6 +200,12 @@ SECTIONS: tuple[Entry, ...] = (
     _scenarios,
     Section("chains", "Chains", _chains, subtitle="a chain of network functions against its parts alone"),
     Section("against", "Switch against switch", _against, "against.html.j2"),
+    Section(
+        "outages",
+        OUTAGES,
+        lambda page: tables_content(some([outage_table(page.derived.run)])),
+        subtitle="a VNF, or the switch, restarted under traffic",
+    ),
     Section(
         "hosting",
         "VNFs ran in",

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Literal
 
 from planebench.model.topology import MONITOR_MAC
-from planebench.placement.memory import memory
 from planebench.placement.place import Placement
-from planebench.placement.tasks import each_queue
-from planebench.placement.tester_config import LinkSettings
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.scenarios import Topology, Vnf
+from planebench.wiring.memory import memory
+from planebench.wiring.tasks import each_queue
+from planebench.wiring.tester_config import LinkSettings
 
 CACHED_MBUFS = 256
 """What a function holds beside its rings: frames lie in the rings' own buffers."""

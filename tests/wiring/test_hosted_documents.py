@@ -10,10 +10,11 @@ import pytest
 
 from planebench.measure.hosted import functional_reasons, hosted_requests
 from planebench.model.hosting import HostingFacts
-from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place, switch_request, vnf_documents
+from planebench.placement import Cpus, place
 from planebench.planed.document import Document
 from planebench.scenarios import Topology, build
 from planebench.vnfs import build_chain
+from planebench.wiring import LinkSettings, assign_tasks, full_stage, switch_request, vnf_documents
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
 LINKS = LinkSettings(Path("/run/x"), name="pb-abcdefgh-t1-planed", nice=-20)

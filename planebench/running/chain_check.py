@@ -12,9 +12,10 @@ from pathlib import Path
 
 from planebench.host.patience import patient
 from planebench.model.errors import UsageError
-from planebench.placement import Cpus, LinkSettings, assign_tasks, full_stage, place
+from planebench.placement import Cpus, place
 from planebench.vnfs.chain import parse_chain
 from planebench.vnfs.topology import build_chain
+from planebench.wiring import LinkSettings, assign_tasks, full_stage
 
 CHECK_DEADLINE_S = 120.0
 """For a table of millions of lines."""

@@ -16,13 +16,13 @@ from typing import Literal
 
 from planebench.model.records import WireName
 from planebench.model.topology import MONITOR_MAC
-from planebench.placement.devargs import af_packet_devargs, memif_devargs
-from planebench.placement.memory import memory
 from planebench.placement.place import Placement
-from planebench.placement.tasks import tester_tasks
 from planebench.planed.document import Document, Port, PortKind, Task, Worker
 from planebench.scenarios import Topology, TopologyPort
-from planebench.switches.base import Station, SwitchPort, SwitchRequest, VnfInterface
+from planebench.wiring.devargs import af_packet_devargs, memif_devargs
+from planebench.wiring.memory import memory
+from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
+from planebench.wiring.tasks import tester_tasks
 
 
 @dataclass(frozen=True, slots=True)

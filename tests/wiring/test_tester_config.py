@@ -10,20 +10,12 @@ from typing import Any
 
 import pytest
 
-from planebench.placement import (
-    Cpus,
-    LinkSettings,
-    VethPair,
-    assign_tasks,
-    full_stage,
-    place,
-    switch_request,
-    wire_stage,
-)
-from planebench.placement.memory import memory
+from planebench.placement import Cpus, place
 from planebench.planed import find_planed
 from planebench.scenarios import Topology, build
 from planebench.vnfs import build_chain
+from planebench.wiring import LinkSettings, VethPair, assign_tasks, full_stage, switch_request, wire_stage
+from planebench.wiring.memory import memory
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))
 VETH = LinkSettings(

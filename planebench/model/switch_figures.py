@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures that follow from a switch's own counters, each described once (docs/design/adding-a-metric.md)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from planebench.model.records import SwitchCycles
+
+Values = list[float | None]
+
+
+def median(values: Values) -> float | None:
+    """Return the median of the values that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def total(values: Values) -> float | None:
+    """Return the sum; None if one value is not known, because a part of the frames would be a wrong number."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchFigure:
+    """A figure that a switch reports of itself.
+
+    ``of`` returns it for the counters of one trial; ``over`` combines the accepted trials of a result. ``counters`` are
+    the names of further counters that it needs (``SwitchCycles.counters``): adapters report those that they have.
+    """
+
+    name: str
+    of: Callable[[SwitchCycles], float | None]
+    over: Callable[[Values], float | None] = median
+    counters: tuple[str, ...] = ()
+
+
+SWITCH_FIGURES = (
+    SwitchFigure("cycles_per_packet", lambda it: it.cycles_per_packet),
+    SwitchFigure("busy_share", lambda it: it.busy_share),
+    SwitchFigure("batch_size", lambda it: it.batch_size),
+    SwitchFigure("received_packets", lambda it: it.packets, total),
+    SwitchFigure("forwarded_packets", lambda it: it.forwarded_packets, total),
+    SwitchFigure(
+        "full_batch_share",
+        lambda it: it.ratio("rx_full_bursts", "rx_bursts"),
+        counters=("rx_full_bursts", "rx_bursts"),
+    ),
+)
+
+
+def further_counters() -> tuple[str, ...]:
+    """Return the names of the counters that figures need beside the fields of ``SwitchCycles``."""
+    return tuple(dict.fromkeys(name for figure in SWITCH_FIGURES for name in figure.counters))
+
+
+def figures_of(trials: Iterable[SwitchCycles]) -> Mapping[str, float | None]:
+    """Return every figure by its name, over the counters of some trials."""
+    counted = list(trials)
+    return {figure.name: figure.over([figure.of(one) for one in counted]) for figure in SWITCH_FIGURES}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Restarts under traffic as a run: a header, a trial for each restart, stored as soon as it is measured."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planebench.host.process import Supervisor
+from planebench.measure.live import LiveTopology
+from planebench.measure.outage import OutageRequest, check_victim, measure_outage, outage_trial
+from planebench.measure.runner import SelfMeasured
+from planebench.model.errors import PlanebenchError, StoreError, UsageError
+from planebench.model.outage import Outage
+from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
+from planebench.model.records import Point
+from planebench.model.run import RunStatus
+from planebench.placement import place
+from planebench.plans.schema import validated, with_chains
+from planebench.running.machine import cpus_of, measuring
+from planebench.running.service import Session, open_session
+from planebench.running.survey import Survey, survey
+from planebench.scenarios import Topology
+from planebench.vnfs import build_chain
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OutageSettings:
+    """Which switches on which chain, and how often each is restarted under which traffic."""
+
+    request: OutageRequest
+    switches: tuple[str, ...]
+    chain: str = "l2fwd"
+    hosting: str = "separate"
+    wire: str = "virtio"
+    ring_size: int = 256
+    repetitions: int = 5
+    name: str = "outage"
+
+    def plan(self) -> Plan:
+        """Return the plan that says what is built: its points are the topologies. Raises UsageError."""
+        plan = validated(
+            {
+                "name": self.name,
+                "description": f"{self.request.victim} restarted under traffic",
+                "switches": self.switches,
+                "scenarios": ("loopback",),
+                "directions": ("unidirectional",),
+                "frame_sizes_bytes": (self.request.frame_size_bytes,),
+                "chain_lengths": (),
+                "chains": (self.chain,),
+                "throughput": ThroughputPlan(duration_s=1.0, repetitions=self.repetitions, retries=0),
+                "latency": LatencyPlan(loads=(), duration_s=1.0),
+                "hosting": (self.hosting,),
+                "wire": self.wire,
+                "ring_size": self.ring_size,
+            }
+        )
+        return with_chains(plan, Path.cwd())
+
+
+@dataclass
+class _Subject:
+    """A switch whose outages are measured."""
+
+    label: str
+    point: Point
+    live: LiveTopology
+
+
+def open_outages(settings: OutageSettings, *, runs_dir: Path | None = None, hugepages: bool | None = None) -> Session:
+    """Open the run folder of outages; nothing is started. Raises UsageError for what a switch cannot do."""
+    held = survey(settings.plan(), hugepages=hugepages)
+    for point, why in held.absent.items():
+        raise UsageError(f"--switch {point.switch}: {why}")
+    for label, adapter in held.adapters.items():
+        if isinstance(adapter, SelfMeasured):
+            raise UsageError(f"--switch {label}: it forwards no packets, so nothing can be restarted; name another")
+    topology = _topology(held.points[0])
+    hosted = [vnf.name for vnf in topology.hosted_vnfs]
+    check_victim(settings.request.victim, [vnf.name for vnf in topology.vnfs], hosted)
+    return open_session(held, runs_dir=runs_dir, calibrated=False)
+
+
+def measure_outages(
+    session: Session, settings: OutageSettings, tell: Tell, done: Callable[[str, Outage], None]
+) -> RunStatus:
+    """Restart every switch, or its VNF, as often as wanted, one switch after the other in turn; store each restart.
+
+    All switches are up at once, and paused but for the one in turn: what drifts on the machine affects all alike.
+    ``tell`` is given a line before something that takes seconds, ``done`` each outage when it is stored.
+    """
+    writer, held = session.writer, session.survey
+    try:
+        with measuring(session.facts), Supervisor() as supervisor, contextlib.ExitStack() as undo:
+            subjects = _started(session, held, supervisor, undo, tell)
+            for number in range(settings.repetitions):
+                for subject in subjects:
+                    tell(f"{subject.label}: restart {number + 1} of {settings.request.victim}")
+                    subject.live.resume()
+                    adapter = held.adapters[subject.label]
+                    outage = measure_outage(subject.live, adapter, supervisor, settings.request)
+                    subject.live.pause()
+                    functional = subject.live.functional
+                    trial = outage_trial(subject.point, settings.request, outage, number, functional)
+                    trial = replace(trial, index=len(session.trials))
+                    writer.append(trial)
+                    session.trials.append(trial)
+                    done(subject.label, outage)
+    except KeyboardInterrupt:
+        writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
+        return "interrupted"
+    except PlanebenchError as error:
+        with contextlib.suppress(StoreError):
+            writer.finish("interrupted", str(error))
+        raise
+    writer.finish()
+    return "complete"
+
+
+def _started(
+    session: Session, held: Survey, supervisor: Supervisor, undo: contextlib.ExitStack, tell: Tell
+) -> Sequence[_Subject]:
+    """Bring every switch up, and store under which conditions it came up."""
+    subjects = []
+    for point in held.measured:
+        topology = _topology(point)
+        placement = place(cpus_of(session.facts), len(topology.vnfs), hosted=topology.hosted_numbers)
+        tell(f"starting {point.switch}")
+        live = LiveTopology.start(
+            point.switch,
+            held.adapters[point.switch],
+            topology,
+            placement,
+            session.settings,
+            supervisor,
+            ("unidirectional",),
+        )
+        undo.callback(live.stop)
+        if live.conditions is not None:
+            session.writer.observe(replace(live.conditions, switch=point.switch, start=0))
+        subjects.append(_Subject(point.switch, point, live))
+    return subjects
+
+
+def _topology(point: Point) -> Topology:
+    return build_chain(point.scenario, point.chain_length, chain=point.chain, hosting=point.hosting)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The seam between the harness and a switch: what an adapter must do. Nothing else here knows a switch by name.
+
+Adding a switch = one file with an ``ADAPTER`` object: in planebench/switches with a line in ``registry.py``, or
+anywhere else with an entry point (docs/adding-a-switch.md).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
+
+from planebench.host.process import Supervisor
+from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
+from planebench.model.option import Option, Value, parse_values
+from planebench.model.records import ScenarioName, SwitchCycles, WireName
+from planebench.model.scenario import scenario_named
+from planebench.model.spec import USUAL_COST, SwitchCost
+from planebench.wiring.request import SwitchRequest, VnfInterface
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where a switch would be measured: what :meth:`SwitchAdapter.refusal` is asked about.
+
+    ``chain``: the network functions, as in a point.
+    """
+
+    scenario: ScenarioName
+    wire: WireName
+    chain_length: int = 0
+    hugepages: bool = False
+    max_frame_bytes: int = 1518
+    chain: str = ""
+    hosted: bool = False
+    """Whether a VNF is no task of the tester: it comes to a vhost-user port."""
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether the VNFs are side by side, found by their MAC addresses."""
+        return scenario_named(self.scenario).side_by_side
+
+    @property
+    def wired(self) -> bool:
+        """Whether a port of the switch is a wire."""
+        return scenario_named(self.scenario).wired
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What kind of switch it is, in the terms of conext19, Table 1. ``source``: who says so."""
+
+    architecture: Literal["modular", "self-contained"]
+    paradigm: Literal["structured", "match/action"]
+    models: tuple[Literal["rtc", "pipeline", "interrupt"], ...]
+    """Run to completion, pipeline; ``interrupt`` is ours: the kernel's softirq, no thread of the switch's own."""
+    virtual_interface: str
+    reprogrammability: Literal["low", "medium", "high"]
+    languages: tuple[str, ...]
+    purpose: str
+    source: Literal["conext19", "planebench"] = "planebench"
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRef:
+    """A thread that polls packets."""
+
+    pid: int
+    tid: int
+    name: str
+
+
+class RunningSwitch(Protocol):
+    """A started switch."""
+
+    def pids(self) -> tuple[int, ...]:
+        """Every process of the switch: all are paused (SIGSTOP) while another switch is measured."""
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """The threads that forward; none for a switch that has no thread of its own."""
+
+    def counters(self) -> SwitchCycles:
+        """Counters since the start; the harness takes differences. Raises DiedError."""
+
+    def check(self) -> None:
+        """Raise DiedError, with the last log lines, if a process of the switch is gone."""
+
+    def stop(self) -> None:
+        """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
+
+
+class Adapter(ABC):
+    """How the harness finds and starts one kind of switch: derive from it.
+
+    A subclass has at least ``name``, ``title``, ``remedy``, ``traits``, ``find``, ``settings`` and ``start``.
+    ``self.values`` has the options that were given, by key.
+    """
+
+    name: str
+    title: str
+    """For people: ``Open vSwitch with DPDK``."""
+    remedy: str
+    """How to get it."""
+    traits: Traits
+    wires: frozenset[str] = frozenset({"virtio"})
+    vnf_interface: VnfInterface = "vhost-user"
+    """What its VNFs are connected by."""
+    options: tuple[Option, ...] = (PATH_OPTION,)
+    """What ``with_options`` takes."""
+    memif_send_queue: int = 0
+    """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
+    start_s: float = USUAL_COST.start_s
+    """Seconds that bringing it up with the tester and down again takes; for what a run is told to take."""
+    trial_overhead_s: float = USUAL_COST.trial_overhead_s
+    """Seconds that a trial takes beside its sending."""
+    stations: bool = False
+    """Whether it can give frames to many VNFs by their MAC addresses."""
+
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        self.values: Mapping[str, Value] = dict(values or {})
+
+    def with_options(self, texts: Mapping[str, str]) -> Self:
+        """An adapter with these options, the others as they are. UsageError names an unknown one, or a bad value."""
+        return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
+
+    @property
+    def queues(self) -> int:
+        """How many queue pairs each port of its topology has, 1 to ``QUEUES_MAX``: tester and VNFs use all of them."""
+        return 1
+
+    @property
+    def offloads(self) -> bool:
+        """Whether it forwards in the place of VNFs side by side, which then hold only their control."""
+        return False
+
+    @property
+    def cost(self) -> SwitchCost:
+        """What it adds to the time of a run."""
+        return SwitchCost(self.start_s, self.trial_overhead_s, self.offloads)
+
+    def value(self, key: str, default: Any) -> Any:
+        """The value of an option, or ``default`` where it was not given."""
+        return self.values.get(key, default)
+
+    def installation(self) -> Installation:
+        """What the user says about where it is: the option ``path``, PLANEBENCH_NAME, switches.toml. UsageError."""
+        return installation(self.name, self.values.get(PATH_OPTION.key))
+
+    def refusal(self, situation: Situation) -> str:
+        """Return why it cannot be measured so, as a sentence; empty if it can. Here only what its wires tell."""
+        if situation.wire in self.wires:
+            return ""
+        return f"{self.name} has no {situation.wire} wire; it has {', '.join(sorted(self.wires))}"
+
+    @abstractmethod
+    def find(self) -> Found | NotFound:
+        """Look for the switch on this machine; cheap, starts nothing but ``--version``. Raises UsageError where the
+        user names a program that is none."""
+
+    @abstractmethod
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """Return its part of the fairness manifest (planebench.switches.manifest), which goes into the run header."""
+
+    @abstractmethod
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
+        """Start and connect everything; return when the switch's own ports exist. Raises StartError with log lines."""
+
+
+def refusal_of(adapter: Adapter, situation: Situation) -> str:
+    """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked, of VNFs that are
+    hosted one that has vhost-user ports for them, and does not forward in their place."""
+    if situation.side_by_side and not adapter.stations:
+        return f"{adapter.name} is set up for pairs of ports, not to give frames to many VNFs by their MAC addresses"
+    if situation.hosted and adapter.vnf_interface != "vhost-user":
+        return f"VNFs of {adapter.name} are connected by {adapter.vnf_interface}; in VMs and containers by vhost-user"
+    if situation.hosted and adapter.offloads:
+        return f"{adapter.name} forwards in the place of its VNFs, which then run in nothing"
+    return adapter.refusal(situation)

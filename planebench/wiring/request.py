@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a switch is asked for: its ports, what they are joined to, and where it may run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+VnfInterface = Literal["vhost-user", "veth"]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPort:
+    """A port the switch has to open.
+
+    ``virtio-user``: the switch is the virtio driver and connects to ``path`` (the emulated NIC: the tester listens).
+    ``memif``: the switch is the memif client (slave), interface id 0, and connects to the socket ``path``.
+    ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface).
+    ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
+    """
+
+    name: str
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet"]
+    path: Path | None = None
+    interface: str | None = None
+    ring_size: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A VNF behind one port: frames to its ``mac`` that come in by the first wire are for it.
+
+    ``routes``: of its synthetic FIB (docs/design/fib-offload.md), for a switch that forwards in its place.
+    """
+
+    port: str
+    mac: str
+    routes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRequest:
+    """Everything a switch is started with. ``cross_connects`` pairs port names; traffic flows both ways.
+
+    Or there are ``stations``, and no cross-connects: a frame goes to the station whose MAC it has, and what has
+    ``monitor_mac`` leaves by the last wire.
+    """
+
+    ports: tuple[SwitchPort, ...]
+    cross_connects: tuple[tuple[str, str], ...]
+    cpu: int
+    """The core the switch forwards on; the first of them, if it has several."""
+    control_cpus: frozenset[int]
+    """Where everything of the switch that does not forward may run."""
+    workdir: Path
+    """Private, short (sockets live here), removed by the harness."""
+    hugepages: bool
+    max_frame_bytes: int = 1518
+    netns_pid: int | None = None
+    """Process whose network namespace the switch must live in (kernel interfaces)."""
+    queues: int = 1
+    """Queue pairs of each port: as many as the adapter asked for."""
+    more_cpus: tuple[int, ...] = ()
+    """Further cores to forward on, for a switch that has queues for them."""
+    tsc_hz: int | None = None
+    """TSC frequency as the tester measured it, for a switch that counts in ns; None where there is no tester yet."""
+    stations: tuple[Station, ...] = ()
+    monitor_mac: str = ""
+    updates: str = ""
+    """The port of a station whose control sends FIB messages; empty: nobody does."""
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """All cores it forwards on."""
+        return (self.cpu, *self.more_cpus)
