@@ -143,8 +143,8 @@ def test_a_flush_forgets_and_a_bad_question_is_refused(make: Make) -> None:
     assert bridge.planed.call("bridge.flush", {"task": "br"}) == {"flushed": 3}
     assert bridge.table() == {}
     for params, words in (
-        ({}, 'key "task" is missing'),
-        ({"task": "x"}, 'no bridge "x"'),
+        ({}, 'there is no task "" of kind bridge'),
+        ({"task": "x"}, 'no task "x" of kind bridge'),
         ({"task": 7}, "params.task: 7 is not valid"),
         ({"task": "br", "limit": 3}, "params.limit: 3 is not valid: expected a whole number from 4 to 65536"),
     ):

@@ -97,7 +97,7 @@ static const struct {
         {"{'name': 'br', 'kind': 'bridge', 'ports': ['p0', 'p1', 'p0']}",
          "task br: port p0 is named twice; a bridge has it once"},
         {"{'name': 'br', 'kind': 'patch', 'ports': ['p0', 'p1'], 'bridge': {}}",
-         "task br: kind patch has no \"bridge\"; leave it out, or use kind bridge"},
+         "task br: kind patch has no \"bridge\"; leave it out"},
         {TWO_PORTS "7}", "tasks[0].bridge: expected an object"},
         {TWO_PORTS "{'aging_s': 1}}",
          "tasks[0].bridge: unknown key \"aging_s\"; valid keys: ageing_s table_size table vlan port_vlans"},

@@ -86,7 +86,7 @@ static void every_burst_goes_both_ways(void **state)
 	assert_int_equal(number(fw, "firewall.rules.8.bytes"), (all - dropped) * (FRAME + RTE_ETHER_CRC_LEN));
 	fw->task.ops->clear(&fw->task);
 	assert_int_equal(number(fw, "firewall.rules.8.bytes") + number(fw, "firewall.rules.2.packets"), 0);
-	fw->task.ops->destroy(&fw->task);
+	task_destroy(&fw->task);
 }
 
 // Each frame ends where memory ends: a key that is read too far is a fault.
@@ -117,7 +117,7 @@ static void nothing_is_read_behind_a_frame(void **state)
 	assert_int_equal(number(fw, "firewall.rules.8.packets"),
 	                 CONFIG_BURST_MAX * (CONFIG_BURST_MAX + 1) / 2);
 	munmap(pages, size);
-	fw->task.ops->destroy(&fw->task);
+	task_destroy(&fw->task);
 }
 
 // Rules that share next to no address and no port: they do not fit in what is left here.
