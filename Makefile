@@ -54,7 +54,7 @@ lowest: setup ## make smoke's tests with the oldest release of each dependency t
 # Into the build folder of setup, so that planed is compiled once.
 unit-tests:
 	@test -f build/build.ninja || meson setup build
-	meson configure build -Dtests=true
+	meson configure build -Dtests=true -Dwerror=true
 	ninja -C build --quiet
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
@@ -66,12 +66,13 @@ fuzz: ## malicious drivers, documents and clients under libFuzzer: SECONDS=60 of
 sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan; the FIB's with ThreadSanitizer
 	@PYTHON=$(BIN)/python scripts/sanitize.sh
 
-lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines
+lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	clang-format --dry-run -Werror $(C_FILES)
 	$(BIN)/python scripts/lint_sizes.py
+	$(BIN)/python scripts/structure.py
 
 format: setup ## format C and Python in place
 	$(BIN)/ruff check --select I --fix .

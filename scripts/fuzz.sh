@@ -21,7 +21,7 @@ scripts/setup.sh "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
 if ! [ -f $build/build.ninja ]; then
 	echo "fuzz: setting up $build"
 	CC=clang meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
-		-Dfuzz=true >/dev/null
+		-Dfuzz=true -Dwerror=true >/dev/null
 fi
 targets=("${harnesses[@]/#/dataplane/}")
 ninja -C $build -j"${JOBS:-2}" --quiet "${targets[@]/%/_fuzz}"

@@ -16,7 +16,7 @@ python=${PYTHON:-.venv/bin/python}
 [ $# -gt 0 ] || set -- tests/planed tests/switches tests/nf
 
 [ -f $build/build.ninja ] || meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined \
-	-Db_lundef=false >/dev/null
+	-Db_lundef=false -Dwerror=true >/dev/null
 ninja -C $build -j"${JOBS:-2}" --quiet
 
 [ -f $build_tsan/build.ninja ] || meson setup $build_tsan --buildtype=debugoptimized >/dev/null

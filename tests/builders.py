@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.header import RunHeader, Skipped, SwitchInfo
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
@@ -78,7 +79,8 @@ def make_point(switch: str = "planed", scenario: str = "p2p", **changes: Any) ->
 
 def make_verdict(kind: str = "valid", *reasons: str) -> Verdict:
     known = VerdictKind(kind)
-    return Verdict(known, reasons or (() if known is VerdictKind.VALID else (f"it was {kind}",)))
+    texts = reasons or (() if known is VerdictKind.VALID else (f"it was {kind}",))
+    return Verdict(known, tuple(Reason(ReasonCode.TEXT, text) for text in texts))
 
 
 def make_evidence(band: str | None = "near", after: str | None = None) -> Evidence:

@@ -137,7 +137,7 @@ class Example:
 
     def _give_up(self) -> None:
         if not self.switch.alive():
-            raise StartError(self.switch.obituary())
+            raise StartError(self.switch.exit_report())
 
     def vnf(self, number: int) -> dict[str, Any]:
         """What ``stats.get`` has of a VNF."""

@@ -69,7 +69,7 @@ def until_said(guest: Process, what: str) -> str:
     """All that it has said, once it has said this."""
     end = time.monotonic() + PATIENCE_S
     while what not in (words := said(guest)):
-        assert guest.alive(), f"{guest.obituary()}\n{words}"
+        assert guest.alive(), f"{guest.exit_report()}\n{words}"
         assert time.monotonic() < end, words
         time.sleep(0.1)
     return words

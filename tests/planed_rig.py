@@ -94,7 +94,7 @@ class Planed:
 
     def _give_up(self) -> None:
         if not self.process.alive():
-            raise StartError(self.process.obituary())
+            raise StartError(self.process.exit_report())
 
     def call(self, method: str, params: Document | None = None) -> Document:
         return self.client.call(method, params)

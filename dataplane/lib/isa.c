@@ -12,12 +12,14 @@ bool isa_supported(enum isa isa)
 	switch (isa) {
 	case ISA_SCALAR:
 		return true;
+#ifdef ISA_X86
 	case ISA_AVX2:
 		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
 	case ISA_AVX512:
 		return isa_supported(ISA_AVX2) && __builtin_cpu_supports("avx512f") &&
 		       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
 		       __builtin_cpu_supports("avx512dq");
+#endif
 	default:
 		return false;
 	}

@@ -4,10 +4,16 @@
 //
 // A source in meson's isa_sources is compiled once for each set, with ISA_NAME(f) as f_scalar, f_avx2 or
 // f_avx512; its module has a table of these by enum isa and looks up isa_current() once, at set-up, never per
-// packet. "scalar" is what DPDK itself is built for (x86-64 with SSE4.2).
+// packet. "scalar" is what DPDK itself is built for (x86-64 with SSE4.2),
+// and the only set on other CPUs.
 #pragma once
 
 #include <stdbool.h>
+
+// Defined where the instruction sets of x86-64 are compiled; -DISA_PORTABLE compiles what other CPUs run.
+#if defined(__x86_64__) && !defined(ISA_PORTABLE)
+#define ISA_X86 1
+#endif
 
 enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
@@ -22,10 +28,17 @@ enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 	type name##_avx512 arguments
 
 // The table of them, by enum isa.
+#ifdef ISA_X86
 #define ISA_TABLE(name)                                                                                      \
 	{                                                                                                    \
 		name##_scalar, name##_avx2, name##_avx512                                                    \
 	}
+#else
+#define ISA_TABLE(name)                                                                                      \
+	{                                                                                                    \
+		name##_scalar                                                                                \
+	}
+#endif
 
 // The best that this CPU has; what isa_force() said before. The first call chooses: it is made before there
 // are threads; after it, any thread.

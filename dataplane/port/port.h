@@ -1,59 +1,114 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A port has queue pairs and one of these behind it: a started ethdev (DPDK's virtio-user driver, its
-// vhost-user device, any DPDK device), a vhost-user device of our own (port/vhost_port.h), or a virtio
-// driver of our own (port/virtio_port.h). Opened and closed on the control thread; rx/tx by the worker that
-// owns the task using it.
+// A port has queue pairs and a kind of port behind it: a device of DPDK (port/ethdev.c), a vhost-user device of our
+// own (port/vhost_port.h), a virtio driver of our own (port/virtio_port.h). A kind is a struct port_ops that
+// registers itself: nothing outside of its file names it (docs/design/adding-a-port-kind.md). Opened and closed on
+// the control thread; rx/tx by the worker that owns the task using it.
 #pragma once
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "ring/negotiated.h"
+#include "ring/view.h"
 #include "runtime/config.h"
-#include "port/vhost_port.h"
-#include "port/virtio_port.h"
 
-// eth: frames that no buffers of the other end can hold, or that were lost with a ring, are oerrors; buffers
-// of the other end without a frame in them, or with too long a one, ierrors. By queue: q_ipackets and
-// q_opackets. The rest is known of rings of our own; zeros with an ethdev.
-struct port_stats {
-	struct rte_eth_stats eth;
-	uint64_t broken_rings;               // stopped, because the other end broke a rule
-	uint64_t tx_full[CONFIG_QUEUES_MAX]; // frames offered to the queue that it did not take
+struct port;
+
+// Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too
+// long a one. tx_errors: frames that no buffers of the other end can hold, or that were lost with a ring.
+struct port_counters {
+	uint64_t rx_packets, tx_packets, rx_missed, rx_errors, tx_errors, rx_nombuf;
+	uint64_t broken_rings; // stopped, because the other end broke a rule
+	struct {
+		uint64_t rx_packets, tx_packets;
+		uint64_t tx_full; // frames offered to the queue that it did not take; 0 where nobody knows
+	} queues[CONFIG_QUEUES_MAX];
+};
+
+// Add what a queue pair has counted.
+static inline void port_counters_add(struct port_counters *counters, unsigned queue, uint64_t rx_packets,
+                                     uint64_t tx_packets, uint64_t tx_full)
+{
+	counters->rx_packets += rx_packets;
+	counters->tx_packets += tx_packets;
+	counters->queues[queue].rx_packets = rx_packets;
+	counters->queues[queue].tx_packets = tx_packets;
+	counters->queues[queue].tx_full = tx_full;
+}
+
+// What two ports did that move frames without a task's help: received == forwarded + dropped.
+struct port_hop {
+	uint16_t received, dropped;
+};
+
+// A kind of port. The functions are documented at port_receive() and so on, which call them. A kind that moves frames
+// in place has peek, release, deliver, pass and warm; reserve, publish and flush go together.
+struct port_ops {
+	const char *kind;    // the value of the key "kind" in a document
+	const char *backend; // of "backend"; NULL: the kind has no such key
+	bool is_default;     // of the kinds of this name: for documents without "backend"
+	bool has_device;     // needs the key "device", not "path"
+	bool takes_mac;      // may have the key "mac"
+	bool listens;        // on its path: no two ports have the same
+	bool view_writable;  // the task may change the frames that the port lends
+
+	int (*open)(struct port *port); // port has its config and pool; on failure close() is not called
+	void (*close)(struct port *port);
+
+	uint16_t (*rx)(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+	uint16_t (*tx)(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+
+	unsigned (*peek)(const struct port *port, uint16_t queue, struct view *view, unsigned n);
+	void (*release)(const struct port *port, uint16_t queue, struct view *view);
+	unsigned (*deliver)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
+	unsigned (*pass)(const struct port *from, const struct port *to, uint16_t queue, struct view *view);
+	void (*warm)(const struct port *port, uint16_t queue);
+	unsigned (*reserve)(const struct port *port, uint16_t queue, struct frame *frames, unsigned n);
+	void (*publish)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
+	void (*flush)(const struct port *port, uint16_t queue); // or NULL: nothing is ever owed
+
+	// Between two ports of this kind, or NULL: see port_hop_of().
+	struct port_hop (*hop)(const struct port *from, const struct port *to, uint16_t queue, uint16_t n);
+
+	void (*flush_all)(const struct port *port); // or NULL: see port_flush_all()
+	void (*reclaim)(const struct port *port);   // or NULL: see port_reclaim()
+	bool (*link_up)(const struct port *port);
+	const char *(*driver)(const struct port *port);
+	int (*mac)(const struct port *port, struct rte_ether_addr *mac); // or NULL: port->mac
+	void (*counters)(const struct port *port, struct port_counters *counters);
+	bool (*negotiated)(const struct port *port, struct negotiated *out); // or NULL: nobody knows
 };
 
 struct port {
-	struct vhost_port *vhost;   // or NULL
-	struct virtio_port *virtio; // or NULL: both are, of an ethdev
-	uint16_t port_id;           // of the ethdev, or RTE_MAX_ETHPORTS
+	const struct port_ops *ops;
+	void *own;        // of the kind
+	uint16_t port_id; // of an ethdev, or RTE_MAX_ETHPORTS
 	struct config_port config;
 	char device[CONFIG_DEVICE_MAX]; // ethdev name, as DPDK knows it; "vring" or "virtio" without one
 	struct rte_ether_addr mac;      // without an ethdev
 	struct rte_mempool *rx_pool;    // shared by all ports of the process; not owned
-	struct port_stats baseline;     // counters at the last clear
+	struct port_counters baseline;  // counters at the last clear
 	bool hotplugged;
 };
 
-// Packets in mbufs: every port, whatever is behind it. queue: of the port's queue pairs, 0 .. queues - 1.
+// Packets in mbufs: every port, whatever is behind it. queue: of the port's queue pairs, 0 .. queues - 1. An ethdev is
+// called directly: its burst functions are a call of their own already.
 
 // Receive up to n packets; the caller owns them.
 static inline uint16_t port_receive(const struct port *port, uint16_t queue, struct rte_mbuf **pkts,
                                     uint16_t n)
 {
-	if (port->vhost)
-		return vhost_port_receive(port->vhost, queue, pkts, n);
-	if (port->virtio)
-		return virtio_port_receive(port->virtio, queue, pkts, n);
-	return rte_eth_rx_burst(port->port_id, queue, pkts, n);
+	if (port->port_id != RTE_MAX_ETHPORTS)
+		return rte_eth_rx_burst(port->port_id, queue, pkts, n);
+	return port->ops->rx(port, queue, pkts, n);
 }
 
 // Send n packets; returns how many the port accepted and now owns. The caller keeps the others.
 static inline uint16_t port_send(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
 {
-	if (port->vhost)
-		return vhost_port_send(port->vhost, queue, pkts, n);
-	if (port->virtio)
-		return virtio_port_send(port->virtio, queue, pkts, n);
-	return rte_eth_tx_burst(port->port_id, queue, pkts, n);
+	if (port->port_id != RTE_MAX_ETHPORTS)
+		return rte_eth_tx_burst(port->port_id, queue, pkts, n);
+	return port->ops->tx(port, queue, pkts, n);
 }
 
 // Send n packets, free and return the count of those the port did not accept.
@@ -67,36 +122,31 @@ static inline uint16_t port_send_drop(const struct port *port, uint16_t queue, s
 	return n - sent;
 }
 
-// Frames in place: ports that have rings of ours only. One poll: peek; read, or write where that is allowed;
+// Frames in place: ports whose kind has peek() only. One poll: peek; read, or write where that is allowed;
 // deliver or pass on; release.
 
 static inline bool port_in_place(const struct port *port)
 {
-	return port->vhost || port->virtio;
+	return port->ops->peek != NULL;
 }
 
 // Whether the task may change the frames that the port lends: they are in our memory, not a guest's.
 static inline bool port_view_writable(const struct port *port)
 {
-	return port->virtio;
+	return port->ops->view_writable;
 }
 
 // Lend up to n (at most RING_BATCH_MAX) frames that have arrived. Returns view->count; if it is not 0, the
 // same poll must end with port_release().
 static inline unsigned port_peek(const struct port *port, uint16_t queue, struct view *view, unsigned n)
 {
-	if (port->virtio)
-		return virtio_port_peek(port->virtio, queue, view, n);
-	return vhost_port_peek(port->vhost, queue, view, n);
+	return port->ops->peek(port, queue, view, n);
 }
 
 // Give all of a view back, whatever the task left in it.
 static inline void port_release(const struct port *port, uint16_t queue, struct view *view)
 {
-	if (port->virtio)
-		virtio_port_release(port->virtio, queue, view);
-	else
-		vhost_port_release(port->vhost, queue, view);
+	port->ops->release(port, queue, view);
 }
 
 // Copy n (at most RING_BATCH_MAX) frames out of the port, in order. Returns how many it took: a frame that
@@ -104,69 +154,80 @@ static inline void port_release(const struct port *port, uint16_t queue, struct 
 static inline unsigned port_deliver(const struct port *port, uint16_t queue, const struct frame *frames,
                                     unsigned n)
 {
-	if (port->virtio)
-		return virtio_port_deliver(port->virtio, queue, frames, n);
-	return vhost_port_deliver(port->vhost, queue, frames, n);
+	return port->ops->deliver(port, queue, frames, n);
 }
 
 // Whether the port lends buffers of its own to be filled: no copy at all. They belong to the task that sends
 // on this queue: what it wrote behind a frame's head is still there the next time round.
 static inline bool port_lends_room(const struct port *port)
 {
-	return port->virtio;
+	return port->ops->reserve != NULL;
 }
 
 // Lend up to n (at most RING_BATCH_MAX) empty buffers: frames[i].at says where, frames[i].length how much
 // room. Returns how many. Nothing needs to be given back: what is not published is lent again.
 static inline unsigned port_reserve(const struct port *port, uint16_t queue, struct frame *frames, unsigned n)
 {
-	return virtio_port_reserve(port->virtio, queue, frames, n);
+	return port->ops->reserve(port, queue, frames, n);
 }
 
 // Send the first n of the reserved buffers, frames[i].length bytes of each.
 static inline void port_publish(const struct port *port, uint16_t queue, const struct frame *frames,
                                 unsigned n)
 {
-	virtio_port_publish(port->virtio, queue, frames, n);
+	port->ops->publish(port, queue, frames, n);
 }
 
 // Nothing was sent in this poll: have in this core's cache what the next frame out of the port will need, so
 // that a frame after a long silence is as fast as one of many. For ports in place; for the task that sends.
 static inline void port_warm(const struct port *port, uint16_t queue)
 {
-	if (port->vhost)
-		vhost_port_warm(port->vhost, queue);
-	else
-		virtio_port_warm(port->virtio, queue);
+	port->ops->warm(port, queue);
 }
 
-// Who sends on this queue stops for long: wake the other end if it still has to be. The worker that sends, or
-// the control thread while it is parked. A device of our own owes nothing to who sends frames of its own:
-// deliver and send look behind a fence.
-static inline void port_settle(const struct port *port, uint16_t queue)
+// The sender of this queue stops for long: wake the other end if it still has to be. The worker that sends, or the
+// control thread while it is parked. Vhost ports owe nothing: deliver and send look behind a fence.
+static inline void port_flush(const struct port *port, uint16_t queue)
 {
-	if (port->virtio)
-		virtio_port_settle(port->virtio, queue);
+	if (port->ops->flush)
+		port->ops->flush(port, queue);
 }
 
-// Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are ours,
-// else by one copy. Returns how many it took; the view must still be released. The task receives from this
+// Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are of one kind
+// that can, else by one copy. Returns how many it took; the view must still be released. The task receives from this
 // queue of to as well: these polls call a guest that could not be seen to sleep.
 static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
                                  struct view *view)
 {
-	if (from->virtio && to->virtio)
-		return virtio_port_pass(from->virtio, to->virtio, queue, view);
-	if (to->vhost)
-		return vhost_port_pass(to->vhost, queue, view->frames, view->count);
-	return port_deliver(to, queue, view->frames, view->count);
+	return to->ops->pass(from, to, queue, view);
+}
+
+// Whether port_hop_of() can move frames between them.
+static inline bool port_can_hop(const struct port *from, const struct port *to)
+{
+	return from->ops == to->ops && from->ops->hop;
+}
+
+// Move up to n frames from one port to the other without a look at them. What the receiver does not take is dropped.
+static inline struct port_hop port_hop_of(const struct port *from, const struct port *to, uint16_t queue,
+                                          uint16_t n)
+{
+	return from->ops->hop(from, to, queue, n);
 }
 
 // Create, configure and start the device. Returns 0, or -errno after logging one line.
 int port_open(struct port *port, const struct config_port *config, struct rte_mempool *rx_pool);
 void port_close(struct port *port);
 
-bool port_link_up(const struct port *port);
+// The workers that polled this port have ended: pay what they owe its other end, as port_flush() does of one queue,
+// both ways. Control thread, while no worker runs.
+void port_flush_all(const struct port *port);
+
+// Any thread, also a worker: does not log.
+static inline bool port_link_up(const struct port *port)
+{
+	return port->ops->link_up(port);
+}
 
 // What drives it: DPDK's name of the driver; "planed" for rings of our own.
 const char *port_driver(const struct port *port);
@@ -175,7 +236,40 @@ const char *port_driver(const struct port *port);
 int port_mac(const struct port *port, struct rte_ether_addr *mac);
 
 // Counters since it was opened; no worker may use the port meanwhile.
-void port_stats(const struct port *port, struct port_stats *stats);
+void port_read_counters(const struct port *port, struct port_counters *counters);
+
+// What both ends have negotiated. Returns false, and zeros, if nobody knows or there is no other end.
+bool port_negotiated(const struct port *port, struct negotiated *out);
 
 // Ask for mbufs back that were sent; not every device can.
 void port_reclaim(const struct port *port);
+
+// --- Kinds -----------------------------------------------------------------------------------------------
+
+struct port_kind {
+	const struct port_ops *ops;
+	struct port_kind *next;
+};
+
+void port_kind_register(struct port_kind *kind);
+
+// At the end of the file of a kind: PORT_KIND(foo_port_ops).
+#define PORT_KIND(ops_)                                                                                      \
+	__attribute__((constructor)) static void ops_##_register(void)                                       \
+	{                                                                                                    \
+		static struct port_kind kind = {.ops = &(ops_)};                                             \
+                                                                                                             \
+		port_kind_register(&kind);                                                                   \
+	}
+
+// Return the kind of these values of "kind" and "backend" ("": the default), or NULL.
+const struct port_ops *port_ops_find(const char *kind, const char *backend);
+
+// Return the names of all kinds, or of the backends of one, in the order of the alphabet with a blank between them.
+const char *port_kinds(void);
+const char *port_backends(const char *kind);
+
+extern const struct port_ops ethdev_port_ops; // for tests that make their own
+
+// The MAC address of a port without an ethdev: the document's, or one of our own.
+struct rte_ether_addr port_own_mac(const struct config_port *config);

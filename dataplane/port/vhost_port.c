@@ -221,7 +221,7 @@ unsigned vhost_port_pass(struct vhost_port *port, uint16_t index, const struct f
 	return copy_out(port, index, frames, n, true);
 }
 
-struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t index, uint16_t n)
+struct port_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t index, uint16_t n)
 {
 	struct queue *source = source_queue(from, index), *sink = sink_queue(to, index);
 	struct hop_counts counts;
@@ -229,7 +229,7 @@ struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, 
 	bool open;
 
 	if (!gate_enter(&source->gate))
-		return (struct vhost_hop){0};
+		return (struct port_hop){0};
 	open = gate_enter(&sink->gate);
 	base = ring_base(&source->ring);
 	counts = hop(&source->ring, open ? &sink->ring : NULL, n);
@@ -246,7 +246,7 @@ struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, 
 	}
 	call_by_poll(source, ring_base(&source->ring) != base);
 	gate_leave(&source->gate);
-	return (struct vhost_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
+	return (struct port_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
 }
 
 void vhost_port_warm(struct vhost_port *port, uint16_t index)
@@ -260,7 +260,7 @@ void vhost_port_warm(struct vhost_port *port, uint16_t index)
 	gate_leave(&queue->gate);
 }
 
-void vhost_port_settle(struct vhost_port *port)
+void vhost_port_flush(struct vhost_port *port)
 {
 	for (unsigned i = 0; i < vhost_port_rings(port); i++) {
 		struct queue *queue = &port->queues[i];
@@ -295,28 +295,120 @@ bool vhost_port_negotiated(struct vhost_port *port, struct negotiated *out)
 	return true;
 }
 
-static struct vhost_queue_stats queue_stats(struct vhost_port *port, uint16_t index)
+void vhost_port_counters(struct vhost_port *port, struct port_counters *out)
 {
-	const struct queue *rx = source_queue(port, index), *tx = sink_queue(port, index);
-
-	return (struct vhost_queue_stats){
-	        .rx_packets = rx->packets,
-	        .tx_packets = tx->packets,
-	        .rx_bad = rx->from_guest.bad,
-	        .rx_oversize = rx->from_guest.oversize,
-	        .rx_nombuf = rx->no_mbuf,
-	        .tx_too_long = tx->lost,
-	        .tx_full = tx->refused,
-	};
-}
-
-struct vhost_port_stats vhost_port_stats(struct vhost_port *port)
-{
-	struct vhost_port_stats stats = {0};
-
 	vhost_session_say_faults(port);
-	for (uint16_t i = 0; i < port->pairs; i++)
-		stats.queues[i] = queue_stats(port, i);
-	stats.broken = atomic_load(&port->broken);
-	return stats;
+	for (uint16_t i = 0; i < port->pairs; i++) {
+		const struct queue *rx = source_queue(port, i), *tx = sink_queue(port, i);
+
+		port_counters_add(out, i, rx->packets, tx->packets, tx->refused);
+		out->rx_errors += rx->from_guest.bad + rx->from_guest.oversize;
+		out->rx_nombuf += rx->no_mbuf;
+		out->tx_errors += tx->lost;
+	}
+	out->broken_rings = atomic_load(&port->broken);
 }
+
+// --- The kind --------------------------------------------------------------------------------------------
+
+static int open_port(struct port *port)
+{
+	struct vhost_port *vhost = NULL;
+	int rc = vhost_port_open(&port->config, port->rx_pool, &vhost);
+
+	snprintf(port->device, sizeof(port->device), "vring");
+	port->mac = port_own_mac(&port->config);
+	port->own = vhost;
+	return rc;
+}
+
+static void close_port(struct port *port)
+{
+	vhost_port_close(port->own);
+	port->own = NULL;
+}
+
+static uint16_t rx(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return vhost_port_receive(port->own, queue, pkts, n);
+}
+
+static uint16_t tx(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return vhost_port_send(port->own, queue, pkts, n);
+}
+
+static unsigned peek(const struct port *port, uint16_t queue, struct view *view, unsigned n)
+{
+	return vhost_port_peek(port->own, queue, view, n);
+}
+
+static void release(const struct port *port, uint16_t queue, struct view *view)
+{
+	vhost_port_release(port->own, queue, view);
+}
+
+static unsigned deliver_frames(const struct port *port, uint16_t queue, const struct frame *frames,
+                               unsigned n)
+{
+	return vhost_port_deliver(port->own, queue, frames, n);
+}
+
+static unsigned pass(const struct port *from, const struct port *to, uint16_t queue, struct view *view)
+{
+	return vhost_port_pass(to->own, queue, view->frames, view->count);
+}
+
+static void warm(const struct port *port, uint16_t queue)
+{
+	vhost_port_warm(port->own, queue);
+}
+
+static struct port_hop hop_frames_of(const struct port *from, const struct port *to, uint16_t queue,
+                                     uint16_t n)
+{
+	return vhost_port_hop(from->own, to->own, queue, n);
+}
+
+static void flush_all(const struct port *port)
+{
+	vhost_port_flush(port->own);
+}
+
+static bool link_up(const struct port *port)
+{
+	return vhost_port_link_up(port->own);
+}
+
+static void counters(const struct port *port, struct port_counters *out)
+{
+	vhost_port_counters(port->own, out);
+}
+
+static bool negotiated(const struct port *port, struct negotiated *out)
+{
+	return vhost_port_negotiated(port->own, out);
+}
+
+const struct port_ops vhost_port_ops = {
+        .kind = "vhost-user",
+        .backend = "vring",
+        .is_default = true,
+        .takes_mac = true,
+        .listens = true,
+        .open = open_port,
+        .close = close_port,
+        .rx = rx,
+        .tx = tx,
+        .peek = peek,
+        .release = release,
+        .deliver = deliver_frames,
+        .pass = pass,
+        .warm = warm,
+        .hop = hop_frames_of,
+        .flush_all = flush_all,
+        .link_up = link_up,
+        .counters = counters,
+        .negotiated = negotiated,
+};
+PORT_KIND(vhost_port_ops)

@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 #include <stdatomic.h>
 
+#include "port/port.h"
 #include "runtime/config.h"
 #include "ring/frames.h"
 #include "ring/gate.h"
@@ -24,22 +25,6 @@
 #include "ring/view.h"
 
 struct vhost_port;
-
-// Counters of a queue pair since the port was opened; one writer each. Frames that were taken from a guest or
-// into its ring.
-struct vhost_queue_stats {
-	uint64_t rx_packets, tx_packets;
-	uint64_t rx_bad;      // buffers of the guest without a frame in them
-	uint64_t rx_oversize; // longer than FRAME_LENGTH_MAX
-	uint64_t rx_nombuf;   // attempts
-	uint64_t tx_too_long; // no buffers of the guest can ever hold them
-	uint64_t tx_full;     // offered and not taken: the guest has no buffers, or there is no guest
-};
-
-struct vhost_port_stats {
-	struct vhost_queue_stats queues[CONFIG_QUEUES_MAX];
-	uint64_t broken; // rings that were stopped because the guest broke a rule
-};
 
 // Listen on config->path, with config->queues pairs. Returns 0 and *out, or -errno after logging one line.
 int vhost_port_open(const struct config_port *config, struct rte_mempool *pool, struct vhost_port **out);
@@ -63,17 +48,12 @@ void vhost_port_warm(struct vhost_port *port, uint16_t queue);
 // fence, since its polls pay what this owes (ring_poll_wants_call()).
 unsigned vhost_port_pass(struct vhost_port *port, uint16_t queue, const struct frame *frames, unsigned n);
 
-// What a hop between two ports did: received == forwarded + dropped.
-struct vhost_hop {
-	uint16_t received, dropped;
-};
-
 // Move up to n frames from one guest to the other without mbufs. What the receiver does not take is dropped.
-struct vhost_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t queue, uint16_t n);
+struct port_hop vhost_port_hop(struct vhost_port *from, struct vhost_port *to, uint16_t queue, uint16_t n);
 
 // The worker that polled this port does so no more, and has not begun to on another: wake the guest if a call
 // is still owed (ring_poll_wants_call()). Control thread, while no worker runs.
-void vhost_port_settle(struct vhost_port *port);
+void vhost_port_flush(struct vhost_port *port);
 
 // A driver is connected, the first pair runs and no ring was stopped. Any thread.
 bool vhost_port_link_up(struct vhost_port *port);
@@ -81,5 +61,7 @@ bool vhost_port_link_up(struct vhost_port *port);
 // What its driver has negotiated, and its rings; false, and nothing, while the link is down. Any thread.
 bool vhost_port_negotiated(struct vhost_port *port, struct negotiated *out);
 
-// Counters, while no worker uses the port. Logs, once, which ring was stopped and why.
-struct vhost_port_stats vhost_port_stats(struct vhost_port *port);
+// Add its counters, while no worker uses the port. Logs, once, which ring was stopped and why.
+void vhost_port_counters(struct vhost_port *port, struct port_counters *counters);
+
+extern const struct port_ops vhost_port_ops; // for tests that make their own port

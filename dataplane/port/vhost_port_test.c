@@ -184,7 +184,7 @@ static void passes_and_the_end_pay_what_is_owed(void **state)
 	want_calls(&r, false);
 	assert_int_equal(pass_one(&r), 1);
 	want_calls(&r, true);
-	vhost_port_settle(r.port);
+	vhost_port_flush(r.port);
 	assert_int_equal(r.port->queues[GUEST_TRANSMITQ].pass_owed, 0);
 	assert_true(called(&r));
 	guest_peeks(&r, false);
@@ -198,7 +198,7 @@ static void asking_for_the_link_logs_nothing(void **state)
 {
 	struct virtio_queue *queues = aligned_alloc(64, 2 * sizeof(*queues));
 	struct virtio_port virtio = {.pairs = 1, .queues = queues, .link_up = true, .name = "v"};
-	const struct port port = {.virtio = &virtio};
+	const struct port port = {.ops = &virtio_port_ops, .own = &virtio, .port_id = RTE_MAX_ETHPORTS};
 
 	memset(queues, 0, 2 * sizeof(*queues));
 	assert_true(port_link_up(&port));

@@ -186,7 +186,7 @@ void virtio_port_warm(struct virtio_port *port, uint16_t index)
 
 // Behind the gate. The fence stands for the time that passes between two uses of a ring: the device either
 // sees what was published before it sleeps, or we see that it sleeps.
-static void settle(struct virtio_queue *queue)
+static void flush_queue(struct virtio_queue *queue)
 {
 	if (!enter(queue))
 		return;
@@ -196,15 +196,15 @@ static void settle(struct virtio_queue *queue)
 	leave(queue);
 }
 
-void virtio_port_settle(struct virtio_port *port, uint16_t index)
+void virtio_port_flush(struct virtio_port *port, uint16_t index)
 {
-	settle(sink_queue(port, index));
+	flush_queue(sink_queue(port, index));
 }
 
-void virtio_port_settle_all(struct virtio_port *port)
+void virtio_port_flush_all(struct virtio_port *port)
 {
 	for (unsigned i = 0; i < 2u * port->pairs; i++)
-		settle(&port->queues[i]);
+		flush_queue(&port->queues[i]);
 }
 
 // The rings may have begun afresh since these were lent: then they are not the next ones. If they are by
@@ -284,28 +284,135 @@ bool virtio_port_negotiated(struct virtio_port *port, struct negotiated *out)
 	return true;
 }
 
-static struct virtio_queue_stats queue_stats(struct virtio_port *port, uint16_t index)
+void virtio_port_counters(struct virtio_port *port, struct port_counters *out)
 {
-	const struct virtio_queue *rx = source_queue(port, index), *tx = sink_queue(port, index);
-
-	return (struct virtio_queue_stats){
-	        .rx_packets = rx->packets,
-	        .tx_packets = tx->packets,
-	        .rx_empty = rx->empty,
-	        .rx_nombuf = rx->no_mbuf,
-	        .tx_too_long = tx->too_long,
-	        .tx_lost = tx->lost,
-	        .tx_full = tx->refused,
-	};
-}
-
-struct virtio_port_stats virtio_port_stats(struct virtio_port *port)
-{
-	struct virtio_port_stats stats = {0};
-
 	virtio_session_say_faults(port);
-	for (uint16_t i = 0; i < port->pairs; i++)
-		stats.queues[i] = queue_stats(port, i);
-	stats.broken = atomic_load(&port->broken);
-	return stats;
+	for (uint16_t i = 0; i < port->pairs; i++) {
+		const struct virtio_queue *rx = source_queue(port, i), *tx = sink_queue(port, i);
+
+		port_counters_add(out, i, rx->packets, tx->packets, tx->refused);
+		out->rx_errors += rx->empty;
+		out->rx_nombuf += rx->no_mbuf;
+		out->tx_errors += tx->too_long + tx->lost;
+	}
+	out->broken_rings = atomic_load(&port->broken);
 }
+
+// --- The kind --------------------------------------------------------------------------------------------
+
+static int open_port(struct port *port)
+{
+	const struct config_port *config = &port->config;
+	struct virtio_port *virtio = NULL;
+	int rc = virtio_port_open(config->name, config->path, (uint16_t)config->ring_size,
+	                          (uint16_t)config->queues, port->rx_pool, &virtio);
+
+	snprintf(port->device, sizeof(port->device), "virtio");
+	port->mac = port_own_mac(config);
+	port->own = virtio;
+	return rc;
+}
+
+static void close_port(struct port *port)
+{
+	virtio_port_close(port->own);
+	port->own = NULL;
+}
+
+static uint16_t rx(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return virtio_port_receive(port->own, queue, pkts, n);
+}
+
+static uint16_t tx(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return virtio_port_send(port->own, queue, pkts, n);
+}
+
+static unsigned peek_frames(const struct port *port, uint16_t queue, struct view *view, unsigned n)
+{
+	return virtio_port_peek(port->own, queue, view, n);
+}
+
+static void release(const struct port *port, uint16_t queue, struct view *view)
+{
+	virtio_port_release(port->own, queue, view);
+}
+
+static unsigned deliver_frames(const struct port *port, uint16_t queue, const struct frame *frames,
+                               unsigned n)
+{
+	return virtio_port_deliver(port->own, queue, frames, n);
+}
+
+static unsigned pass(const struct port *from, const struct port *to, uint16_t queue, struct view *view)
+{
+	if (from->ops == to->ops)
+		return virtio_port_pass(from->own, to->own, queue, view);
+	return virtio_port_deliver(to->own, queue, view->frames, view->count);
+}
+
+static void warm(const struct port *port, uint16_t queue)
+{
+	virtio_port_warm(port->own, queue);
+}
+
+static unsigned reserve(const struct port *port, uint16_t queue, struct frame *frames, unsigned n)
+{
+	return virtio_port_reserve(port->own, queue, frames, n);
+}
+
+static void publish(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n)
+{
+	virtio_port_publish(port->own, queue, frames, n);
+}
+
+static void flush(const struct port *port, uint16_t queue)
+{
+	virtio_port_flush(port->own, queue);
+}
+
+static void flush_all(const struct port *port)
+{
+	virtio_port_flush_all(port->own);
+}
+
+static bool link_up(const struct port *port)
+{
+	return virtio_port_link_up(port->own);
+}
+
+static void counters(const struct port *port, struct port_counters *out)
+{
+	virtio_port_counters(port->own, out);
+}
+
+static bool negotiated(const struct port *port, struct negotiated *out)
+{
+	return virtio_port_negotiated(port->own, out);
+}
+
+const struct port_ops virtio_port_ops = {
+        .kind = "virtio-user",
+        .backend = "vring",
+        .is_default = true,
+        .takes_mac = true,
+        .view_writable = true,
+        .open = open_port,
+        .close = close_port,
+        .rx = rx,
+        .tx = tx,
+        .peek = peek_frames,
+        .release = release,
+        .deliver = deliver_frames,
+        .pass = pass,
+        .warm = warm,
+        .reserve = reserve,
+        .publish = publish,
+        .flush = flush,
+        .flush_all = flush_all,
+        .link_up = link_up,
+        .counters = counters,
+        .negotiated = negotiated,
+};
+PORT_KIND(virtio_port_ops)

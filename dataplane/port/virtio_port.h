@@ -14,26 +14,12 @@
 
 #include <rte_mbuf.h>
 
+#include "port/port.h"
 #include "runtime/config.h"
 #include "ring/negotiated.h"
 #include "ring/view.h"
 
 struct virtio_port;
-
-// Counters of a queue pair since the port was opened; one writer each.
-struct virtio_queue_stats {
-	uint64_t rx_packets, tx_packets;
-	uint64_t rx_empty;    // buffers of the device without a frame in them
-	uint64_t rx_nombuf;   // attempts
-	uint64_t tx_too_long; // no buffer can hold them
-	uint64_t tx_lost;     // written to a buffer that was taken away before it was published
-	uint64_t tx_full;     // offered and not taken: the ring is full, or there is no device
-};
-
-struct virtio_port_stats {
-	struct virtio_queue_stats queues[CONFIG_QUEUES_MAX];
-	uint64_t broken; // rings that were stopped because the device broke a rule
-};
 
 // Connect to path and set up pairs queue pairs with rings of ring_size; name is for the log. A device that is
 // not there yet is waited for, for a second. pool: for receiving into mbufs; its data room says how long a
@@ -57,9 +43,9 @@ void virtio_port_publish(struct virtio_port *port, uint16_t queue, const struct 
 // As port_warm().
 void virtio_port_warm(struct virtio_port *port, uint16_t queue);
 
-// As port_settle(). All: of all queues, both ways; control thread, while no worker runs.
-void virtio_port_settle(struct virtio_port *port, uint16_t queue);
-void virtio_port_settle_all(struct virtio_port *port);
+// As port_flush(). All: of all queues, both ways; control thread, while no worker runs.
+void virtio_port_flush(struct virtio_port *port, uint16_t queue);
+void virtio_port_flush_all(struct virtio_port *port);
 
 // As port_pass(), between two virtio ports, or from one to itself.
 unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint16_t queue,
@@ -72,5 +58,7 @@ bool virtio_port_link_up(struct virtio_port *port);
 // What was negotiated with its device, and its rings; false, and nothing, without a device. Any thread.
 bool virtio_port_negotiated(struct virtio_port *port, struct negotiated *out);
 
-// Return the counters, while no worker uses the port. Logs, once, which ring was stopped and why.
-struct virtio_port_stats virtio_port_stats(struct virtio_port *port);
+// Add its counters, while no worker uses the port. Logs, once, which ring was stopped and why.
+void virtio_port_counters(struct virtio_port *port, struct port_counters *counters);
+
+extern const struct port_ops virtio_port_ops; // for tests that make their own port

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ring/ring_split.h"
+#include "ring/ring_io.h"
 
 #include <rte_common.h>
 

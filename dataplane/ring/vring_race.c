@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <rte_pause.h>
+
 #include "ring/hop.h"
 #include "test/hostile.h"
 #include "lib/isa.h"
@@ -43,7 +45,7 @@ static void *turn_bits(void *argument)
 
 		__atomic_fetch_xor(word, bit, __ATOMIC_RELAXED);
 		for (unsigned i = 0; i < HELD; i++)
-			__builtin_ia32_pause();
+			rte_pause();
 		__atomic_fetch_xor(word, bit, __ATOMIC_RELAXED);
 	}
 	return NULL;

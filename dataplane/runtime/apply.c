@@ -41,8 +41,8 @@ struct task *planed_find_task(const struct planed *planed, const char *name)
 
 static bool same_port(const struct config_port *a, const struct config_port *b)
 {
-	return a->kind == b->kind && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
-	       a->ring_size == b->ring_size && a->queues == b->queues && a->backend == b->backend &&
+	return a->ops == b->ops && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
+	       a->ring_size == b->ring_size && a->queues == b->queues &&
 	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
 }
 
@@ -72,9 +72,7 @@ static const struct port *find_owner(const struct planed *planed, const struct c
 	for (unsigned i = 0; i < planed->port_count; i++) {
 		const struct config_port *other = &planed->ports[i]->config;
 
-		if (other->kind != config->kind || config->kind == PORT_VIRTIO_USER)
-			continue;
-		if ((config->path[0] && strcmp(other->path, config->path) == 0) ||
+		if ((config->ops->listens && other->ops->listens && strcmp(other->path, config->path) == 0) ||
 		    same_device(config->device, other->device))
 			return planed->ports[i];
 	}
@@ -265,10 +263,7 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 		struct port *port = next.set.ports[i];
 
 		port->config = config->ports[i]; // of a port that stays: its line rate may be new
-		if (port->vhost)                 // it may have no task any more
-			vhost_port_settle(port->vhost);
-		else if (port->virtio)
-			virtio_port_settle_all(port->virtio);
+		port_flush_all(port);            // it may have no task any more
 	}
 	config_free(planed->config);
 	json_decref(planed->document);

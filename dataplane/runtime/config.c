@@ -8,13 +8,11 @@
 #include <unistd.h>
 
 #include "lib/schema.h"
+#include "port/port.h"
 #include "tasks/task.h"
 
 // What makes a decoded document valid as a whole: names that exist and differ, keys that fit the kind, and
 // one user for each queue. For config.c only; pure.
-
-// The words of enum config_port_kind.
-extern const char *const config_port_kinds[];
 
 // Returns 0, or -EINVAL with a sentence in error.
 int config_check(struct config *config, char error[static CONFIG_ERROR_MAX]);
@@ -30,21 +28,15 @@ static bool has_mac(const struct config_port *port)
 
 static int check_port(const struct config_port *port, char *error)
 {
-	const char *needs = port->kind == PORT_ETHDEV ? "device" : "path";
-	const char *other = port->kind == PORT_ETHDEV ? "path" : "device";
-	const char *has_needed = port->kind == PORT_ETHDEV ? port->device : port->path;
-	const char *has_other = port->kind == PORT_ETHDEV ? port->path : port->device;
+	const struct port_ops *ops = port->ops;
+	const char *has_needed = ops->has_device ? port->device : port->path;
+	const char *has_other = ops->has_device ? port->path : port->device;
 
 	if (*has_needed == '\0' || *has_other != '\0')
 		return config_error(error, "port %s: kind %s needs the key \"%s\" and not \"%s\"", port->name,
-		                    config_port_kinds[port->kind], needs, other);
-	if (port->kind == PORT_ETHDEV && port->backend != PORT_BACKEND_UNSET)
-		return config_error(
-		        error,
-		        "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user or "
-		        "virtio-user",
-		        port->name, config_port_kinds[port->kind]);
-	if (has_mac(port) && (port->kind == PORT_ETHDEV || port->backend == PORT_BACKEND_DPDK))
+		                    port->kind, ops->has_device ? "device" : "path",
+		                    ops->has_device ? "path" : "device");
+	if (has_mac(port) && !ops->takes_mac)
 		return config_error(
 		        error,
 		        "port %s: a device of DPDK has a \"mac\" of its own; leave it out, or use kind "
@@ -191,8 +183,6 @@ int config_check(struct config *config, char error[static CONFIG_ERROR_MAX])
 
 _Static_assert(CONFIG_ERROR_MAX == (int)SCHEMA_ERROR_MAX, "one buffer serves both");
 
-const char *const config_port_kinds[] = {"vhost-user", "virtio-user", "ethdev", NULL};
-static const char *const port_backends[] = {"dpdk", "vring", NULL};
 static const char *const worker_idles[] = {"poll", "sleep", NULL};
 
 struct root {
@@ -225,11 +215,8 @@ static const struct field memory_fields[] = {
 
 static const struct field port_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_port, name), .required = true},
-        {.key = "kind",
-         FIELD(FIELD_CHOICE, struct config_port, kind),
-         .required = true,
-         .choices = config_port_kinds},
-        {.key = "backend", FIELD(FIELD_CHOICE, struct config_port, backend), .choices = port_backends},
+        {.key = "kind", FIELD(FIELD_NAME, struct config_port, kind), .required = true},
+        {.key = "backend", FIELD(FIELD_NAME, struct config_port, backend)},
         {.key = "path", FIELD(FIELD_STRING, struct config_port, path)},
         {.key = "device", FIELD(FIELD_STRING, struct config_port, device)},
         {.key = "ring_size", FIELD(FIELD_UINT, struct config_port, ring_size), .min = 16, .max = 32768},
@@ -295,6 +282,29 @@ static int decode_parts(const json_t *document, struct config *config, char *err
 	return 0;
 }
 
+static int find_port_kinds(struct config *config, char *error)
+{
+	for (unsigned i = 0; i < config->port_count; i++) {
+		struct config_port *port = &config->ports[i];
+
+		port->ops = port_ops_find(port->kind, port->backend);
+		if (port->ops)
+			continue;
+		if (!port_ops_find(port->kind, ""))
+			return config_error(error, "ports[%u].kind: \"%s\" is not valid: expected one of %s",
+			                    i, port->kind, port_kinds());
+		if (*port_backends(port->kind) == '\0')
+			return config_error(
+			        error,
+			        "port %s: kind %s has no \"backend\"; leave it out, or use kind vhost-user or "
+			        "virtio-user",
+			        port->name, port->kind);
+		return config_error(error, "ports[%u].backend: \"%s\" is not valid: expected one of %s", i,
+		                    port->backend, port_backends(port->kind));
+	}
+	return 0;
+}
+
 static int decode(const json_t *document, struct config *config, char *error)
 {
 	struct root root = {.nice = CONFIG_NICE_UNSET};
@@ -312,9 +322,8 @@ static int decode(const json_t *document, struct config *config, char *error)
 		config->ports[i].ring_size = 256;
 		config->ports[i].queues = 1;
 		config->ports[i].line_rate_bps = 10000000000;
-		config->ports[i].backend = PORT_BACKEND_UNSET;
 	}
-	if (decode_parts(document, config, error))
+	if (decode_parts(document, config, error) || find_port_kinds(config, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < config->task_count; i++)
 		config->tasks[i].object = json_array_get(json_object_get(document, "tasks"), i);
@@ -322,9 +331,6 @@ static int decode(const json_t *document, struct config *config, char *error)
 		return -EINVAL;
 	for (unsigned i = 0; i < config->task_count; i++)
 		config->tasks[i].object = NULL; // it is the caller's
-	for (unsigned i = 0; i < config->port_count; i++)
-		if (config->ports[i].backend == PORT_BACKEND_UNSET)
-			config->ports[i].backend = PORT_BACKEND_DEFAULT;
 	return 0;
 }
 

@@ -23,16 +23,14 @@ enum {
 	CONFIG_QUEUES_MAX = 16, // queue pairs of a port
 };
 
-enum config_port_kind { PORT_VHOST_USER, PORT_VIRTIO_USER, PORT_ETHDEV };
-enum config_port_backend { PORT_BACKEND_DPDK, PORT_BACKEND_VRING, PORT_BACKEND_UNSET };
-#define PORT_BACKEND_DEFAULT PORT_BACKEND_VRING // of vhost-user and virtio-user ports
+struct port_ops;
 
 struct config_port {
 	char name[CONFIG_NAME_MAX];
-	enum config_port_kind kind;
-	enum config_port_backend backend; // vhost-user and virtio-user: whose data path
-	char path[CONFIG_PATH_MAX];       // vhost-user and virtio-user
-	char device[CONFIG_DEVICE_MAX];   // ethdev: devargs or PCI address
+	char kind[CONFIG_NAME_MAX], backend[CONFIG_NAME_MAX]; // backend: or empty
+	const struct port_ops *ops;                           // what these two say
+	char path[CONFIG_PATH_MAX];                           // of a socket; or empty
+	char device[CONFIG_DEVICE_MAX];                       // devargs or PCI address; or empty
 	uint32_t ring_size;
 	uint32_t queues; // queue pairs
 	uint64_t line_rate_bps;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/config.h"
+#include "port/port.h"
 #include "test/unit.h"
 
 static const char good[] =
@@ -63,11 +64,11 @@ static void a_whole_document_decodes(void **state)
 	assert_int_equal(c->nice, -5);
 	assert_true(c->memory.hugepages && c->memory.size_mb == 512 && c->memory.mbuf_count == 4095);
 	assert_true(c->port_count == 6 && c->task_count == 5 && c->worker_count == 2);
-	assert_int_equal(c->ports[0].kind, PORT_VHOST_USER);
+	assert_string_equal(c->ports[0].ops->kind, "vhost-user");
 	assert_int_equal(c->ports[0].ring_size, 512);
-	assert_int_equal(c->ports[0].backend, PORT_BACKEND_VRING);
+	assert_string_equal(c->ports[0].ops->backend, "vring");
 	assert_string_equal(c->ports[1].path, "/run/v0.sock");
-	assert_int_equal(c->ports[2].kind, PORT_ETHDEV);
+	assert_string_equal(c->ports[2].ops->kind, "ethdev");
 	assert_int_equal(c->ports[2].line_rate_bps, 25000000000);
 	assert_int_equal(c->tasks[0].burst, 64);
 	assert_int_equal(c->tasks[2].port_count, 2);
@@ -94,7 +95,7 @@ static void a_small_document_gets_the_defaults(void **state)
 	assert_true(!c->memory.hugepages && c->memory.size_mb == 256 && c->memory.mbuf_count == 16383);
 	assert_int_equal(c->memory.mbuf_data_bytes, 2176);
 	assert_int_equal(c->ports[0].ring_size, 256);
-	assert_int_equal(c->ports[0].backend, PORT_BACKEND_DEFAULT);
+	assert_string_equal(c->ports[0].ops->kind, "ethdev");
 	assert_int_equal(c->ports[0].queues, 1);
 	assert_int_equal(c->ports[0].line_rate_bps, 10000000000);
 	assert_true(c->task_count == 0 && c->worker_count == 0);
@@ -116,7 +117,7 @@ static const struct {
         {"a port of another type", "'ports': [{", "'ports': [7, {", "ports[0]: expected an object"},
         {"unknown port key", "'ring_size': 512", "'queue': 512",
          "ports[0]: unknown key \"queue\"; valid keys: name"},
-        {"port kind", "'virtio-user'", "'virtio'", "expected one of vhost-user virtio-user ethdev"},
+        {"port kind", "'virtio-user'", "'virtio'", "expected one of ethdev vhost-user virtio-user"},
         {"a backend that is not one", "'backend': 'vring'", "'backend': 'ring'",
          "ports[0].backend: \"ring\" is not valid: expected one of dpdk vring"},
         {"a backend where none is chosen", "'device': 'net_null0,size=64'",

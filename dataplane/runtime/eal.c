@@ -83,7 +83,7 @@ static bool is_pci_address(const char *device)
 
 static bool is_pci_port(const struct config_port *port)
 {
-	return port->kind == PORT_ETHDEV && is_pci_address(port->device);
+	return is_pci_address(port->device);
 }
 
 // The node that memory should be on: that of the first PCI port, else that of the first worker, else -1.

@@ -20,7 +20,6 @@ static struct eal_arguments *arguments_of(const char *const *devices, unsigned c
 	config.workers[0].cpu = (uint32_t)sched_getcpu();
 	config.port_count = count;
 	for (unsigned i = 0; i < count; i++) {
-		config.ports[i].kind = PORT_ETHDEV;
 		snprintf(config.ports[i].device, sizeof(config.ports[i].device), "%s", devices[i]);
 	}
 	eal_arguments(&config, &arguments);

@@ -3,10 +3,7 @@
 
 #include <jansson.h>
 #include <rte_cycles.h>
-#include <rte_eth_vhost.h>
-#include <rte_ethdev.h>
 #include <rte_ether.h>
-#include <rte_vhost.h>
 #include <stdio.h>
 
 #include "port/port.h"
@@ -81,39 +78,12 @@ static json_t *feature_list(uint64_t features)
 	return list;
 }
 
-// "backend": "dpdk". The library speaks for itself: its connection may go at any time, and then says nothing.
-static bool library_negotiated(const struct port *port, struct negotiated *out)
-{
-	int vid = rte_eth_vhost_get_vid_from_port_id(port->port_id);
-
-	if (vid < 0 || !port_link_up(port) || rte_vhost_get_negotiated_features(vid, &out->features))
-		return false;
-	out->rings = 2 * port->config.queues;
-	for (unsigned i = 0; i < out->rings; i++) {
-		struct rte_vhost_vring vring = {0};
-
-		if (rte_vhost_get_vhost_vring(vid, (uint16_t)i, &vring) == 0 && vring.desc)
-			out->sizes[i] = vring.size;
-	}
-	return true;
-}
-
-static bool negotiated(const struct port *port, struct negotiated *out)
-{
-	*out = (struct negotiated){0};
-	if (port->vhost)
-		return vhost_port_negotiated(port->vhost, out);
-	if (port->virtio)
-		return virtio_port_negotiated(port->virtio, out);
-	return port->config.kind == PORT_VHOST_USER && library_negotiated(port, out);
-}
-
 json_t *report_virtio(const struct port *port)
 {
 	struct negotiated found;
 	json_t *sizes;
 
-	if (!negotiated(port, &found))
+	if (!port_negotiated(port, &found))
 		return json_null();
 	sizes = json_array();
 	for (unsigned i = 0; i < found.rings; i++)
@@ -126,11 +96,6 @@ static json_t *count(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
-static const char *kind_name(enum config_port_kind kind)
-{
-	return (const char *const[]){"vhost-user", "virtio-user", "ethdev"}[kind];
-}
-
 static json_t *port_facts(const struct port *port)
 {
 	struct rte_ether_addr address = {0};
@@ -139,9 +104,9 @@ static json_t *port_facts(const struct port *port)
 	port_mac(port, &address);
 	rte_ether_format_addr(mac, sizeof(mac), &address);
 	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:i, s:o}", "name", port->config.name, "kind",
-	                 kind_name(port->config.kind), "link_up", port_link_up(port), "device", port->device,
-	                 "driver", port_driver(port), "mac", mac, "queues", (int)port->config.queues,
-	                 "ring_size", (int)port->config.ring_size, "virtio", report_virtio(port));
+	                 port->ops->kind, "link_up", port_link_up(port), "device", port->device, "driver",
+	                 port_driver(port), "mac", mac, "queues", (int)port->config.queues, "ring_size",
+	                 (int)port->config.ring_size, "virtio", report_virtio(port));
 }
 
 json_t *report_ports(const struct planed *planed)
@@ -154,38 +119,41 @@ json_t *report_ports(const struct planed *planed)
 }
 
 // By queue, in their order. Only rings of our own know what they refused.
-static json_t *queue_counters(const struct port *port, const struct port_stats *now)
+static json_t *queue_counters(const struct port *port, const struct port_counters *now)
 {
-	const struct port_stats *zero = &port->baseline;
+	const struct port_counters *zero = &port->baseline;
 	json_t *queues = json_array();
 
 	for (unsigned i = 0; i < port->config.queues; i++) {
-		json_t *queue = json_pack(
-		        "{s:o, s:o}", "rx_packets", count(now->eth.q_ipackets[i] - zero->eth.q_ipackets[i]),
-		        "tx_packets", count(now->eth.q_opackets[i] - zero->eth.q_opackets[i]));
+		json_t *queue =
+		        json_pack("{s:o, s:o}", "rx_packets",
+		                  count(now->queues[i].rx_packets - zero->queues[i].rx_packets), "tx_packets",
+		                  count(now->queues[i].tx_packets - zero->queues[i].tx_packets));
 
 		if (port_in_place(port))
-			json_object_set_new(queue, "tx_full", count(now->tx_full[i] - zero->tx_full[i]));
+			json_object_set_new(queue, "tx_full",
+			                    count(now->queues[i].tx_full - zero->queues[i].tx_full));
 		json_array_append_new(queues, queue);
 	}
 	return queues;
 }
 
-static json_t *port_counters(const struct port *port)
+static json_t *counters_of_port(const struct port *port)
 {
-	const struct rte_eth_stats *zero = &port->baseline.eth, *now;
-	struct port_stats stats;
+	const struct port_counters *zero = &port->baseline, *now;
+	struct port_counters stats;
 	json_t *object;
 
-	port_stats(port, &stats);
-	now = &stats.eth;
+	port_read_counters(port, &stats);
+	now = &stats;
 	object = json_pack(
 	        "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", port->config.name, "link_up",
-	        port_link_up(port), "rx_packets", count(now->ipackets - zero->ipackets), "tx_packets",
-	        count(now->opackets - zero->opackets), "rx_missed", count(now->imissed - zero->imissed),
-	        "rx_errors", count(now->ierrors - zero->ierrors), "tx_errors",
-	        count(now->oerrors - zero->oerrors), "rx_nombuf", count(now->rx_nombuf - zero->rx_nombuf),
-	        "broken_rings", count(stats.broken_rings - port->baseline.broken_rings));
+	        port_link_up(port), "rx_packets", count(now->rx_packets - zero->rx_packets), "tx_packets",
+	        count(now->tx_packets - zero->tx_packets), "rx_missed",
+	        count(now->rx_missed - zero->rx_missed), "rx_errors", count(now->rx_errors - zero->rx_errors),
+	        "tx_errors", count(now->tx_errors - zero->tx_errors), "rx_nombuf",
+	        count(now->rx_nombuf - zero->rx_nombuf), "broken_rings",
+	        count(stats.broken_rings - port->baseline.broken_rings));
 	if (port->config.queues > 1)
 		json_object_set_new(object, "queues", queue_counters(port, &stats));
 	return object;
@@ -240,7 +208,7 @@ json_t *report_stats(const struct planed *planed, char *error)
 	uint64_t now_tsc = rte_rdtsc();
 
 	for (unsigned i = 0; i < planed->port_count; i++)
-		json_array_append_new(ports, port_counters(planed->ports[i]));
+		json_array_append_new(ports, counters_of_port(planed->ports[i]));
 	for (unsigned i = 0; i < planed->worker_count; i++)
 		json_array_append_new(workers, worker_stats(planed->workers[i]));
 	for (unsigned i = 0; i < planed->task_count; i++) {
@@ -263,5 +231,5 @@ json_t *report_stats(const struct planed *planed, char *error)
 void report_clear_ports(const struct planed *planed)
 {
 	for (unsigned i = 0; i < planed->port_count; i++)
-		port_stats(planed->ports[i], &planed->ports[i]->baseline);
+		port_read_counters(planed->ports[i], &planed->ports[i]->baseline);
 }

@@ -48,6 +48,7 @@ int fixture_device_start(struct port *port)
 	uint16_t id = port->port_id;
 	int status = rte_eth_dev_configure(id, 1, 1, &conf);
 
+	port->ops = &ethdev_port_ops;
 	if (status == 0)
 		status = rte_eth_rx_queue_setup(id, 0, 256, SOCKET_ID_ANY, NULL, port->rx_pool);
 	if (status == 0)
@@ -72,7 +73,6 @@ int ring_port_open(struct ring_port *rp, const char *name, unsigned slots, struc
 		return -rte_errno;
 	rp->port.port_id = (uint16_t)id;
 	rp->port.rx_pool = pool;
-	rp->port.config.kind = PORT_ETHDEV;
 	rp->port.config.ring_size = slots;
 	rp->port.config.line_rate_bps = UINT64_C(10000000000);
 	snprintf(rp->port.config.name, sizeof(rp->port.config.name), "%s", name);
@@ -84,9 +84,11 @@ void ring_port_close(struct ring_port *rp)
 	struct rte_eth_dev_info info;
 
 	rte_eth_dev_stop(rp->port.port_id);
-	rte_eth_dev_info_get(rp->port.port_id, &info);
+	int rc = rte_eth_dev_info_get(rp->port.port_id, &info);
+
 	rte_eth_dev_close(rp->port.port_id);
-	rte_dev_remove(info.device);
+	if (rc == 0)
+		rte_dev_remove(info.device);
 	rte_ring_free(rp->to_dut);
 	rte_ring_free(rp->from_dut);
 }

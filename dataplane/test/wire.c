@@ -29,7 +29,8 @@ static int guest_port_open(struct wire *w, uint16_t size)
 	queue_open(&w->vhost->queues[GUEST_RECEIVEQ], &w->guest.receive);
 	queue_open(&w->vhost->queues[GUEST_TRANSMITQ], &w->guest.transmit);
 	w->guest_port = w->fixture->ports[0].port;
-	w->guest_port.vhost = w->vhost;
+	w->guest_port.ops = &vhost_port_ops;
+	w->guest_port.own = w->vhost;
 	w->guest_port.port_id = RTE_MAX_ETHPORTS;
 	w->port = &w->guest_port;
 	return driver_offer_own(&w->guest.receive, size - 1, BUFFER_BYTES) == size - 1u ? 0 : -1;

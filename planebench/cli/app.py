@@ -187,7 +187,7 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            "--format", "-f", help="Output format: csv, json or parquet.", autocompletion=one_of(complete.FORMATS)
+            "--format", "-f", help="Output format: csv, json or parquet.", autocompletion=one_of(complete.formats)
         ),
     ] = "json",
     table: Annotated[
@@ -196,7 +196,7 @@ def export(
             "--table",
             metavar="NAME",
             help="Export one table: results, trials, latency, searches, ...",
-            autocompletion=one_of(complete.TABLES),
+            autocompletion=one_of(complete.tables),
         ),
     ] = None,
     out: Annotated[
@@ -221,7 +221,7 @@ def schema(
         typer.Argument(
             metavar="[NAME]",
             help="Name of a schema: run, trial, conditions, skipped, finished, plan, export.",
-            autocompletion=one_of(complete.SCHEMAS),
+            autocompletion=one_of(complete.schemas),
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the schemas.")] = False,
@@ -277,8 +277,8 @@ def compare(
     metric: Annotated[
         str | None,
         typer.Option(
-            help=f"Compare only this metric: {', '.join(complete.METRICS)}.",
-            autocompletion=one_of(complete.METRICS),
+            help=f"Compare only this metric: {', '.join(complete.metrics())}.",
+            autocompletion=one_of(complete.metrics),
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare runs even if their settings differ.")] = False,
@@ -402,7 +402,7 @@ def switch_check(
         typer.Option(
             metavar="A,B",
             help="Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5.",
-            autocompletion=listed(complete.CASES),
+            autocompletion=listed(complete.cases),
         ),
     ] = "p2p,p2v,v2v,loopback-1,loopback-2",
     wire: Annotated[
@@ -410,7 +410,7 @@ def switch_check(
         typer.Option(
             metavar="A,B|all",
             help="Port types: virtio, memif, veth (default: the first that the switch supports).",
-            autocompletion=listed((*complete.WIRES, "all")),
+            autocompletion=listed(lambda: (*complete.wires(), "all")),
         ),
     ] = None,
     checks: Annotated[
@@ -419,7 +419,7 @@ def switch_check(
             "--check",
             metavar="A,B",
             help="Run only these checks (docs/conformance.md).",
-            autocompletion=listed(complete.CHECKS),
+            autocompletion=listed(complete.checks),
         ),
     ] = None,
     hugepages: HugepagesOption = None,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the shell offers after a Tab. Nothing heavy is imported here: a user waits for every answer.
 
-Names that only heavy modules know are repeated here; tests/cli/test_complete.py holds them against those modules.
+Names are asked of the modules that know them when they are wanted.
 """
 
 from __future__ import annotations
@@ -13,85 +13,9 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, MutableMapping
 from pathlib import Path
+from typing import get_args
 
-SWITCHES = (
-    "planed",
-    "ovs-dpdk",
-    "testpmd",
-    "vpp",
-    "bess",
-    "fastclick",
-    "click",
-    "snabb",
-    "t4p4s",
-    "linux-bridge",
-    "xdp",
-    "vale",
-    "ovs-netdev",
-    "sim",
-)
-CHECKS = (
-    "found",
-    "options",
-    "starts",
-    "settings",
-    "cores",
-    "forwards",
-    "wiring",
-    "intact",
-    "order",
-    "counters",
-    "overload",
-    "bad-frames",
-    "pause",
-    "vnf-restart",
-    "vnf-killed",
-    "restart",
-    "death",
-    "leftovers",
-)
-METRICS = ("throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage")
-WIRES = ("virtio", "memif", "veth")
-BANDS = ("near", "far")
-CASES = ("p2p", "p2v", "v2v", *(f"loopback-{n}" for n in range(1, 6)))
 LISTS = ("switches", "traffic", "vnfs", "hostings", "scenarios", "suites", "runs")
-FORMATS = ("csv", "json", "parquet")
-TABLES = (
-    "results",
-    "trials",
-    "latency",
-    "searches",
-    "curve",
-    "ledger",
-    "comparisons",
-    "conditions",
-    "evidence",
-    "threads",
-    "anatomy",
-    "outages",
-    "skipped",
-    "runs",
-)
-FIGURES = (
-    "throughput",
-    "chain",
-    "vnfs",
-    "loss",
-    "latency",
-    "load",
-    "jitter",
-    "sizes",
-    "jitter-sizes",
-    "tradeoff",
-    "deviation",
-    "percentiles",
-    "anatomy",
-    "parts",
-    "papers",
-    "overview",
-)
-"""Kinds of figures, as planebench.report.figure has them, which would import charts."""
-SCHEMAS = ("run", "trial", "conditions", "skipped", "finished", "plan", "export")
 RUNS_SHOWN = 50
 """The newest; older ones are typed, or found with list runs."""
 
@@ -135,6 +59,8 @@ def switches() -> list[str]:
     """Ours, and the names of those that other packages bring."""
     from importlib.metadata import entry_points  # takes as long as all the rest
 
+    from planebench.switches.names import SWITCHES
+
     return [*SWITCHES, *(point.name for point in entry_points(group="planebench.switches"))]
 
 
@@ -155,6 +81,70 @@ def runs(incomplete: str) -> list[str]:
     headers = sorted(folder.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)[:RUNS_SHOWN]
     names = ("latest", *(_name(header) for header in headers), *(header.parent.name for header in headers))
     return [name for name in dict.fromkeys(names) if name and name.startswith(incomplete)]
+
+
+def checks() -> list[str]:
+    """Return the checks of the conformance suite."""
+    from planebench.conformance import ALL_CHECKS
+
+    return [check.name for check in ALL_CHECKS]
+
+
+def cases() -> list[str]:
+    """Return the topologies that switch check takes."""
+    from planebench.scenarios import SCENARIOS, scenarios_with
+
+    chains = [f"{name}-{n}" for name in scenarios_with("chain") for n in range(1, SCENARIOS[name].vnfs_max + 1)]
+    return [*scenarios_with("none"), *chains]
+
+
+def metrics() -> Iterable[str]:
+    """Return what comparisons are made of."""
+    from planebench.model.results import Metric
+
+    return get_args(Metric)
+
+
+def wires() -> Iterable[str]:
+    """Return what can stand in for a NIC."""
+    from planebench.model.records import WireName
+
+    return get_args(WireName)
+
+
+def bands() -> Iterable[str]:
+    """Return the bands of core distance."""
+    from planebench.model.plan import Band
+
+    return get_args(Band)
+
+
+def formats() -> Iterable[str]:
+    """Return the formats of an export."""
+    from planebench.cli.output import FORMATS
+
+    return FORMATS
+
+
+def tables() -> Iterable[str]:
+    """Return the tables of an export."""
+    from planebench.library import TABLES
+
+    return TABLES
+
+
+def figures() -> Iterable[str]:
+    """Return the kinds of figures."""
+    from planebench.report.figures import KINDS
+
+    return KINDS
+
+
+def schemas() -> Iterable[str]:
+    """Return the JSON Schemas that there are."""
+    from planebench.schemas import SCHEMAS
+
+    return SCHEMAS
 
 
 def scenarios() -> Iterable[str]:

@@ -13,12 +13,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from planebench.fib.agent import Agent, AgentSettings, interface_index
-from planebench.fib.agent_kernel import Kernel, table_number
-from planebench.fib.agent_mirror import BLACKHOLE, Mirror
-from planebench.fib.transport import PacketTransport
-from planebench.model.errors import UsageError
+from planebench.model.errors import PlanebenchError, UsageError
 from planebench.model.words import printable
+from planebench_fib import exceptions
+from planebench_fib.agent import Agent, AgentSettings, interface_index
+from planebench_fib.agent_kernel import Kernel, table_number
+from planebench_fib.agent_mirror import BLACKHOLE, Mirror
+from planebench_fib.transport import PacketTransport
 
 _WIRE_MAX = 7
 _SENTENCES = {
@@ -31,6 +32,18 @@ _SENTENCES = {
 }
 
 
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Raise errors of planebench_fib as those of planebench, which have exit codes."""
+    try:
+        yield
+    except exceptions.UsageError as error:
+        raise UsageError(str(error)) from error
+    except exceptions.Error as error:
+        raise PlanebenchError(str(error)) from error
+
+
+@_told()
 def run(interface: str, wires: Sequence[str], table: str, *, settle_s: float, withdraw: bool, json: bool) -> None:
     """Mirror until SIGTERM or Ctrl-C. UsageError or TransportError for what is not there or not allowed."""
     settings = AgentSettings(_wires(interface, wires), _table(table), settle_s, withdraw)
@@ -41,6 +54,7 @@ def run(interface: str, wires: Sequence[str], table: str, *, settle_s: float, wi
         agent.run()
 
 
+@_told()
 def show(interface: str, table: str, *, json: bool) -> None:
     """Print the routes and next hops that there are now."""
     wires = {interface_index(interface): 0}

@@ -48,7 +48,7 @@ KindsOption = Annotated[
     typer.Option(
         metavar="A,B",
         help="Export only these kinds of figures: overview, chain, latency, ... (default: all).",
-        autocompletion=listed(complete.FIGURES),
+        autocompletion=listed(complete.figures),
     ),
 ]
 WidthOption = Annotated[
@@ -145,13 +145,13 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--band",
         "near|far",
         "Accept only trials with this core distance: near or far (default: the band with most accepted trials).",
-        one_of(complete.BANDS),
+        one_of(complete.bands),
     ),
     "wire": _text(
         "--wire",
         "NAME",
         "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
-        one_of(complete.WIRES),
+        one_of(complete.wires),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),

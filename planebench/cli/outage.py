@@ -15,6 +15,7 @@ from planebench.cli.bar import Bar
 from planebench.measure.outage import OutageRequest
 from planebench.model.errors import INTERRUPTED, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
+from planebench.model.words import count
 from planebench.plans.items import items
 from planebench.running.machine import terminable
 from planebench.running.outages import OutageSettings, measure_outages, open_outages
@@ -95,7 +96,7 @@ def _show(reports: Sequence[OutageReport]) -> None:
     console = Console()
     for report in reports:
         how = "killed" if report.killed else "ended"
-        traffic = f"{report.rate_pps:,.0f} frames/s of {report.frame_size_bytes} B"
+        traffic = f"{count(round(report.rate_pps))} frames/s of {report.frame_size_bytes} B"
         console.print(
             f"[bold]{report.switch}[/], {report.version}, {report.chain}: {report.victim} {how} and started again\n"
             f"under {traffic}; times in ms, then frames",
@@ -105,7 +106,7 @@ def _show(reports: Sequence[OutageReport]) -> None:
         console.print(_table(report))
         for reason in report.functional:
             console.print(f"counts hold, times are those of such a machine: {reason}", markup=False, soft_wrap=True)
-        median = f"{report.silence_median_ns / 1e6:.1f} ms, {report.lost_median_packets:,.0f} frames"
+        median = f"{report.silence_median_ns / 1e6:.1f} ms, {count(round(report.lost_median_packets))} frames"
         console.print(f"median of {len(report.outages)}: outage {median}\n", highlight=False)
 
 
@@ -117,11 +118,11 @@ def _table(report: OutageReport) -> Table:
         table.add_row(
             str(number),
             *(f"{ns / 1e6:.1f}" for ns in (it.silence.duration_ns, it.calm.duration_ns, it.restart_ns)),
-            f"{it.lost_packets:,}",
-            f"{it.unsent_ring_full_packets:,}",
-            f"{it.dropped_packets:,}",
-            f"{it.gone_packets:,}",
-            f"{it.intended_packets:,}",
-            f"{it.unsent_late_packets:,}",
+            count(it.lost_packets),
+            count(it.unsent_ring_full_packets),
+            count(it.dropped_packets),
+            count(it.gone_packets),
+            count(it.intended_packets),
+            count(it.unsent_late_packets),
         )
     return table

@@ -49,7 +49,7 @@ def outage(
     frame_size: Annotated[int, typer.Option("--frame-size", help="Frame size in bytes, FCS included.")] = 64,
     repetitions: Annotated[int, typer.Option("--repetitions", help="Number of restarts per switch.")] = 5,
     wire: Annotated[
-        str, typer.Option(help="Port type: virtio, memif or veth.", autocompletion=one_of(complete.WIRES))
+        str, typer.Option(help="Port type: virtio, memif or veth.", autocompletion=one_of(complete.wires))
     ] = "virtio",
     ring_size: Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")] = 256,
     hugepages: HugepagesOption = None,

@@ -177,7 +177,7 @@ def _rate(trial: Trial) -> str:
 
 
 def _reason(trial: Trial) -> str:
-    return " ".join("; ".join(trial.verdict.reasons).split())
+    return " ".join("; ".join(trial.verdict.texts).split())
 
 
 def _next(seen: Seen, page: Page) -> Iterator[Text]:
@@ -220,7 +220,7 @@ def _point(point: Point, glyphs: Glyphs) -> str:
 
 
 def _offered(load: Load) -> str:
-    return "flat out" if load.pps_per_direction is None else load_words(load.label)
+    return "max. load" if load.pps_per_direction is None else load_words(load.label)
 
 
 def _duration(seconds: float) -> str:

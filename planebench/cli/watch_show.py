@@ -180,7 +180,8 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "throughput_pps": trial.throughput_pps,
         "loss_ratio": trial.loss_ratio,
         "verdict": trial.verdict.kind.value,
-        "verdict_reasons": list(trial.verdict.reasons),
+        "verdict_reasons": list(trial.verdict.texts),
+        "verdict_codes": list(trial.verdict.codes),
         "band": trial.band,
         **{f"switch_{figure.name}": figure.of(trial.switch) for figure in SWITCH_FIGURES},
         "tester_busy_share": trial.evidence.tester_busy_share,
@@ -193,6 +194,7 @@ def _result(result: Result) -> dict[str, Any]:
         "throughput_pps": result.throughput_pps,
         "trials": len(result.throughput_trials_pps),
         "verdict": result.verdict.kind.value,
-        "verdict_reasons": list(result.verdict.reasons),
+        "verdict_reasons": list(result.verdict.texts),
+        "verdict_codes": list(result.verdict.codes),
         "band": result.band,
     }

@@ -94,6 +94,6 @@ def _make_pairs(
     )
     code = setup.wait(patient(SETUP_TIMEOUT_S))
     if code != 0:
-        text = setup.obituary()
+        text = setup.exit_report()
         setup.terminate()
         raise StartError(f"cannot make veth pairs {', '.join(arguments)}: {text}\n{REMEDY}")

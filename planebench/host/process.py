@@ -83,7 +83,7 @@ class Process:
             return ""
         return "\n".join([line.rstrip() for line in text.splitlines() if line.strip()][-lines:])
 
-    def obituary(self) -> str:
+    def exit_report(self) -> str:
         """One sentence on how it ended, and its last log lines; for error messages."""
         code = self.returncode
         if code is None:
@@ -352,7 +352,7 @@ def wait_ready(
     while not probe():
         for process in watched:
             if not process.alive():
-                raise StartError(f"{what} did not come up: {process.obituary()}")
+                raise StartError(f"{what} did not come up: {process.exit_report()}")
         if time.monotonic() > deadline:
             tails = "\n".join(f"{p.name} (pid {p.pid}), last log lines:\n{p.log_tail()}" for p in watched)
             raise StartError(f"{what} did not come up within {deadline_s:g} s\n{tails}".rstrip())

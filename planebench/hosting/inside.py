@@ -122,7 +122,7 @@ class RunningProcess:
         return f"{self.name} ({self.facts.hosting})"
 
     def _last_words(self) -> str:
-        return self._process.obituary() + self._around.why()
+        return self._process.exit_report() + self._around.why()
 
 
 class RunningPlaned(RunningProcess):

@@ -67,7 +67,7 @@ class RunningMachine:
     def check(self) -> None:
         """Raise DiedError, with the last words of guest and QEMU, if it is gone."""
         if not self._process.alive():
-            raise DiedError(f"VNF {self.name} died: {self._process.obituary()}")
+            raise DiedError(f"VNF {self.name} died: {self._process.exit_report()}")
 
     def ask_to_end(self) -> None:
         """SIGTERM: QEMU ends at once, whatever the guest does."""

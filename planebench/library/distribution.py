@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _POINT = tuple(column.name for column in POINT)
-KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "counts", "other_band")
+KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "verdict_codes", "counts", "other_band")
 """Columns of a distribution that come from the table ``latency``."""
 
 CHOSEN_BY = (*_POINT, "load", "verdict", "counts", "other_band")

@@ -12,6 +12,7 @@ from planebench.measure.runner import Observed, Runner, start_runner
 from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
@@ -101,7 +102,7 @@ class Bench:
     def run(self, request: TrialRequest) -> Trial:
         """One trial; one that cannot be, because it is not up, is invalid and says why."""
         if self.runner is None:
-            return unmeasured(request, Verdict(VerdictKind.INVALID, (self.reason,)))
+            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
         self.fresh = False
         return self.runner.run(request)
 

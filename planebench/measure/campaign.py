@@ -237,7 +237,7 @@ class Campaign:
             if bench.runner is None:
                 return
             if not bench.runner.alive():
-                reason = "; ".join(trial.verdict.reasons)
+                reason = "; ".join(trial.verdict.texts)
                 self.listener.trouble(f"{bench.label}: {reason}")
                 bench.revive(reason)
                 return

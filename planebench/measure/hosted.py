@@ -21,6 +21,7 @@ from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.placement import Placement
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
@@ -69,18 +70,25 @@ def hosted_requests(
     )
 
 
-def functional_reasons(topology: Topology, placement: Placement, facts: Iterable[HostingFacts]) -> tuple[str, ...]:
+def functional_reasons(topology: Topology, placement: Placement, facts: Iterable[HostingFacts]) -> tuple[Reason, ...]:
     """Why rates and latencies of a topology tell nothing; nothing where they do.
 
     A hosted VNF of a chain that shares its CPU takes turns by the scheduler's slices of milliseconds. Of VNFs side by
     side sharing is what is measured.
     """
-    emulated = [f"{fact.vnf} is emulated, on no CPU of this machine" for fact in facts if fact.emulated]
+    emulated = [
+        Reason(ReasonCode.EMULATED_OR_SHARED, f"{fact.vnf} is emulated, on no CPU of this machine")
+        for fact in facts
+        if fact.emulated
+    ]
     if topology.side_by_side:
         return tuple(emulated)
     beside = {number: placement.beside(number) for number in sorted(placement.hosted)}
     shared = [
-        f"{topology.vnfs[number].name} shares CPU {placement.vnf_cpus[number]} with {' and '.join(others)}"
+        Reason(
+            ReasonCode.EMULATED_OR_SHARED,
+            f"{topology.vnfs[number].name} shares CPU {placement.vnf_cpus[number]} with {' and '.join(others)}",
+        )
         for number, others in beside.items()
         if others
     ]

@@ -31,7 +31,7 @@ from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, WireName
+from planebench.model.records import Direction, Reason, WireName
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement
 from planebench.planed import RpcError
@@ -89,7 +89,7 @@ class LiveTopology:
         self._profiles: tuple[TrafficProfile, ...] = ()
         self.conditions: Conditions | None = None
         """As they were found when it came up."""
-        self.functional: tuple[str, ...] = ()
+        self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies tell nothing; empty where they do."""
 
     @classmethod

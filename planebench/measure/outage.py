@@ -25,6 +25,7 @@ from planebench.measure.live import LiveTopology
 from planebench.measure.sending import end, start
 from planebench.model.errors import StartError, UsageError
 from planebench.model.outage import Outage, Restart, Silence
+from planebench.model.reasons import Reason
 from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
@@ -204,7 +205,9 @@ def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:
                 yield Silence(stream["longest_silence_ns"], begin_ns, end_ns)
 
 
-def outage_trial(point: Point, request: OutageRequest, outage: Outage, number: int, functional: Sequence[str]) -> Trial:
+def outage_trial(
+    point: Point, request: OutageRequest, outage: Outage, number: int, functional: Sequence[Reason]
+) -> Trial:
     """Return the trial that is stored of a restart; ``number`` counts the restarts of this switch from 0.
 
     ``functional``: why its times are no figures of performance; empty where they are.

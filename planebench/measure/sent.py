@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from planebench.model.records import TrafficSent
+from planebench.model.records import Reason, ReasonCode, TrafficSent
 from planebench.model.traffic import TrafficProfile
 
 TOLERANCE = 0.01
@@ -49,7 +49,7 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
     )
 
 
-def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[str]:
+def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
     """A sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
 
     Nothing is said where too few frames were sent to tell, or of a capture, whose frames the generator chooses.
@@ -62,15 +62,15 @@ def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[str]
         even = sent.packets / wanted
         off = max((abs(count - even) / even for count in sent.dst_macs), default=1.0)
         if len(sent.dst_macs) != wanted or off > TOLERANCE:
-            yield f"suspect: {sent.name}: frames were not spread evenly over {wanted} destination MACs"
+            yield _differs(f"{sent.name}: frames were not spread evenly over {wanted} destination MACs")
     flows = profile.flows
     if flows is not None and flows.draw != "zipf" and sent.flows_sent is not None:
         expected = _distinct(flows.count, sent.packets, flows.draw == "round_robin")
         if sent.packets >= FRAMES_MIN and abs(sent.flows_sent - expected) > TOLERANCE * expected:
-            yield f"suspect: {sent.name}: {sent.flows_sent} flows were sent, not about {expected:.0f}"
+            yield _differs(f"{sent.name}: {sent.flows_sent} flows were sent, not about {expected:.0f}")
 
 
-def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[str]:
+def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
     """The shares of the frame sizes, and their mean."""
     mean, intended = sent.mean_frame_bytes, profile.mean_frame_bytes
     if not profile.sizes or mean is None or intended is None or sent.packets < FRAMES_MIN:
@@ -81,9 +81,13 @@ def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[str]:
     counts = dict(sent.sizes)
     off = max(abs(counts.get(size, 0) / sent.packets - w / weights.total()) for size, w in weights.items())
     if abs(mean - intended) > TOLERANCE * intended:
-        yield f"suspect: {sent.name}: the mean frame sent had {mean:.1f} B, not {intended:.1f} B as in the profile"
+        yield _differs(f"{sent.name}: the mean frame sent had {mean:.1f} B, not {intended:.1f} B as in the profile")
     elif off > TOLERANCE or set(counts) - set(weights):
-        yield f"suspect: {sent.name}: the mix of frame sizes that was sent is not that of the profile"
+        yield _differs(f"{sent.name}: the mix of frame sizes that was sent is not that of the profile")
+
+
+def _differs(text: str) -> Reason:
+    return Reason(ReasonCode.TRAFFIC_DIFFERS, text)
 
 
 def _distinct(population: int, draws: int, in_turn: bool) -> float:

@@ -25,6 +25,8 @@ from planebench.model.records import (
     Evidence,
     Load,
     Point,
+    Reason,
+    ReasonCode,
     Role,
     SwitchCycles,
     Trial,
@@ -92,7 +94,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
     except PlanebenchError as error:
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
-        return unmeasured(request, Verdict(VerdictKind.INVALID, (str(error),)), started_at)
+        return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at)
     return with_verdict(_with_distance(trial, before, distance()), ceiling_pps, request.profile, live.functional)
 
 
@@ -221,7 +223,8 @@ def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
         reason = f"{counts.misdirected_packets} frames came out at a port where they do not belong"
         hints = [VNFS[name].misdirection_hint for name in vnf_names(chain) if name in VNFS]
         reason += "".join(f" ({hint})" for hint in dict.fromkeys(filter(None, hints)))
-        return Verdict(VerdictKind.INVALID, (reason,))
+        values = {"packets": counts.misdirected_packets}
+        return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.MISDIRECTED, reason, values),))
     return Verdict(VerdictKind.VALID)
 
 
@@ -234,7 +237,7 @@ def with_verdict(
     trial: Trial,
     ceiling_pps: float | None = None,
     profile: TrafficProfile = PLAIN,
-    functional: Sequence[str] = (),
+    functional: Sequence[Reason] = (),
 ) -> Trial:
     """The trial with its verdict; one that is invalid already stays so. ``functional`` as in :func:`judge`.
 
@@ -256,12 +259,15 @@ def with_verdict(
         side_by_side=trial.point.side_by_side,
     )
     if dropped := policy_words(trial):
-        said = f"dropped by network functions, not by the switch: {dropped}"
+        text = f"dropped by network functions, not by the switch: {dropped}"
+        said = Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
         verdict = Verdict(verdict.kind, (*verdict.reasons, said))
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
-        verdict = Verdict(verdict.kind, (*verdict.reasons, f"suspect: {describe(account)}"))
-    amiss = tuple(text for sent in trial.sent for text in not_as_intended(profile, sent))
+        values = {"packets": account.unexplained_packets}
+        open_account = Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account), values)
+        verdict = Verdict(verdict.kind, (*verdict.reasons, open_account))
+    amiss = tuple(reason for sent in trial.sent for reason in not_as_intended(profile, sent))
     amiss += not_applied(trial.updates)
     verdict = Verdict(verdict.kind, (*verdict.reasons, *amiss))
     return dataclasses.replace(trial, verdict=verdict)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from planebench.host.patience import patient
 from planebench.model.errors import StartError
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.traffic import Updates
 from planebench.model.updates import FibUpdates
 from planebench.planed.requests import Call, get_statistics
@@ -62,15 +63,19 @@ def fib_updates(stats: Statistics) -> FibUpdates | None:
     )
 
 
-def not_applied(updates: FibUpdates | None) -> tuple[str, ...]:
-    """A sentence where fewer updates were applied than were asked for."""
+def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
+    """A remark where fewer updates were applied than were asked for."""
     if updates is None:
         return ()
     wanted = updates.intended_per_s
     if updates.refused:
-        return (f"suspect: the switch refused {updates.refused} of {updates.sent} FIB updates",)
+        text = f"the switch refused {updates.refused} of {updates.sent} FIB updates"
+        return (Reason(ReasonCode.UPDATES_MISSING, text, {"refused": updates.refused, "sent": updates.sent}),)
     few = wanted is not None and updates.sent >= MIN_UPDATES and updates.per_s < (1 - TOLERANCE) * wanted
-    return (f"suspect: {updates.per_s:.0f} FIB updates a second were applied, not {wanted:.0f}",) if few else ()
+    if not few or wanted is None:
+        return ()
+    text = f"{updates.per_s:.0f} FIB updates a second were applied, not {wanted:.0f}"
+    return (Reason(ReasonCode.UPDATES_MISSING, text, {"per_s": updates.per_s, "intended_per_s": wanted}),)
 
 
 def _source(stats: Statistics) -> FibSource:

@@ -10,6 +10,8 @@ from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
     DirectionCounts,
     Evidence,
+    Reason,
+    ReasonCode,
     Role,
     SwitchCycles,
     ThreadEvidence,
@@ -64,7 +66,7 @@ def judge(
     intended_duration_ns: int | None = None,
     ceiling_pps: float | None = None,
     policy_packets: int = 0,
-    functional: Sequence[str] = (),
+    functional: Sequence[Reason] = (),
     side_by_side: bool = True,
 ) -> Verdict:
     """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
@@ -104,61 +106,73 @@ def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], 
     return replace(direction, forwarded_packets=direction.forwarded_packets + share)
 
 
-def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[str]:
+def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[Reason]:
     for d in directions:
         if d.lost_packets < 0:
-            yield f"{d.name}: {d.forwarded_packets} frames came, only {d.offered_packets} were sent"
+            text = f"{d.name}: {d.forwarded_packets} frames came, only {d.offered_packets} were sent"
+            yield _counted(ReasonCode.RECEIVED_MORE_THAN_SENT, text, d.forwarded_packets, d.offered_packets)
         if d.unsent_packets < 0:
-            yield f"{d.name}: {d.offered_packets} frames were sent, only {d.intended_packets} were intended"
+            text = f"{d.name}: {d.offered_packets} frames were sent, only {d.intended_packets} were intended"
+            yield _counted(ReasonCode.SENT_MORE_THAN_INTENDED, text, d.offered_packets, d.intended_packets)
         explained = d.unsent_late_packets + d.unsent_ring_full_packets
         if d.unsent_packets != explained:
-            yield f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts for {explained}"
+            text = f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts for {explained}"
+            yield _counted(ReasonCode.UNSENT_NOT_ACCOUNTED, text, d.unsent_packets, explained)
         if d.offered_packets == 0:
-            yield f"{d.name}: the generator sent nothing"
+            yield Reason(ReasonCode.NOTHING_SENT, f"{d.name}: the generator sent nothing")
         elif d.forwarded_packets == 0:
             what = "nothing came through the network functions" if policy else "the switch forwarded nothing"
-            yield f"{d.name}: {what}"
+            yield Reason(ReasonCode.NOTHING_FORWARDED, f"{d.name}: {what}")
         yield from _impossible_bytes(d)
 
 
-def _impossible_bytes(d: DirectionCounts) -> Iterator[str]:
+def _impossible_bytes(d: DirectionCounts) -> Iterator[Reason]:
     """Bytes that cannot be those of so many frames: counting is broken. Old runs have no bytes."""
     for what, packets, number, least in (
         ("sent", d.offered_packets, d.offered_bytes, FRAME_SIZE_MIN_BYTES),
         ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),
     ):
         if number is not None and not least * packets <= number <= FRAME_SIZE_LIMIT_BYTES * packets:
-            yield f"{d.name}: {number} bytes cannot be those of {packets} frames {what}"
+            text = f"{d.name}: {number} bytes cannot be those of {packets} frames {what}"
+            yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": number, "packets": packets})
     if d.offered_bytes is not None and d.forwarded_bytes is not None:
         most = d.offered_bytes + 2 * VLAN_TAG_BYTES * d.forwarded_packets
         if d.forwarded_bytes > most:
-            yield f"{d.name}: {d.forwarded_bytes} bytes came, only {d.offered_bytes} were sent"
+            text = f"{d.name}: {d.forwarded_bytes} bytes came, only {d.offered_bytes} were sent"
+            yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
 
 
-def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[str]:
+def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[Reason]:
     allowed_ns = max(limit * duration_ns, LOST_CPU_MIN_NS)
     if evidence.shared_cpu:
-        yield "switch and tester share one CPU: the numbers do not count"
+        yield Reason(ReasonCode.ONE_CPU, "switch and tester share one CPU: the numbers do not count")
     for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
         waited_ns = thread.wait_ns - _siblings_ns(thread, evidence) - _skew_ns(thread, evidence)
         if waited_ns > allowed_ns:
-            yield (
+            yield Reason(
+                ReasonCode.CPU_WAIT,
                 f"{thread.owner} thread {thread.thread} waited for its CPU "
                 f"{_percent(waited_ns, duration_ns)} of the time "
-                f"({thread.involuntary_switches} involuntary switches)"
+                f"({thread.involuntary_switches} involuntary switches)",
+                {"share": waited_ns / duration_ns, "involuntary_switches": thread.involuntary_switches},
             )
     if evidence.poll_gap_sum_ns > allowed_ns:
-        yield (
+        yield Reason(
+            ReasonCode.POLL_GAPS,
             f"tester poll gaps over {evidence.poll_gap_threshold_ns // 1000} us took "
-            f"{_percent(evidence.poll_gap_sum_ns, duration_ns)} of the time"
+            f"{_percent(evidence.poll_gap_sum_ns, duration_ns)} of the time",
+            {"share": evidence.poll_gap_sum_ns / duration_ns if duration_ns else 1.0},
         )
     if evidence.steal_ns > max(limit * duration_ns, 10_000_000):
-        yield f"the hypervisor took {_percent(evidence.steal_ns, duration_ns)} of the CPU time"
+        text = f"the hypervisor took {_percent(evidence.steal_ns, duration_ns)} of the CPU time"
+        yield Reason(ReasonCode.STEAL, text, {"share": evidence.steal_ns / duration_ns if duration_ns else 1.0})
     before, after = evidence.distance_before, evidence.distance_after
     if before is not None and after is not None and before.band != after.band:
-        yield (
+        yield Reason(
+            ReasonCode.DISTANCE_CHANGED,
             f"the core distance changed from {before.band} ({before.median_ns:.0f} ns) to "
-            f"{after.band} ({after.median_ns:.0f} ns)"
+            f"{after.band} ({after.median_ns:.0f} ns)",
+            {"before_ns": before.median_ns, "after_ns": after.median_ns},
         )
 
 
@@ -189,59 +203,72 @@ def _has_vnfs(evidence: Evidence) -> bool:
 
 def _tester_limited(
     saturating: bool, flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     """A paced generator has to keep its pace, a saturating trial to show a saturated switch, a monitor to keep up."""
     for d in directions:
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
-            yield f"{d.name}: the generator was late for {late} of its frames"
+            text = f"{d.name}: the generator was late for {late} of its frames"
+            values = {"share": d.unsent_late_packets / d.intended_packets} if d.intended_packets else {}
+            yield Reason(ReasonCode.GENERATOR_LATE, text, values)
     if saturating or flat_out:
         yield from _not_saturated(directions, switch)
     behind = [d for d in directions if d.monitor_full_bursts > FULL_BURSTS_SHARE * d.monitor_bursts]
     for d in behind:
         if d.lost_packets > LOSS_SHARE * d.offered_packets:
-            yield (
+            yield Reason(
+                ReasonCode.MONITOR_BEHIND,
                 f"{d.name}: the monitor was behind ({_percent(d.monitor_full_bursts, d.monitor_bursts)} of its bursts "
-                "were full), so frames were lost on the tester's side"
+                "were full), so frames were lost on the tester's side",
+                {"share": d.monitor_full_bursts / d.monitor_bursts},
             )
 
 
-def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles) -> Iterator[str]:
+def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles) -> Iterator[Reason]:
     if switch.busy_share is not None:
         if switch.busy_share < SWITCH_BUSY_SHARE:
-            yield f"the switch was busy only {switch.busy_share:.0%} of the time"
+            text = f"the switch was busy only {switch.busy_share:.0%} of the time"
+            yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
     elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
-        yield "the switch took every frame and lost none: it was not saturated"
+        yield Reason(ReasonCode.NOT_SATURATED, "the switch took every frame and lost none: it was not saturated")
 
 
-def _stretched(duration_ns: int, intended_ns: int | None) -> Iterator[str]:
+def _stretched(duration_ns: int, intended_ns: int | None) -> Iterator[Reason]:
     if intended_ns is not None and duration_ns > (1 + STRETCH_SHARE) * intended_ns + STRETCH_NS:
-        yield f"the generator took {duration_ns / 1e9:.3f} s for a trial of {intended_ns / 1e9:.3f} s"
+        text = f"the generator took {duration_ns / 1e9:.3f} s for a trial of {intended_ns / 1e9:.3f} s"
+        yield Reason(ReasonCode.STRETCHED, text, {"duration_ns": duration_ns, "intended_ns": intended_ns})
 
 
-def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling_pps: float | None) -> Iterator[str]:
+def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling_pps: float | None) -> Iterator[Reason]:
     if ceiling_pps is None or duration_ns <= 0:
         return
     rate = sum(d.forwarded_packets for d in directions) * 1e9 / duration_ns
     if rate >= (1 - CEILING_SHARE) * ceiling_pps:
-        yield (
+        yield Reason(
+            ReasonCode.TESTER_CEILING,
             f"{rate / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
-            f"({ceiling_pps / 1e6:.2f} Mpps by calibration)"
+            f"({ceiling_pps / 1e6:.2f} Mpps by calibration)",
+            {"pps": rate, "ceiling_pps": ceiling_pps},
         )
 
 
-def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[str]:
+def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
     """Of a valid trial: what a reader must know about the switch."""
     for d in directions:
         if not flat_out and d.loss_ratio > NOT_CARRIED_SHARE:
-            yield f"{d.name}: the switch did not carry the load; queues were full"
-        for count, what in (
-            (d.duplicate_packets, "duplicated"),
-            (d.reordered_packets, "reordered"),
-            (d.corrupt_packets, "damaged"),
+            text = f"{d.name}: the switch did not carry the load; queues were full"
+            yield Reason(ReasonCode.NOT_CARRIED, text, {"loss_ratio": d.loss_ratio})
+        for count, code in (
+            (d.duplicate_packets, ReasonCode.DUPLICATED),
+            (d.reordered_packets, ReasonCode.REORDERED),
+            (d.corrupt_packets, ReasonCode.DAMAGED),
         ):
             if count:
-                yield f"{d.name}: {what} frames were received"
+                yield Reason(code, f"{d.name}: {code.value} frames were received", {"packets": count})
+
+
+def _counted(code: ReasonCode, text: str, packets: int, least: int) -> Reason:
+    return Reason(code, text, {"packets": packets, "of_packets": least})
 
 
 def _percent(part: int, whole: int) -> str:

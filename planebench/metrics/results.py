@@ -28,23 +28,12 @@ from planebench.model.results import (
     SearchResult,
 )
 from planebench.model.run import Run
-from planebench.model.words import (
-    NOTHING,
-    batch,
-    count,
-    cycles,
-    estimate,
-    latency_counts,
-    load_words,
-    mpps,
-    percent,
-    throughput,
-    us,
-)
+from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
+from planebench.search import METHODS
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import is_foreign, search_counts
+from planebench.stats.choose import is_foreign
+from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import counts
 
 JSON: frozenset[Output] = frozenset({"json"})
 CSV: frozenset[Output] = frozenset({"csv"})
@@ -164,7 +153,7 @@ LATENCY: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.reasons),
+        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts),
     ),
     Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, title="sent", order=20, words=count),
     Column(
@@ -177,7 +166,8 @@ LATENCY: tuple[Column, ...] = (
         words=lambda number: count(number) if number else NOTHING,
     ),
     Column("clock", str, "summary.clock", outputs=NOT_CSV, title="clock", order=80, kind="plain"),
-    Column("verdict_reasons", Texts, "summary.verdict.reasons", outputs=NOT_CSV),
+    Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
+    Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
     Column("other_band", bool, lambda it: is_foreign(it.summary.verdict), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
@@ -223,9 +213,25 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     return get
 
 
-def _burst_packets(it: OfResult) -> float | None:
-    search = _search(it.result, "b2b")
-    return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+def _burst_packets(method: str) -> Callable[[OfResult], float | None]:
+    def get(it: OfResult) -> float | None:
+        search = _search(it.result, method)
+        return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+
+    return get
+
+
+_PLACED = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+"""The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
+
+
+def _further_searches() -> Iterator[Column]:
+    """Yield the CSV column of the figure of each further search."""
+    for method in METHODS.values():
+        if method.name not in _PLACED:
+            burst = method.figure == "burst"
+            get = _burst_packets(method.name) if burst else _found(method.name)
+            yield Column(f"{method.name}_{'packets' if burst else 'pps'}", Number, get, outputs=CSV)
 
 
 def _latencies_by_load(it: OfResult) -> dict[str, Any]:
@@ -259,7 +265,7 @@ RESULT: tuple[Column, ...] = (
         title="verdict",
         order=90,
         kind="verdict",
-        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.reasons),
+        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts),
     ),
     Column(
         "throughput_pps",
@@ -298,7 +304,8 @@ RESULT: tuple[Column, ...] = (
         brief=Brief(2, "c", 5),
         by_switch=True,
     ),
-    Column("verdict_reasons", Texts, "result.verdict.reasons"),
+    Column("verdict_reasons", Texts, "result.verdict.texts"),
+    Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
         "throughput_stddev_pps",
         Number,
@@ -325,9 +332,10 @@ RESULT: tuple[Column, ...] = (
     Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
     Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
     Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
-    Column("b2b_packets", Number, _burst_packets, outputs=CSV),
+    Column("b2b_packets", Number, _burst_packets("b2b"), outputs=CSV),
     Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
     Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
+    *_further_searches(),
     Column(
         "throughput_trials_pps",
         tuple[float, ...],
@@ -386,6 +394,12 @@ RESULT: tuple[Column, ...] = (
         "Routes per second that the control of a VNF changed in these trials; null without.",
     ),
     Column(
+        "switch_cycles_per_batch",
+        Number,
+        _switch("cycles_per_batch"),
+        "Busy cycles of the switch per poll that found frames: what a poll costs, whatever it finds, is in it once.",
+    ),
+    Column(
         "switch_full_batch_share",
         Number,
         _switch("full_batch_share"),
@@ -393,6 +407,7 @@ RESULT: tuple[Column, ...] = (
         title="full batches",
         order=13,
         words=percent,
+        by_switch=True,
         brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
         optional=True,
     ),
@@ -409,8 +424,10 @@ POINT = tuple(
 )
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
 
-_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "counts"))
-_AT_LOAD = tuple(c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "counts", "other_band"))
+_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "verdict_codes", "counts"))
+_AT_LOAD = tuple(
+    c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "verdict_codes", "counts", "other_band")
+)
 
 ANATOMY = (
     *_AT_LOAD,
@@ -425,7 +442,8 @@ ANATOMY = (
 _SEARCH = (
     *attributes("search", method=str),
     Column("verdict", str, "search.verdict.kind"),
-    Column("verdict_reasons", Texts, "search.verdict.reasons"),
+    Column("verdict_reasons", Texts, "search.verdict.texts"),
+    Column("verdict_codes", Texts, "search.verdict.codes"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
     Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),

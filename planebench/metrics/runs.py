@@ -84,7 +84,11 @@ class OfSkipped(OfRun):
 _RUN_ID = Column("run_id", str, "run.header.run_id")
 _POINT = "trial.point"
 _INDEX = Column("trial_index", int, "trial.index")
-_VERDICT = (Column("verdict", str, "trial.verdict.kind"), Column("verdict_reasons", Texts, "trial.verdict.reasons"))
+_VERDICT = (
+    Column("verdict", str, "trial.verdict.kind"),
+    Column("verdict_reasons", Texts, "trial.verdict.texts"),
+    Column("verdict_codes", Texts, "trial.verdict.codes"),
+)
 
 
 def _switch(figure: SwitchFigure) -> Column:

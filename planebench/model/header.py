@@ -15,7 +15,8 @@ that is new has a default, so version 1 is read too. 3 = chains of network funct
 anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, what a suite leaves out, environment.
 6 = VNFs side by side (scenario parallel), their threads, and updates of their FIBs. 7 = VNFs in processes, containers
 and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
-of a switch, by name; the plan in the header; restarts under traffic as trials (role outage). Defaults again."""
+of a switch, by name; the plan in the header; restarts under traffic as trials (role outage); reasons of verdicts with
+codes and values, which before were sentences. Defaults again."""
 
 READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 

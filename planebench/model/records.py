@@ -15,6 +15,8 @@ from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
+from planebench.model.reasons import Reason as Reason
+from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
@@ -48,11 +50,25 @@ class Verdict:
     """A kind and the evidence for it, one sentence each. Every kind but valid has at least one reason."""
 
     kind: VerdictKind
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind is not VerdictKind.VALID and not self.reasons:
             raise ValueError(f"verdict {self.kind.value} needs a reason")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the sentence of each reason."""
+        return tuple(map(str, self.reasons))
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Return the code of each reason."""
+        return tuple(reason.code.value for reason in self.reasons)
+
+    def has(self, code: ReasonCode) -> bool:
+        """Return whether one of the reasons has this code."""
+        return any(reason.code is code for reason in self.reasons)
 
 
 @dataclass(frozen=True, slots=True)

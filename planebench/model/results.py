@@ -23,6 +23,8 @@ class Loss:
     place: LossPlace
     cause: str
     packets: int
+    policy: bool = False
+    """Whether a network function dropped them of its own accord."""
 
 
 @dataclass(frozen=True, slots=True)

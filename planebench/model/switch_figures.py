@@ -44,6 +44,7 @@ SWITCH_FIGURES = (
     SwitchFigure("batch_size", lambda it: it.batch_size),
     SwitchFigure("received_packets", lambda it: it.packets, total),
     SwitchFigure("forwarded_packets", lambda it: it.forwarded_packets, total),
+    SwitchFigure("cycles_per_batch", lambda it: it.busy_cycles / it.bursts if it.busy_cycles and it.bursts else None),
     SwitchFigure(
         "full_batch_share",
         lambda it: it.ratio("rx_full_bursts", "rx_bursts"),

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from planebench.model.records import Direction, Point, VerdictKind
-from planebench.model.results import LatencySummary, Metric, Result
+from planebench.model.results import Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -156,11 +156,6 @@ def throughput(result: Result) -> str:
     if result.throughput_pps is None:
         return NOTHING
     return mark(result.verdict.kind) + mpps(result.throughput_pps)
-
-
-def latency_counts(summary: LatencySummary) -> bool:
-    """Whether a latency may stand without a mark."""
-    return summary.verdict.kind is VerdictKind.VALID
 
 
 def reasons(texts: tuple[str, ...], limit: int = 160) -> str:

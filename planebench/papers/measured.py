@@ -12,14 +12,14 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKin
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
-from planebench.model.words import latency_counts, mpps, throughput, us
+from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
 from planebench.stats.chains import Chains
+from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.latency import latency_groups
-from planebench.stats.ranking import counts
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""

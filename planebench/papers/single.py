@@ -14,7 +14,7 @@ from planebench.papers.measured import Measured
 from planebench.papers.outcome import Compared
 from planebench.papers.told import Sample, Told, reached
 from planebench.stats.chains import ChainLatency
-from planebench.stats.ranking import counts
+from planebench.stats.counting import counts
 from planebench.traffic.rates import line_rate_pps
 
 FULL = 0.98

@@ -39,7 +39,7 @@ class PlanedProcess:
     ) -> None:
         self.process = process
         self.title = title
-        self._report = report or process.obituary
+        self._report = report or process.exit_report
         self._timeout_s, self._dying_s = timeout_s, dying_s
         try:
             self.client = PlanedClient(socket, deadline_s=connect_s, give_up=self._give_up)

@@ -186,6 +186,8 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
         for name in names:
             if value == name and not isinstance(value, bool):
                 return name
+        if all(isinstance(name, int) for name in names):
+            raise UsageError(f'{what} "{value}" is not valid. Valid: {", ".join(map(str, names))}')
         raise unknown(what, str(value), [str(name) for name in names])
 
     return parse

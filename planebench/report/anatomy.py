@@ -9,9 +9,10 @@ from functools import partial
 from planebench.model.anatomy import PartKind
 from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
-from planebench.model.words import NOTHING, count, latency_counts, load_words, percent, point_words, printable, us
+from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_key, full_cell_title
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads
+from planebench.stats.counting import latency_counts
 from planebench.stats.ranking import same_cell
 
 PAPER = "ic16 (Fig. 8) gives the hypervisor a share of up to 80 %; that is the paper's figure, of its own hosts."

@@ -12,11 +12,12 @@ from rich.text import Text
 
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result
-from planebench.model.words import NOTHING, latency_counts, load_words, reasons, throughput, us
+from planebench.model.words import NOTHING, load_words, reasons, throughput, us
 from planebench.report.evidence import cause, shared_text
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import Column, chunks, column_of, column_title, columns_of, new_table, row_name_width, rows
-from planebench.stats.ranking import counts, rank
+from planebench.stats.counting import counts, latency_counts
+from planebench.stats.ranking import rank
 
 BEST = "bold green"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -32,18 +33,18 @@ class Notes:
     glyphs: Glyphs
     struck: bool = False
     """Whether a figure that does not count was shown (in brackets)."""
-    _texts: dict[tuple[str, str], list[tuple[str, ...]]] = field(default_factory=dict)
+    _texts: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> str:
         """The mark to print behind a figure, for its verdict: a superscript number, or ``^1``."""
-        key = (verdict.kind.value, cause(verdict.reasons[0]))
-        self._texts.setdefault(key, []).append(verdict.reasons)
+        key = (verdict.kind.value, verdict.codes[0], cause(verdict.texts[0]))
+        self._texts.setdefault(key, []).append(verdict.texts)
         number = str(list(self._texts).index(key) + 1)
         return number.translate(_SUPERSCRIPT) if self.glyphs.unicode else f"^{number}"
 
     def numbered(self) -> Iterator[tuple[int, str]]:
         """Number and text of every note; ``N`` stands for numbers that differ from figure to figure."""
-        for number, ((kind, _), found) in enumerate(self._texts.items(), start=1):
+        for number, ((kind, *_), found) in enumerate(self._texts.items(), start=1):
             alike = len(set(found)) == 1
             yield number, f"{kind}: {reasons(found[0] if alike else (shared_text([texts[0] for texts in found]),))}"
 

@@ -16,7 +16,8 @@ from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.report.papers import OTHER_BAND
 from planebench.report.recommend import main_cells, use_words
 from planebench.stats.choose import is_foreign
-from planebench.stats.ranking import counts, same_cell
+from planebench.stats.counting import counts
+from planebench.stats.ranking import same_cell
 
 PORT_GBPS = 10
 """Layer 1, the ports of the papers."""

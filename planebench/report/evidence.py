@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from planebench.model.records import CoreDistance, ThreadEvidence, Trial, VerdictKind
+from planebench.model.records import CoreDistance, Reason, ReasonCode, ThreadEvidence, Trial, VerdictKind
 from planebench.model.words import NOTHING, count, percent
 
 NOT_NEEDED = "not of the band, or of the verdict, that the result rests on"
@@ -19,6 +19,9 @@ _NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)"
 _DIRECTION = re.compile(r"^\w+->\w+: ")
 _BLANKS = re.compile(r"[ \t\r\n\f\v]+")
 """Not the thin space, which belongs to a number."""
+
+
+_Group = tuple[VerdictKind, ReasonCode, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,41 +39,37 @@ def evidence_text(trial: Trial) -> str:
     return "; ".join(_parts(trial))
 
 
-def cause(reason: str) -> str:
-    """A reason without what differs from trial to trial: numbers become ``N``, the direction goes, one line."""
-    return _NUMBER.sub("N", _plain(reason))
+def cause(text: str) -> tuple[str, ...]:
+    """Return what the sentence of a reason has besides what differs from trial to trial, in pieces: its numbers and its
+    direction are left out. Sentences with equal pieces have equally many numbers."""
+    return tuple(_NUMBER.split(_plain(text)))
 
 
 def shared_text(texts: Sequence[str]) -> str:
-    """Return one text for reasons of one cause: a number that they do not share becomes ``N``.
-
-    Where one of them has a literal ``N`` in the place of a number, their numbers do not correspond: all become ``N``.
-    """
+    """Return one text for reasons of one :func:`cause`: a number that they do not share becomes ``N``."""
     plain = [_plain(text) for text in texts]
-    if len({tuple(_NUMBER.split(text)) for text in plain}) > 1:
-        return cause(texts[0])
     numbers = [_NUMBER.findall(text) for text in plain]
     kept = iter([each[0] if len(set(each)) == 1 else "N" for each in zip(*numbers, strict=True)])
     return _NUMBER.sub(lambda _: next(kept), plain[0])
 
 
-def why_rejected(trial: Trial) -> tuple[str, ...]:
+def why_rejected(trial: Trial) -> tuple[Reason, ...]:
     """Reasons of a rejected trial. Those of a valid one are mere remarks: it was not needed."""
     if trial.verdict.kind is VerdictKind.VALID:
-        return (NOT_NEEDED, *trial.verdict.reasons)
+        return (Reason(ReasonCode.NOT_NEEDED, NOT_NEEDED), *trial.verdict.reasons)
     return trial.verdict.reasons
 
 
 def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
     """Rejected trials by verdict and cause, most frequent first. A trial with two causes is counted under both."""
-    labels: dict[tuple[VerdictKind, str], Counter[str]] = {}
-    texts: dict[tuple[VerdictKind, str], list[str]] = {}
+    labels: dict[_Group, Counter[str]] = {}
+    texts: dict[_Group, list[str]] = {}
     for trial in trials:
         # of a valid trial only the first says why it is out, the others are remarks
         reasons = why_rejected(trial)[:1] if trial.verdict.kind is VerdictKind.VALID else why_rejected(trial)
-        for text, reason in {cause(reason): reason for reason in reasons}.items():
-            labels.setdefault((trial.verdict.kind, text), Counter())[trial.point.switch] += 1
-            texts.setdefault((trial.verdict.kind, text), []).append(reason)
+        for key, text in {(trial.verdict.kind, r.code, cause(str(r))): str(r) for r in reasons}.items():
+            labels.setdefault(key, Counter())[trial.point.switch] += 1
+            texts.setdefault(key, []).append(text)
     groups = [
         Cause(key[0], shared_text(texts[key]), found.total(), tuple(found.most_common()))
         for key, found in labels.items()

@@ -52,7 +52,7 @@ def functional_sentences(run: Run) -> list[str]:
 def _sentence(who: str, trials: Sequence[Trial]) -> str:
     sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
     came = sum(trial.forwarded_packets for trial in trials)
-    why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.reasons))
+    why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.texts))
     plural = "s" if len(trials) > 1 else ""
     return printable(f"{who}, {len(trials)} trial{plural}: {count(sent)} frames sent, {count(came)} came ({why})")
 

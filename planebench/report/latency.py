@@ -14,17 +14,7 @@ from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
-from planebench.model.words import (
-    ARROWS,
-    frame_size,
-    frames,
-    latency_counts,
-    load_words,
-    mpps,
-    printable,
-    result_words,
-    us,
-)
+from planebench.model.words import ARROWS, frame_size, frames, load_words, mpps, printable, result_words, us
 from planebench.report.charts.figure import (
     SMALLEST_US,
     TIP_MARK,
@@ -40,9 +30,10 @@ from planebench.report.throughput import throughput_row
 from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import is_foreign
+from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
-from planebench.stats.ranking import counts, same_cell
+from planebench.stats.ranking import same_cell
 from planebench.stats.results import latency_groups, run_band
 
 SMALLEST_SHARE = 1e-5

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from planebench.model.results import Ledger, Result
 from planebench.model.words import count, percent, result_words
-from planebench.stats.ledger import describe, is_policy
+from planebench.stats.ledger import describe
 
 
 def unexplained_sentences(results: Iterable[Result]) -> list[str]:
@@ -23,7 +23,7 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
     """Points of which network functions dropped frames of their own accord: these are not lost by the switch."""
     found = []
     for r in results:
-        losses = [loss for loss in r.ledger.losses if is_policy(loss)] if r.ledger is not None else []
+        losses = [loss for loss in r.ledger.losses if loss.policy] if r.ledger is not None else []
         if r.ledger is not None and losses:
             share = percent(sum(loss.packets for loss in losses) / max(r.ledger.offered_packets, 1))
             causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)

@@ -16,8 +16,9 @@ from planebench.model.words import UNKNOWN, estimate, mpps
 from planebench.report.cells import BEST
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import column_of, column_tables
+from planebench.stats.counting import counts
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import counts, level_with_first, rank
+from planebench.stats.ranking import level_with_first, rank
 
 _ESTIMATE_WIDTH = 9
 

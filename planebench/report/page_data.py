@@ -10,10 +10,10 @@ from planebench.metrics.column import Column, on_page
 from planebench.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency, OfResult
 from planebench.model.results import BandFigure, Ledger, Result
 from planebench.model.run import Run
-from planebench.model.words import NOTHING, count, latency_counts, load_words, mpps, throughput
+from planebench.model.words import NOTHING, count, load_words, mpps, throughput
 from planebench.report.ledger import unexplained_words
 from planebench.report.page_table import PageTable, page_table
-from planebench.stats.ranking import counts
+from planebench.stats.counting import counts, latency_counts
 
 _LOAD = Column("load", str, "summary.load", title="load", kind="plain", words=load_words)
 _CLOCK = Column("clock", str, "summary.clock", title="clock", kind="plain")

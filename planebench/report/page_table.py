@@ -90,7 +90,7 @@ def point_cells(point: Point, points: Sequence[Point]) -> tuple[Any, ...]:
 
 def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
     """A cell of a column of verdicts."""
-    return verdict.kind.value, verdict.reasons
+    return verdict.kind.value, verdict.texts
 
 
 def some(tables: Sequence[PageTable]) -> list[PageTable]:

@@ -11,13 +11,14 @@ from typing import Any
 
 from planebench.model.results import LatencySummary, Result
 from planebench.model.run import Run
-from planebench.model.words import ARROWS, NOTHING, frames, latency_counts, load_words, printable, throughput, us
+from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
 from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
 from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.stats.choose import is_foreign
+from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
 
 OUTCOMES: tuple[tuple[Outcome, str], ...] = (

@@ -24,7 +24,6 @@ from planebench.model.words import (
     directions_words,
     estimate,
     frames,
-    latency_counts,
     listed,
     load_words,
     mark,
@@ -36,6 +35,7 @@ from planebench.model.words import (
 from planebench.report.comparison import Versus, versus
 from planebench.report.conditions import cores_words, switch_cores
 from planebench.stats.choose import is_foreign
+from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell
 

@@ -9,7 +9,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps
 from planebench.search import METHODS, short_name
-from planebench.stats.choose import search_counts
+from planebench.stats.counting import search_counts
 
 
 def search_bounds(search: SearchResult) -> str:

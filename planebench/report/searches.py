@@ -17,7 +17,7 @@ from planebench.report.grid import bare_table, chunks, column_of, column_title
 from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
 from planebench.report.search_words import methods_of, search_bands, search_figure
 from planebench.search import short_name
-from planebench.stats.choose import search_counts
+from planebench.stats.counting import search_counts
 from planebench.stats.ranking import same_cell
 
 
@@ -71,7 +71,7 @@ def burst_table(results: Sequence[Result]) -> PageTable:
 
 def _cell(search: SearchResult) -> tuple[str, str]:
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
-    return search_figure(search), "; ".join([*small, *search.verdict.reasons])
+    return search_figure(search), "; ".join([*small, *search.verdict.texts])
 
 
 _BURST_HEADS = ("mean", "min", "max", "runs", "buffer µs")

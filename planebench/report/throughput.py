@@ -13,7 +13,7 @@ from planebench.model.results import Result
 from planebench.model.words import ARROWS, NOTHING, cycles, estimate, frames, mark, mpps, percent, printable, throughput
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
 from planebench.stats.choose import is_foreign
-from planebench.stats.ranking import counts
+from planebench.stats.counting import counts
 
 
 def throughput_row(result: Result) -> ChartRow:

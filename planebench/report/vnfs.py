@@ -17,7 +17,7 @@ from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title
 from planebench.report.latency import Look, Spreads, _counting, _row, jitter_of, mean_of
 from planebench.report.throughput import throughput_row
 from planebench.stats.choose import is_foreign
-from planebench.stats.ranking import counts
+from planebench.stats.counting import counts
 
 _THROUGHPUT, _LATENCY = "throughput, Mpps (log scale)", "mean latency, µs (log scale)"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.results import BurstSummary
 from planebench.search.ask import Measure, SearchSettings
@@ -44,7 +45,8 @@ def b2b(measure: Measure, task: Task, found: Finding) -> None:
         found.burst = summarise(longest, rate, throughput_pps)
     if not any(longest):
         shortest = _shortest(task, rate) * task.senders
-        found.remarks += (f"not even a burst of {shortest} frames at {rate / 1e6:.6g} Mpps gets through",)
+        text = f"not even a burst of {shortest} frames at {rate / 1e6:.6g} Mpps gets through"
+        found.remarks += (Reason(ReasonCode.NO_BURST, text),)
 
 
 def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> BurstSummary:
@@ -107,11 +109,12 @@ def _sent(trial: Trial) -> int:
     return sum(d.offered_packets for d in trial.directions)
 
 
-def _not_applicable(rate_pps: float, throughput_pps: float) -> str:
-    return (
+def _not_applicable(rate_pps: float, throughput_pps: float) -> Reason:
+    text = (
         f"does not apply: {BURST_MAX_S:g} s at {rate_pps / 1e6:.6g} Mpps, the highest load, are forwarded without "
-        f"loss (flat out {throughput_pps / 1e6:.6g} Mpps), so nothing has to be buffered"
+        f"loss (forwarding rate at maximum offered load: {throughput_pps / 1e6:.6g} Mpps), so no frame is buffered"
     )
+    return Reason(ReasonCode.NOT_APPLICABLE, text, {"rate_pps": rate_pps, "throughput_pps": throughput_pps})
 
 
 def _deviations(settings: SearchSettings) -> tuple[str, ...]:
@@ -119,8 +122,10 @@ def _deviations(settings: SearchSettings) -> tuple[str, ...]:
     found = []
     if settings.burst_repetitions < RFC2544_REPETITIONS:
         found.append(f"{settings.burst_repetitions} repetitions; RFC 2544 asks for {RFC2544_REPETITIONS}")
-    found.append(f"bursts of {BURST_MAX_S:g} s at most; RFC 9004 wants up to {RFC9004_BURST_MAX_S} s to be possible")
-    found.append("the buffer time is corrected by the rate forwarded flat out; RFC 9004 takes the RFC 2544 throughput")
+    found.append(f"bursts of at most {BURST_MAX_S:g} s; RFC 9004 requires up to {RFC9004_BURST_MAX_S} s")
+    found.append(
+        "buffer time is corrected by the forwarding rate at maximum offered load; RFC 9004 uses RFC 2544 throughput"
+    )
     return (*found, *highest_load(settings))
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial
 from planebench.model.results import CurvePoint
 from planebench.search.ask import Measure, SearchSettings
@@ -23,8 +24,8 @@ def curve(measure: Measure, task: Task, found: Finding) -> None:
         _note(measure(task.ask(load, duration_s)), load, found)
         if found.lower_pps is not None:
             return
-    what = "no two loads in a row lost nothing" if found.curve[-1].loss_ratio == 0 else "no load met the goal"
-    found.remarks += (f"{what}: not even {load:g} pps, the lowest of the curve",)
+    what = "no two successive loads were without loss" if found.curve[-1].loss_ratio == 0 else "no load met the goal"
+    found.remarks += (Reason(ReasonCode.NO_LOAD_MET, f"{what}, down to the lowest of the curve, {load:g} pps"),)
 
 
 def _note(trial: Trial, load: float, found: Finding) -> None:

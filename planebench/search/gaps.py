@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.search.facts import aggregate_pps, explained_by_gaps, gap_ns, missing_packets
 
@@ -26,12 +27,12 @@ def bound_by_others(failed: Sequence[Trial], loss_ratio: float) -> Verdict | Non
         ms = sum(gap_ns(t) for t in gaps) / 1e6
         seconds = sum(t.offered_duration_ns for t in gaps) / 1e9
         reason = (
-            f"the losses at {load:.6g} Mpps are no more than what the gaps of the pollers explain "
-            f"({ms:.3g} ms in {seconds:.3g} s): this machine, not the switch, may be the bound"
+            f"gaps of the pollers explain the losses at {load:.6g} Mpps "
+            f"({ms:.3g} ms in {seconds:.3g} s): this host, not the switch, may be the limit"
         )
-        return Verdict(VerdictKind.DISTURBED, (reason,))
+        return Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.GAPS_AT_BOUND, reason),))
     late = [t for t in failed if late_only(t, loss_ratio)]
     if 2 * len(late) >= len(failed):
-        reason = f"at {load:.6g} Mpps the generator was late, and the switch lost no more than the goal allows"
-        return Verdict(VerdictKind.TESTER_LIMITED, (reason,))
+        reason = f"at {load:.6g} Mpps the generator missed its schedule; the switch met the goal"
+        return Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TESTER_AT_BOUND, reason),))
     return None

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.search.facts import aggregate_pps, intended_packets, is_flat_out
 from planebench.search.gaps import bound_by_others
@@ -35,8 +37,10 @@ def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
     """
     kind, why = _last_failure(trials)
     if found.lower_pps is None and found.upper_pps is None and found.burst is None:
-        return Verdict(kind or VerdictKind.INVALID, (*why, "interrupted before anything was found"))
-    return Verdict(VerdictKind.DISTURBED, ("interrupted; bounds so far", *why))
+        return Verdict(
+            kind or VerdictKind.INVALID, (*why, Reason(ReasonCode.INTERRUPTED, "interrupted before anything was found"))
+        )
+    return Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.INTERRUPTED, "interrupted; bounds so far"), *why))
 
 
 def with_doubts(verdict: Verdict, found: Finding, log: TrialLog) -> Verdict:
@@ -67,23 +71,24 @@ def _met_at_max(load_pps: float, task: Task) -> Verdict:
     mpps = f"{load_pps / 1e6:.6g} Mpps"
     limit = task.settings.max_load_pps
     if task.cap_pps is not None and task.whole(task.cap_pps) == load_pps:
-        reason = f"the goal was met at {mpps}, the most the tester keeps up: a lower bound"
-        return Verdict(VerdictKind.TESTER_LIMITED, (reason,))
-    what = "the highest load that was allowed" if limit is not None else "the highest load that was tried"
-    return Verdict(VerdictKind.VALID, (f"the goal was met at {mpps}, {what}: the switch may do more",))
+        text = f"the goal was met at {mpps}, the highest rate of the tester: a lower bound"
+        return Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
+    what = "the highest load allowed" if limit is not None else "the highest load tried"
+    text = f"the goal was met at {mpps}, {what}: the switch may do more"
+    return Verdict(VerdictKind.VALID, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
 
 
-def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[str, ...]]:
+def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[Reason, ...]]:
     """Kind and reason of the last trial, and how many before it were of that kind; nothing where it was good."""
     last = trials[-1].verdict if trials else None
     if last is None or last.kind not in (VerdictKind.INVALID, VerdictKind.DISTURBED):
         return None, ()
     count = sum(1 for _ in takewhile(lambda t: t.verdict.kind is last.kind, reversed(trials)))
-    times = f" (the last {count} trials are {last.kind.value})" if count > 1 else ""
-    return last.kind, (last.reasons[0] + times,)
+    times = f" (last {count} trials: {last.kind.value})" if count > 1 else ""
+    return last.kind, (replace(last.reasons[0], text=last.reasons[0].text + times),)
 
 
-def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[str, ...], bool]:
+def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[Reason, ...], bool]:
     """A sentence on trials passed over at loads, or lengths of burst, that are taken for good; whether at the bound
 
     they outnumber those accepted.
@@ -97,12 +102,13 @@ def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[str, ...], bool]:
         return (), False
     over, accepted = sum(map(at_bound, log.passed_over)), sum(map(at_bound, log.used))
     text = (
-        f"{count} {what[0] if count == 1 else what[1]} lost frames, no more than gaps of the pollers explain, and "
+        f"{count} {what[0] if count == 1 else what[1]} lost no more frames than gaps of the pollers explain, and "
         f"{'was' if count == 1 else 'were'} passed over"
     )
     if over > accepted:
-        text += f": {over} at the bound, where {accepted} counted"
-    return (text,), over > accepted
+        text += f": {over} at the bound, where {accepted} were accepted"
+    reason = Reason(ReasonCode.PASSED_OVER, text, {"passed_over": count, "at_bound": over, "accepted": accepted})
+    return (reason,), over > accepted
 
 
 Test = Callable[[Trial], bool]
@@ -130,10 +136,11 @@ def _taken_for_good(found: Finding) -> tuple[tuple[str, str], Test, Test] | None
     )
 
 
-def _bands(used: Sequence[Trial]) -> tuple[str, ...]:
+def _bands(used: Sequence[Trial]) -> tuple[Reason, ...]:
     """A sentence where the trials are of more than one band: no band was known when they were accepted."""
     bands = Counter(t.band for t in used if t.band is not None)
     if len(bands) < 2:
         return ()
     said = ", ".join(f"{count} {band}" for band, count in sorted(bands.items()))
-    return (f"trials of both bands: {said}; search in one of them (--band near or --band far)",)
+    text = f"trials with near and far cores: {said}; select one with --band near or --band far"
+    return (Reason(ReasonCode.TWO_BANDS, text),)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.search.ask import Ask
 from planebench.search.facts import aggregate_pps, explained_by_gaps, is_flat_out, is_stretched
@@ -33,7 +34,7 @@ class GaveUp(Exception):
     """The search cannot go on; ``verdict`` says why."""
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__("; ".join(verdict.reasons))
+        super().__init__("; ".join(verdict.texts))
         self.verdict = verdict
 
 
@@ -120,13 +121,13 @@ def _fits(trial: Trial, ask: Ask) -> bool:
 
 
 def _gave_up(ask: Ask, tries: Sequence[Trial]) -> Verdict:
-    load = "flat out" if ask.load_pps is None else f"at {ask.load_pps / 1e6:.6g} Mpps"
+    load = "at maximum offered load" if ask.load_pps is None else f"at {ask.load_pps / 1e6:.6g} Mpps"
     kinds = Counter(_worth(t) for t in tries)
     said = ", ".join(f"{count} {what}" for what, count in sorted(kinds.items()))
     invalid = all(t.verdict.kind is VerdictKind.INVALID for t in tries)
     kind = VerdictKind.INVALID if invalid else VerdictKind.DISTURBED
-    reason = f"gave up {load}, {ask.duration_s:g} s: none of {len(tries)} tries in a row counts ({said})"
-    return Verdict(kind, (reason, *tries[-1].verdict.reasons[:1]))
+    reason = f"gave up {load}, {ask.duration_s:g} s: {len(tries)} trials in a row were rejected ({said})"
+    return Verdict(kind, (Reason(ReasonCode.GAVE_UP, reason, {"tries": len(tries)}), *tries[-1].verdict.reasons[:1]))
 
 
 def _worth(trial: Trial) -> str:

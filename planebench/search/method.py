@@ -101,6 +101,6 @@ def wide_bounds(settings: SearchSettings) -> Iterator[str]:
 def highest_load(settings: SearchSettings) -> Iterator[str]:
     """Yield where the search begins: an emulated wire has no line rate."""
     if settings.max_load_pps is None:
-        yield f"the highest load is {MAX_LOAD_FACTOR:g} x the rate forwarded flat out, for want of a line rate"
+        yield f"the highest load is {MAX_LOAD_FACTOR:g} x the forwarding rate at maximum offered load (no line rate)"
     else:
-        yield f"the highest load is set to {settings.max_load_pps / 1e6:.6g} Mpps, for want of a line rate"
+        yield f"the highest load is set to {settings.max_load_pps / 1e6:.6g} Mpps (no line rate)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.search.ask import Measure
 from planebench.search.goals import Goal
 from planebench.search.task import Finding, Task
@@ -60,7 +61,7 @@ def search_goal(measure: Measure, task: Task, found: Finding, wanted: Goal) -> N
     finally:
         _note_bounds(search, task, found, goal)
     if found.lower_pps is None:
-        found.remarks += (f"no load met the goal: not even {low:g} pps, the lowest",)
+        found.remarks += (Reason(ReasonCode.NO_LOAD_MET, f"no load met the goal, down to the lowest, {low:g} pps"),)
 
 
 def _note_bounds(search: MultipleLossRatioSearch, task: Task, found: Finding, goal: SearchGoal) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint
 from planebench.search.ask import Ask, Measure, SearchSettings
@@ -74,7 +75,7 @@ class Finding:
     curve: tuple[CurvePoint, ...] = ()
     burst: BurstSummary | None = None
     verdict: Verdict | None = None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Reason, ...] = ()
 
 
 def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
@@ -95,8 +96,8 @@ def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
             proven_pps = max(proven_pps, load)
     beyond = {load: rates for load, rates in short.items() if load > proven_pps and len(rates) >= CAP_TRIES}
     if len(beyond) >= CAP_LOADS_MAX:
-        reason = f"the tester fell short at {len(beyond)} loads, the lowest {min(beyond) / 1e6:.6g} Mpps: it keeps none"
-        raise GaveUp(Verdict(VerdictKind.TESTER_LIMITED, (reason,)))
+        reason = f"the tester did not reach {len(beyond)} loads, the lowest {min(beyond) / 1e6:.6g} Mpps"
+        raise GaveUp(Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.GAVE_UP, reason),)))
     return CAP_FACTOR * min(rate for rates in beyond.values() for rate in rates) if beyond else None
 
 

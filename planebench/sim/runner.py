@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from planebench.measure.trial import TrialRequest, unmeasured, with_verdict
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     CoreDistance,
     Evidence,
@@ -53,7 +54,7 @@ class SimRunner:
         self._done[request.point.point_id] += 1
         self._alive = not luck.dies
         if luck.dies:
-            died = Verdict(VerdictKind.INVALID, (f"{self.spec.name} died (simulated)",))
+            died = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, f"{self.spec.name} died (simulated)"),))
             return dataclasses.replace(self._blank(request, died), start=start)
         flows = request.flows()
         ledger = account(self.spec, luck, flows, request.load.pps_per_direction, request.duration_s)

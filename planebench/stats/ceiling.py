@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from planebench.model.header import Calibration, LatencyFloor
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 
@@ -35,11 +36,13 @@ def latency_floor(calibration: Calibration | None, point: Point) -> LatencyFloor
     return None if calibration is None or _profiled(point) else calibration.floor(point.frame_size_bytes)
 
 
-def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> str | None:
-    """Why this rate may be the tester's, in a sentence; None if it is not near the ceiling, or there is none."""
+def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> Reason | None:
+    """Why this rate may be the tester's; None if it is not near the ceiling, or there is none."""
     if ceiling_pps is None or rate_pps < (1 - CEILING_SHARE) * ceiling_pps:
         return None
-    return (
+    return Reason(
+        ReasonCode.TESTER_CEILING,
         f"{rate_pps / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
-        f"({ceiling_pps / 1e6:.2f} Mpps): a lower bound"
+        f"({ceiling_pps / 1e6:.2f} Mpps): a lower bound",
+        {"pps": rate_pps, "ceiling_pps": ceiling_pps},
     )

@@ -19,10 +19,10 @@ from planebench.model.records import Point, Trial
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.stats.choose import LIMITED, VALID, choose
+from planebench.stats.counting import counts
 from planebench.stats.effect import MIN_EFFECT, MIN_TRIALS, RESAMPLES, Effect, median_effect, with_bounds
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.intervals import percentile_interval
-from planebench.stats.ranking import counts
 
 MIN_CARRIED = 0.98
 """Of the frames that were intended: a latency trial that carries less measures full queues, not functions."""

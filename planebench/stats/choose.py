@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
-from planebench.model.results import SearchResult
 
 VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 
 FORCED_BANDS = ("near", "far")
 """Values of the setting ``band`` that choose it."""
-
-_FOREIGN = ": not to be compared with it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +58,12 @@ def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, 
 def nothing_counts(trials: Sequence[Trial]) -> Verdict:
     """The verdict of a point none of whose trials count: the mildest kind among them, with every reason."""
     if not trials:
-        return Verdict(VerdictKind.INVALID, ("no trial was run",))
+        return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_TRIAL, "no trial was run"),))
     order = (LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
     kinds = [t.verdict.kind for t in trials]
     worst = next((k for k in order if k in kinds), VerdictKind.INVALID)
-    return Verdict(worst, _reasons(trials) or (f"none of {len(trials)} trials counts",))
+    none = Reason(ReasonCode.NONE_COUNTS, f"none of {len(trials)} trials counts")
+    return Verdict(worst, _reasons(trials) or (none,))
 
 
 def _bands_to_try(trials: Sequence[Trial], wanted: str | None) -> list[str | None]:
@@ -74,25 +73,21 @@ def _bands_to_try(trials: Sequence[Trial], wanted: str | None) -> list[str | Non
     return list(dict.fromkeys([wanted, *others, None]))
 
 
-def foreign_band(band: str | None, wanted: str | None) -> tuple[str, ...]:
+def foreign_band(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
     """The reason that goes with a figure of another band than the run is compared in; empty for one of that band."""
     if band == wanted:
         return ()
     here, there = ("at an unknown core distance" if b is None else f"in the {b} band" for b in (band, wanted))
-    return (f"measured {here}, the rest of the run {there}{_FOREIGN}",)
-
-
-def search_counts(search: SearchResult) -> bool:
-    """Return whether the figure of a search is accepted: complete, with a verdict that allows it, of the run's band."""
-    return search.complete and search.verdict.kind in (VALID, LIMITED) and not is_foreign(search.verdict)
+    text = f"measured {here}, the rest of the run {there}: not to be compared with it"
+    return (Reason(ReasonCode.OTHER_BAND, text),)
 
 
 def is_foreign(verdict: Verdict) -> bool:
     """Whether a verdict carries the reason of :func:`foreign_band`."""
-    return any(reason.endswith(_FOREIGN) for reason in verdict.reasons)
+    return verdict.has(ReasonCode.OTHER_BAND)
 
 
-def _reasons(trials: Iterable[Trial]) -> tuple[str, ...]:
+def _reasons(trials: Iterable[Trial]) -> tuple[Reason, ...]:
     """Every reason once, in order, with how often it was given."""
     counts = Counter(reason for t in trials for reason in t.verdict.reasons)
-    return tuple(reason if n == 1 else f"{reason} (x{n})" for reason, n in counts.items())
+    return tuple(replace(r, values={**r.values, "trials": n}) if n > 1 else r for r, n in counts.items())

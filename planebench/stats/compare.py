@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from planebench.model.records import Point, Trial
 from planebench.model.results import Comparison, Metric, Result, SearchResult
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
+from planebench.stats.counting import search_ended
 from planebench.stats.effect import (
     MIN_EFFECT,
     MIN_TRIALS,
@@ -25,7 +26,7 @@ from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import mean_intended_pps, trial_counts
 from planebench.stats.must_match import MUST_MATCH, differing_facts
 from planebench.stats.outages import compare_outages
-from planebench.stats.ranking import COUNTING, cell_id
+from planebench.stats.ranking import cell_id
 from planebench.stats.two_bands import two_bands
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
         return
     for side, found in ((a, found_a), (b, found_b)):
         if not _came_to_a_rate(found):
-            reasons = f": {'; '.join(found.verdict.reasons)}" if found.verdict.reasons else ""
+            reasons = f": {'; '.join(found.verdict.texts)}" if found.verdict.reasons else ""
             yield _left_out(a, b, (method,), f"the search of {side.name} came to no figure{reasons}")
             return
     if found_a.band != found_b.band:
@@ -281,7 +282,7 @@ def _noise(side: _Side, search: SearchResult) -> float | None:
 
 
 def _came_to_a_rate(search: SearchResult) -> bool:
-    return bool(search.complete and search.verdict.kind in COUNTING and search.lower_pps)
+    return search_ended(search) and bool(search.lower_pps)
 
 
 def _searched(method: str, side: _Side) -> SearchResult | None:

@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.results import LatencySummary, LoadFinding
 from planebench.stats.anatomy import summarise_anatomy
@@ -42,7 +43,9 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
     summary = summarise(counts)
     verdict, nan = choice.verdict, math.nan
     if summary is None and verdict.kind is VALID:
-        verdict = Verdict(VerdictKind.INVALID, (*verdict.reasons, "no latency probe came back"))
+        verdict = Verdict(
+            VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe came back"))
+        )
     elif summary is not None:
         verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(records))
     intended = sum(d.intended_packets for t in choice.trials for d in t.directions)
@@ -103,13 +106,14 @@ def _choose(trials: Sequence[Trial], band: str | None) -> Choice:
     return choice if choice.trials else choose(trials, band, _ANY_KIND)
 
 
-def _missing_probes(records: Sequence[LatencyRecord]) -> tuple[str, ...]:
+def _missing_probes(records: Sequence[LatencyRecord]) -> tuple[Reason, ...]:
     sent, received = (
         sum(counts) for counts in zip(*((r.probes_sent, r.probes_received) for r in records), strict=True)
     )
     if sent - received <= MAX_PROBES_MISSING * sent:
         return ()
-    return (f"{sent - received} of {sent} probes did not come back: those that are missing would be the slow ones",)
+    text = f"{sent - received} of {sent} probes did not come back: those that are missing would be the slow ones"
+    return (Reason(ReasonCode.PROBES_MISSING, text, {"missing": sent - received, "sent": sent}),)
 
 
 def _spread(choice: Choice) -> float | None:

@@ -104,7 +104,8 @@ def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
         if reason in ATTEMPTS:
             continue
         place: LossPlace = "tester" if owner in ports and reason != RING_FULL else "VNF"
-        yield Loss(place, _cause(_with_function(owner, trial.point), reason), packets)
+        policy = place == "VNF" and reason != RING_FULL
+        yield Loss(place, _cause(_with_function(owner, trial.point), reason), packets, policy)
 
 
 def policy_packets(trial: Trial) -> int:
@@ -119,11 +120,6 @@ def policy_words(trial: Trial) -> str:
     Without numbers, so that the trials of a point say the same; these are in the ledger.
     """
     return ", ".join(cause for cause, _ in _by_policy(trial))
-
-
-def is_policy(loss: Loss) -> bool:
-    """Whether a loss of a ledger is one of :func:`policy_packets`."""
-    return loss.place == "VNF" and not loss.cause.startswith(_CAUSES[RING_FULL])
 
 
 def _by_policy(trial: Trial) -> list[tuple[str, int]]:
@@ -155,11 +151,11 @@ def _cause(owner: str, reason: str) -> str:
 
 def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     """One loss a place and cause, largest first; equal ones by name. Zeros are left out."""
-    total: Counter[tuple[LossPlace, str]] = Counter()
+    total: Counter[tuple[LossPlace, str, bool]] = Counter()
     for loss in losses:
-        total[loss.place, loss.cause] += loss.packets
+        total[loss.place, loss.cause, loss.policy] += loss.packets
     ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Loss(place, cause, packets) for (place, cause), packets in ordered if packets)
+    return tuple(Loss(place, cause, packets, policy) for (place, cause, policy), packets in ordered if packets)
 
 
 def _words(loss: Loss) -> str:

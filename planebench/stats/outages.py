@@ -31,7 +31,7 @@ def _report(run: Run, measured: Sequence[tuple[Trial, Outage]]) -> OutageReport:
     point, restart = trial.point, trial.restart
     assert restart is not None
     functional = dict.fromkeys(
-        reason for t, _ in measured if t.verdict.kind is VerdictKind.FUNCTIONAL for reason in t.verdict.reasons
+        reason for t, _ in measured if t.verdict.kind is VerdictKind.FUNCTIONAL for reason in t.verdict.texts
     )
     return OutageReport(
         switch=point.switch,

@@ -9,10 +9,9 @@ from typing import Literal
 
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Comparison, Result
+from planebench.stats.counting import counts
 from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.intervals import relative_spread
-
-COUNTING = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.UNSTABLE)
 
 MIN_CYCLES_LEAD = 0.01
 """Placement and page colouring alone move cycles a packet by this share (METHODOLOGY: differences below 1 %)."""
@@ -40,11 +39,6 @@ class Ranking:
     def first(self) -> Result:
         """The highest throughput, or the fewest cycles a packet."""
         return self.results[0]
-
-
-def counts(result: Result) -> bool:
-    """Whether the result has a throughput that may be shown as one."""
-    return result.throughput_pps is not None and result.verdict.kind in COUNTING
 
 
 def same_cell(results: Iterable[Result]) -> dict[Point, list[Result]]:

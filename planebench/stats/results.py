@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from planebench.model.chain_name import HOSTINGS
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
@@ -88,9 +89,10 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
 
 
 def _throughput_verdict(choice: Choice, rates: tuple[float, ...], latency: tuple[LatencySummary, ...]) -> Verdict:
-    if not rates and choice.verdict.reasons == ("no trial was run",):
+    if not rates and choice.verdict.has(ReasonCode.NO_TRIAL):
         only = "latency" if latency else "warm-up"
-        return Verdict(VerdictKind.INVALID, (f"no saturating trial was run, only {only} trials",))
+        text = f"no saturating trial was run, only {only} trials"
+        return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_SATURATING_TRIAL, text),))
     reason = _unsteady(choice, rates)
     if reason is None:
         return choice.verdict
@@ -98,15 +100,16 @@ def _throughput_verdict(choice: Choice, rates: tuple[float, ...], latency: tuple
     return Verdict(kind, (*choice.verdict.reasons, reason))
 
 
-def _unsteady(choice: Choice, rates: tuple[float, ...]) -> str | None:
+def _unsteady(choice: Choice, rates: tuple[float, ...]) -> Reason | None:
     """Why the trials do not make one figure: two bands say more than a spread. None if they do."""
     bands = two_bands(rates)
     if bands is not None:
-        return bands.words(choice.band, [t.start for t in choice.trials])
+        return Reason(ReasonCode.TWO_BANDS, bands.words(choice.band, [t.start for t in choice.trials]))
     spread = relative_spread(rates)
     if spread <= MAX_SPREAD:
         return None
-    return f"the {len(rates)} trials spread over {spread * 100:.0f} % of their median (limit {MAX_SPREAD * 100:.0f} %)"
+    text = f"the {len(rates)} trials spread over {spread * 100:.0f} % of their median (limit {MAX_SPREAD * 100:.0f} %)"
+    return Reason(ReasonCode.SPREAD, text, {"spread": spread})
 
 
 def _other_bands(saturating: Sequence[Trial], band: str | None) -> tuple[BandFigure, ...]:

@@ -133,7 +133,7 @@ class BessAdapter(Adapter):
                 client.close()
             process.terminate()
             if isinstance(error, PlanebenchError):
-                raise StartError(f"{error}\n{process.obituary()}") from error
+                raise StartError(f"{error}\n{process.exit_report()}") from error
             raise
         return switch
 
@@ -186,7 +186,7 @@ class RunningBess(common.ProcessGroup):
             stats = {p.name: self._client.call("GetPortStats", {"name": p.name}) for p in self._request.ports}
         except PlanebenchError as error:
             self._process.wait(0.2)
-            raise DiedError(f"{error}; {self._process.obituary()}") from error
+            raise DiedError(f"{error}; {self._process.exit_report()}") from error
         return SwitchCycles(
             packets=sum(int(it.inc.packets) for it in stats.values()),
             forwarded_packets=sum(int(it.out.packets) for it in stats.values()),

@@ -118,7 +118,7 @@ class RunningClick(common.ProcessGroup):
             texts = ask(self.control, list(handlers))
         except PlanebenchError as error:
             self.process.wait(0.2)
-            raise DiedError(f"{error}; {self.process.obituary()}") from error
+            raise DiedError(f"{error}; {self.process.exit_report()}") from error
         return {name: int(text) for name, text in texts.items() if re.fullmatch(r"[0-9]+", text)}
 
 

@@ -39,7 +39,7 @@ class ProcessGroup:
         """Raise DiedError, with the last log lines, if a process of the switch is gone."""
         for process in self.processes:
             if not process.alive():
-                raise DiedError(f"{self.title}: {process.obituary()}")
+                raise DiedError(f"{self.title}: {process.exit_report()}")
 
     def stop(self) -> None:
         """Stop every process of the switch, paused or not. Never raises; safe to call twice."""

@@ -125,7 +125,7 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
     """
     done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
     if done.wait(patient(SETUP_TIMEOUT_S)) != 0:
-        text = done.obituary()
+        text = done.exit_report()
         done.terminate()
         raise StartError(f"the kernel could not be set up: {text}")
     return done.log_tail(1000)
@@ -215,7 +215,7 @@ class RunningKernel:
         if self._stopped:
             raise DiedError(f"{self.title}: it was stopped")
         if self.keeper is not None and not self.keeper.alive():
-            raise DiedError(f"{self.title}: {self.keeper.obituary()}")
+            raise DiedError(f"{self.title}: {self.keeper.exit_report()}")
         if not procfs.is_running(self._holder) or procfs.start_ticks(self._holder) != self._holder_start:
             raise DiedError(f"{self.title}: process {self._holder}, which held its network namespace, is gone")
         for thread in self._threads:

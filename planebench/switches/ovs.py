@@ -208,7 +208,7 @@ class RunningOvs(common.ProcessGroup):
             return parse_ports(_tool(command), names, kernel=kernel)
         except StartError as error:
             self.check()
-            raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
+            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
 
     def check_placement(self, interfaces: Sequence[str]) -> None:
         """Raise StartError unless the receive queue of every port is on the one PMD thread we asked for."""
@@ -225,7 +225,7 @@ class RunningOvs(common.ProcessGroup):
         try:
             return unixctl(self._paths.control, *command)
         except PlanebenchError as error:
-            raise DiedError(f"{error}; {self._vswitchd.obituary()}") from error
+            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
 
 
 def bridge_commands() -> Commands:

@@ -130,7 +130,7 @@ class RunningPlaned(common.ProcessGroup):
         try:
             return get_statistics(self._planed.call)
         except RpcError as error:
-            raise DiedError(f"{error}; {self._planed.process.obituary()}") from error
+            raise DiedError(f"{error}; {self._planed.process.exit_report()}") from error
 
 
 def parse_drops(stats: Statistics) -> dict[str, int]:

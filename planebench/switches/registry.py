@@ -1,55 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every switch there is, by name, and how one is found from what a user writes.
 
-Ours are listed here; others come from installed packages with an entry point of the group ``planebench.switches``,
-whose name is the switch's name and whose object is its adapter (docs/adding-a-switch.md).
+Ours are listed in planebench.switches.names; others come from installed packages with an entry point of the group
+``planebench.switches``, whose name is the switch's name and whose object is its adapter (docs/adding-a-switch.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import parse_switch
-from planebench.switches import (
-    bess,
-    click,
-    fastclick,
-    linux_bridge,
-    ovs_dpdk,
-    ovs_netdev,
-    planed,
-    sim,
-    snabb,
-    t4p4s,
-    testpmd,
-    vale,
-    vpp,
-    xdp,
-)
+from planebench.switches.names import SWITCHES
 from planebench.wiring.adapter import Adapter
 
 ENTRY_POINTS = "planebench.switches"
-_ALL: tuple[Adapter, ...] = (
-    planed.ADAPTER,
-    ovs_dpdk.ADAPTER,
-    testpmd.ADAPTER,
-    vpp.ADAPTER,
-    bess.ADAPTER,
-    fastclick.ADAPTER,
-    click.ADAPTER,
-    snabb.ADAPTER,
-    t4p4s.ADAPTER,
-    linux_bridge.ADAPTER,
-    xdp.ADAPTER,
-    vale.ADAPTER,
-    ovs_netdev.ADAPTER,
-    sim.ADAPTER,
-)
-ADAPTERS: dict[str, Adapter] = {adapter.name: adapter for adapter in _ALL}
+ADAPTERS: dict[str, Adapter] = {
+    name: import_module(f"planebench.switches.{module}").ADAPTER for name, module in SWITCHES.items()
+}
 """Name -> adapter of ours, in the order in which they are listed."""
 
 

@@ -144,7 +144,7 @@ class RunningSnabb(common.ProcessGroup):
         self.check()
         counts = {port: read_link(self._state, self._process.pid, link) for port, link in self._links.items()}
         if any(count is None for count in counts.values()):
-            raise DiedError(f"Snabb has no counters in {self._state}; {self._process.obituary()}")
+            raise DiedError(f"Snabb has no counters in {self._state}; {self._process.exit_report()}")
         known = {port: count for port, count in counts.items() if count is not None}
         return SwitchCycles(
             packets=sum(link["txpackets"] + link["txdrop"] for link in known.values()),

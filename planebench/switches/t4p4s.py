@@ -140,7 +140,7 @@ class RunningT4p4s(common.ProcessGroup):
             answers = self._ask("stats")
         except PlanebenchError as error:
             self._process.wait(0.2)
-            raise DiedError(f"{error}; {self._process.obituary()}") from error
+            raise DiedError(f"{error}; {self._process.exit_report()}") from error
         stats = [dpdk_telemetry.counters(answer) for answer in answers]
         return SwitchCycles(
             packets=_sum(stats, "ipackets"), forwarded_packets=_sum(stats, "opackets"), drops=drops(self._ports, stats)

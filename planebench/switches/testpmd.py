@@ -203,11 +203,11 @@ class RunningTestpmd(common.ProcessGroup):
             stdin.write(command.encode() + b"\n")
             stdin.flush()
         except OSError as error:
-            raise DiedError(f"testpmd takes no commands ({error}); {self._process.obituary()}") from error
+            raise DiedError(f"testpmd takes no commands ({error}); {self._process.exit_report()}") from error
         while not (output := _after(log, before)).endswith(b"\n" + PROMPT):
             self.check()
             if time.monotonic() > deadline:
-                raise DiedError(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s; {self._process.obituary()}")
+                raise DiedError(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s; {self._process.exit_report()}")
             time.sleep(0.0005)
         return output
 

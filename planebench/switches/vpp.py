@@ -145,7 +145,7 @@ class VppAdapter(Adapter):
             switch.configure(lines)
             wait_ready("VPP's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
             if not switch.polling_threads():
-                raise StartError(f"VPP has no worker; {process.obituary()}")
+                raise StartError(f"VPP has no worker; {process.exit_report()}")
             common.calm_others(process.pid, switch.polling_threads())
         except BaseException:
             switch.stop()
@@ -195,7 +195,7 @@ class RunningVpp(common.ProcessGroup):
         for line in lines:
             said = self._run("vppctl", *self._cli(line))
             if said is None or said.strip() not in ("", *self._names.values()):
-                raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self._process.obituary()}')
+                raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self._process.exit_report()}')
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """The one worker."""
@@ -209,7 +209,7 @@ class RunningVpp(common.ProcessGroup):
         node = self._run("vppctl", *self._cli(f"show node {self._node} verbose"))
         if node is None:
             self._process.wait(0.2)
-            raise DiedError(f"VPP does not answer; {self._process.obituary()}")
+            raise DiedError(f"VPP does not answer; {self._process.exit_report()}")
         return vpp_counters.switch_cycles(dump or "", node, self._ports)
 
     def _cli(self, line: str) -> tuple[str, ...]:

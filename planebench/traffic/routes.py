@@ -50,9 +50,9 @@ _BITS: dict[Ip, int] = {4: 32, 6: 128}
 
 
 def routes_file_of(chain: str) -> Path | None:
-    """The routes file of the first l3fwd of a chain as a user writes it; None for its default table, or without one."""
+    """Return the routes file of the first router of a chain; None for its default table, or without a router."""
     for vnf in parse_chain(chain) if chain else ():
-        if vnf.kind.name == "l3fwd":
+        if vnf.kind.router:
             path = vnf.options.get("routes") or _setting(vnf.options.get("settings"))
             return Path(path).expanduser().absolute() if path else None
     return None
@@ -68,8 +68,8 @@ def draw_addresses(routes: Path | None, ip: Ip, count: int, seed: int) -> list[s
 
 
 def synthetic_routes_of(chain: str) -> int:
-    """How many routes the synthetic FIB of the first l3fwd of a chain has; 0 where it has none."""
-    routers = [vnf for vnf in parse_chain(chain) if vnf.kind.name == "l3fwd"] if chain else []
+    """How many routes the synthetic FIB of the first router of a chain has; 0 where it has none."""
+    routers = [vnf for vnf in parse_chain(chain) if vnf.kind.router] if chain else []
     return int(routers[0].settings().get("synthetic", 0)) if routers else 0
 
 

@@ -35,6 +35,8 @@ class VnfKind:
     memory_bytes: Callable[[Mapping[str, Any]], int] = memory.nothing
     ip_versions: tuple[int, ...] = (4, 6)
     one_port: bool = False
+    router: bool = False
+    """It forwards by its options ``routes`` and ``synthetic``, so traffic is drawn from them."""
     misdirection_hint: str = ""
     """Why it may send frames out by another port than expected, and what prevents that."""
 
@@ -58,6 +60,7 @@ _KINDS = (
             Option("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
         ),
         one_port=True,
+        router=True,
     ),
     VnfKind(
         "firewall",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The seam between the harness and a switch: what an adapter must do. Nothing else here knows a switch by name.
 
-Adding a switch = one file with an ``ADAPTER`` object: in planebench/switches with a line in ``registry.py``, or
+Adding a switch = one file with an ``ADAPTER`` object: in planebench/switches with a line in ``names.py``, or
 anywhere else with an entry point (docs/adding-a-switch.md).
 """
 

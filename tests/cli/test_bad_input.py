@@ -31,8 +31,8 @@ def assert_one_sentence(err: str, *words: str) -> None:
 
 
 BAD_OPTIONS = {
-    "switch": (["--switch", "plane"], ("'plane'", "did you mean planed?", "planed, ovs-dpdk, testpmd")),
-    "one-bad-switch-of-two": (["--switch", "planed,hub"], ("'hub'", "planed, ovs-dpdk, testpmd")),
+    "switch": (["--switch", "plane"], ('"plane"', "did you mean planed?", "planed, ovs-dpdk, testpmd")),
+    "one-bad-switch-of-two": (["--switch", "planed,hub"], ('"hub"', "planed, ovs-dpdk, testpmd")),
     "empty-switch": (["--switch", "planed,"], ("empty entry",)),
     "scenario": (["--scenario", "p2q"], ('"p2q"', "p2p, p2v, v2v, loopback")),
     "scenario-with-length": (["--scenario", "loopback-3"], ("chain length", "1..5")),
@@ -84,7 +84,7 @@ def test_the_same_option_of_plan_show(planebench, options: list[str], words: tup
         ("frame_sizes_bytes: [64]", "frame_sizes_bytes: [50]", ('"50"', "64..1518 and 9000")),
         ("repetitions: 1", "repetition: 1", ("throughput.repetition", "throughput.repetitions")),
         ("scenarios: [p2p]", "scenarios: [p2q]", ('"p2q"', "p2p, p2v, v2v, loopback")),
-        ("switches: [planed]", "switches: [nosuch]", ("'nosuch'", "planed, ovs-dpdk, testpmd")),
+        ("switches: [planed]", "switches: [nosuch]", ('"nosuch"', "planed, ovs-dpdk, testpmd")),
         ("switches: [planed]", "switches: [planed", ("is not YAML",)),
         ("switches: [planed]", "wire: rope\nswitches: [planed]", ("wire", "rope")),
         ("name: mine", "", ("key name is missing",)),

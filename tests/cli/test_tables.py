@@ -23,7 +23,7 @@ def test_a_table_as_json_and_as_csv(planebench, own_run_folder: Path) -> None:
     run = small(own_run_folder)
     directions = sum(len(t.directions) for t in run.trials)
     found = json.loads(planebench("export", "--table", "trials").out)
-    assert len(found) == directions and set(found[0]) == set(TABLES["trials"].columns)
+    assert len(found) == directions and set(found[0]) == set(TABLES["trials"].types)
     lines = list(csv.DictReader(io.StringIO(planebench("export", "-f", "csv", "--table", "trials").out, newline="")))
     assert [line["verdict"] for line in lines] == [row["verdict"] for row in found]
     assert [line["verdict_reasons"] for line in lines] == ["; ".join(row["verdict_reasons"]) for row in found]

@@ -94,7 +94,7 @@ def quietly(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 FRAME = """\
 quick · 20261121-123356-quick · running
 [██                  ] 8 of 80 · 12 min left, until 12:52 · since 12:34:00
-now      testpmd · p2p → 64 B · R+ no. 3 · flat out · 0.2 s · since 12:40:00
+now      testpmd · p2p → 64 B · R+ no. 3 · max. load · 0.2 s · since 12:40:00
 load     testpmd 98 % busy · 32 a batch · tester 80 % busy · cores near (62 ns)
 
 last     trial  switch   point       load    Mpps  loss

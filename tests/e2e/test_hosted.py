@@ -75,7 +75,7 @@ def assert_exact(trial: Trial) -> None:
     """Nothing lost, doubled or damaged, either way."""
     assert [way.name for way in trial.directions] == ["n0->n1", "n1->n0"]
     for way in trial.directions:
-        assert way.forwarded_packets == way.offered_packets > 0, (trial.verdict.reasons, trial.tester_drops)
+        assert way.forwarded_packets == way.offered_packets > 0, (trial.verdict.texts, trial.tester_drops)
         assert (way.duplicate_packets, way.corrupt_packets) == (0, 0)
     assert not trial.tester_drops
 

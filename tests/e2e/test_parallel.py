@@ -66,7 +66,7 @@ def measure(live: LiveTopology, profile: TrafficProfile = PLAIN) -> Trial:
 def assert_exact(trial: Trial, vnfs: int) -> None:
     """Nothing lost, doubled or damaged, and every VNF had its turn."""
     (way,), (sent,) = trial.directions, trial.sent
-    assert way.forwarded_packets == way.offered_packets > 0, trial.verdict.reasons
+    assert way.forwarded_packets == way.offered_packets > 0, trial.verdict.texts
     assert (way.duplicate_packets, way.corrupt_packets) == (0, 0)
     assert len(sent.dst_macs) == vnfs
     assert max(sent.dst_macs) - min(sent.dst_macs) <= 1
@@ -83,7 +83,7 @@ def test_conventional_each_vnf_forwards_in_a_process_of_its_own(chain: str) -> N
         assert trial.switch.packets == 2 * trial.forwarded_packets
         os.kill(live.processes[-1].pid, signal.SIGKILL)
         request = TrialRequest(trial.point, "search", Load("x", PPS), DURATION_S)
-        (reason,) = run_trial(live, request, lambda: None).verdict.reasons
+        (reason,) = run_trial(live, request, lambda: None).verdict.texts
         assert "vnf2" in reason and "was killed by SIGKILL" in reason
 
 

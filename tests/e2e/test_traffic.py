@@ -15,6 +15,7 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.reasons import SUSPECT
 from planebench.model.records import DirectionCounts, Load, TrafficSent, Trial
 from planebench.model.traffic import Destinations, TrafficProfile
 from planebench.placement import Cpus, place
@@ -60,7 +61,7 @@ def measure(live: LiveTopology, text: str, pps: float | None = PPS) -> tuple[Tri
 @pytest.mark.parametrize("name", [name for name in list_profiles() if name != "pcap"])
 def test_a_shipped_profile_is_sent_as_it_says_and_arrives_whole(name: str, live: LiveTopology) -> None:
     trial, way, sent = measure(live, name)
-    assert not [reason for reason in trial.verdict.reasons if "suspect" in reason]
+    assert not [reason for reason in trial.verdict.reasons if reason.code in SUSPECT]
     assert (sent.name, sent.packets, sent.bytes) == ("n0->n1", way.offered_packets, way.offered_bytes)
     assert sum(count for _, count in sent.sizes) == sent.packets
     assert sum(size * count for size, count in sent.sizes) == sent.bytes
@@ -120,7 +121,7 @@ def test_a_profile_that_planed_refuses_makes_an_invalid_trial_with_its_words(
     profile = TrafficProfile("bad", "", dst_ips=Destinations(str(path)))
     point = make_point("planed", traffic="bad")
     trial = run_trial(live, TrialRequest(point, "search", Load("x", PPS), DURATION_S, profile=profile), lambda: None)
-    (reason,) = trial.verdict.reasons
+    (reason,) = trial.verdict.texts
     assert trial.verdict.kind == "invalid"
     assert str(path) in reason and "2" in reason
     _, way, _ = measure(live, "imix")

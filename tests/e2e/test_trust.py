@@ -61,7 +61,7 @@ def test_a_stolen_core_is_seen(bench: Bench) -> None:
     assert measured
     for trial in measured:
         assert trial.verdict.kind is VerdictKind.DISTURBED, trial.verdict
-        assert any("switch thread" in reason and "waited" in reason for reason in trial.verdict.reasons), trial
+        assert any("switch thread" in reason and "waited" in reason for reason in trial.verdict.texts), trial
     (result,) = derive_results(run)
     assert result.throughput_pps is None
 

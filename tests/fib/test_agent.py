@@ -14,10 +14,10 @@ import pytest
 from fib_rig import MAC, Forwarder
 from planed_rig import PATIENCE_S
 
-from planebench.fib.agent import Agent, AgentSettings, InterfaceGoneError
-from planebench.fib.agent_kernel import Event, InterfaceGone, NeighbourEvent, RouteEvent, Unsure
-from planebench.fib.agent_mirror import Leg, Path, RouteKind
-from planebench.fib.messages import HopKind, MessageType, Prefix, decode_message
+from planebench_fib.agent import Agent, AgentSettings, InterfaceGoneError
+from planebench_fib.agent_kernel import Event, InterfaceGone, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_mirror import Leg, Path, RouteKind
+from planebench_fib.messages import HopKind, MessageType, Prefix, decode_message
 
 pytestmark = pytest.mark.dataplane
 

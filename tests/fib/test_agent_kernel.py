@@ -15,13 +15,13 @@ import pytest
 from fib_example import inside
 from planed_rig import until
 
-from planebench.fib import agent_kernel
-from planebench.fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
-from planebench.fib.agent_mirror import Leg, Mirror, RouteKind
-from planebench.fib.agent_mirror import Path as Way
-from planebench.fib.messages import Prefix
 from planebench.host import procfs
 from planebench.host.process import Supervisor
+from planebench_fib import agent_kernel
+from planebench_fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_mirror import Leg, Mirror, RouteKind
+from planebench_fib.agent_mirror import Path as Way
+from planebench_fib.messages import Prefix
 
 pytestmark = [
     pytest.mark.root,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.fib.agent_mirror import (
+from planebench_fib.agent_mirror import (
     BLACKHOLE,
     LOCAL,
     Changes,
@@ -19,7 +19,7 @@ from planebench.fib.agent_mirror import (
     Path,
     RouteKind,
 )
-from planebench.fib.messages import HOP_NUMBERS, Prefix
+from planebench_fib.messages import HOP_NUMBERS, Prefix
 
 OURS, SECOND, OTHER = 7, 9, 8
 GATEWAYS = [ipaddress.ip_address(text).packed for text in ("10.0.0.1", "10.0.0.2", "fe80::1", "fe80::2")]

@@ -14,11 +14,11 @@ import pytest
 from fib_rig import GATEWAY, MAC, Forwarder, Installed, Link
 from nf_rig import program
 
-from planebench.fib.client import FibClient
-from planebench.fib.errors import FibSessionLost, FibTimeout, FibUpdateError
-from planebench.fib.messages import Ack, Code, MessageType, Op, decode_message
-from planebench.fib.transport import PacketTransport, TransportError
-from planebench.model.errors import UsageError
+from planebench_fib.client import FibClient
+from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
+from planebench_fib.exceptions import UsageError
+from planebench_fib.messages import Ack, Code, MessageType, Op, decode_message
+from planebench_fib.transport import PacketTransport, TransportError
 
 pytestmark = pytest.mark.dataplane
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.fib.messages import (
+from planebench_fib.exceptions import UsageError
+from planebench_fib.messages import (
     Ack,
     Code,
     HopKind,
@@ -30,7 +31,6 @@ from planebench.fib.messages import (
     mac_of,
     prefix_of,
 )
-from planebench.model.errors import UsageError
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 MAC = mac_of(VECTORS["mac"])

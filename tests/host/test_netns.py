@@ -35,7 +35,7 @@ def wire(supervisor: Supervisor) -> VethWire:
 
 def inside(supervisor: Supervisor, made: VethWire, script: str) -> str:
     process = supervisor.spawn("look", ["sh", "-c", script], cpus=CPU0, netns_pid=made.netns_pid)
-    assert process.wait(10) == 0, process.obituary()
+    assert process.wait(10) == 0, process.exit_report()
     return process.log_tail(100)
 
 

@@ -136,11 +136,11 @@ def test_a_socket_fits_in_whatever_the_switch_is_called(supervisor: Supervisor) 
     assert ROOT_PATH_MAX_BYTES + beyond_root <= 107
 
 
-def test_a_program_that_is_not_there_says_so_in_its_obituary(supervisor: Supervisor) -> None:
+def test_a_program_that_is_not_there_says_so_in_its_exit_report(supervisor: Supervisor) -> None:
     process = supervisor.spawn("ghost", ["/no/such/program"], cpus=CPU0)
     assert process.wait(5) == 127
-    assert "exit code 127" in process.obituary()
-    assert "cannot execute /no/such/program: No such file" in process.obituary()
+    assert "exit code 127" in process.exit_report()
+    assert "cannot execute /no/such/program: No such file" in process.exit_report()
 
 
 def test_wait_ready_reports_a_death_with_the_log(supervisor: Supervisor) -> None:

@@ -84,7 +84,7 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     again.processes[0].pause()
     again.ask_to_end()
     until(lambda: not process.alive(), "it ends")
-    assert process.returncode == 0, process.obituary()
+    assert process.returncode == 0, process.exit_report()
     again.stop()
     again.stop()
     assert not groups_of(supervisor) and mounts_here() == mounts
@@ -156,7 +156,7 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
     assert request.document is not None
     small = replace(request.document.memory, size_mb=1)
     known = len(supervisor.processes)
-    with pytest.raises(StartError, match=r'vnf0 \(container\): planed refused config.apply: .*"kind"'):
+    with pytest.raises(StartError, match=r'vnf0 \(container\): planed refused config.apply: .*unknown kind "nonsense"'):
         start_vnf(
             hosting,
             replace(request, document=replace(request.document, tasks=(Task("vnf0", "nonsense", ("vnf0a",)),))),

@@ -65,7 +65,7 @@ def test_results_are_those_of_the_report() -> None:
     assert dict(zip(frame["switch"], frame["is_lower_bound"], strict=True)) == {
         "planed": True, "ovs-dpdk": False, "testpmd": False,
     }  # fmt: skip
-    assert frame["verdict_reasons"].map(list).tolist() == [list(r.verdict.reasons) for r in results]
+    assert frame["verdict_reasons"].map(list).tolist() == [list(r.verdict.texts) for r in results]
 
 
 def test_what_does_not_count_is_not_a_figure() -> None:

@@ -15,6 +15,7 @@ from builders import make_header
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus
 from planebench.plans import Plan, expand, group_points, latency_steps, load_plan, override, switch_labels
@@ -160,7 +161,7 @@ def test_a_switch_that_keeps_dying_is_given_up_and_the_others_go_on(tmp_path: Pa
     trials = run(plan_of("sim:name=frail:dies_share=100%,sim", repeat=5, search="ndr"), tmp_path, watcher)
     frail = [t for t in trials if t.point.switch == "frail"]
     assert {t.verdict.kind for t in frail} == {VerdictKind.INVALID}
-    assert "died 3 times" in frail[-1].verdict.reasons[0]
+    assert "died 3 times" in frail[-1].verdict.texts[0]
     assert sum("died 3 times" in text for text in watcher.troubles) == 1
     assert {t.verdict.kind for t in trials if t.point.switch == "sim"} == {VerdictKind.VALID}
 
@@ -190,7 +191,7 @@ def test_going_on_starts_a_switch_once_and_not_again_for_a_restart_that_was_due(
 def test_latency_that_stayed_disturbed_is_not_tried_for_ever(tmp_path: Path) -> None:
     plan = plan_of("sim", repeat=1, restarts=0, loads="0.5")
     trials = run(plan, tmp_path)
-    bad = Verdict(VerdictKind.DISTURBED, ("a build ran beside it",))
+    bad = Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.TEXT, "a build ran beside it"),))
     tries = [t for t in trials if t.role == "latency"] * (1 + plan.throughput.retries)
     disturbed = tuple(dataclasses.replace(t, verdict=bad) for t in tries)
     with RunWriter.create(tmp_path / "again", make_header()) as writer:
@@ -236,7 +237,7 @@ def test_latency_that_failed_with_the_switch_is_measured_again(tmp_path: Path) -
     """The switch had died; it may be mended when the run is resumed."""
     plan = plan_of("sim", repeat=1, restarts=0, loads="0.5")
     trials = run(plan, tmp_path)
-    died = Verdict(VerdictKind.INVALID, ("the switch died",))
+    died = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.TEXT, "the switch died"),))
     begun = tuple(dataclasses.replace(t, verdict=died) if t.role == "latency" else t for t in trials)
     with RunWriter.create(tmp_path / "again", make_header()) as writer:
         campaign(plan, writer, Watcher(), begun).run()

@@ -143,7 +143,7 @@ WHY = ("vnf0 is emulated, on no CPU of this machine",)
 
 def verdict(*counts: DirectionCounts, **more: Any) -> tuple[VerdictKind, tuple[str, ...]]:
     found = judge("r_plus", True, 10**9, counts, Evidence(steal_ns=10**8), SwitchCycles(), **more)
-    return found.kind, found.reasons
+    return found.kind, found.texts
 
 
 def test_a_functional_trial_is_no_other_but_an_invalid_one_is() -> None:

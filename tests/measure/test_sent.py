@@ -10,6 +10,7 @@ import pytest
 
 from planebench.measure.sending import send
 from planebench.measure.sent import not_as_intended, traffic_sent
+from planebench.model.reasons import ReasonCode
 from planebench.model.records import TrafficSent
 from planebench.model.traffic import PLAIN
 from planebench.scenarios import build, flows
@@ -59,7 +60,7 @@ def test_a_mix_as_intended_is_passed_over_in_silence() -> None:
 )
 def test_a_mix_that_differs_is_remarked(changes: dict[str, Any], words: str) -> None:
     (text,) = not_as_intended(parse_traffic("imix"), replace(IMIX, **changes))
-    assert text.startswith("suspect: n0->n1: ") and words in text
+    assert text.code is ReasonCode.TRAFFIC_DIFFERS and str(text).startswith("suspect: n0->n1: ") and words in str(text)
 
 
 def test_few_frames_tell_nothing() -> None:

@@ -14,6 +14,7 @@ from planebench.measure import distance
 from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance
 from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, unmeasured
 from planebench.model.errors import DiedError, StartError
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
 from planebench.planed import RpcError
 from planebench.stats.ledger import ledger
@@ -158,13 +159,13 @@ def test_v2v_latency_is_echoed() -> None:
 def test_frames_at_the_wrong_port_make_it_invalid() -> None:
     trial = run_trial(FakeLive(misdirected=5), request(), near)  # type: ignore[arg-type]
     reason = "5 frames came out at a port where they do not belong"
-    assert trial.verdict == Verdict(VerdictKind.INVALID, (reason,))
+    assert (trial.verdict.kind, trial.verdict.texts) == (VerdictKind.INVALID, (reason,))
 
 
 def test_a_nat_that_sends_back_is_named_as_what_may_be_behind_it() -> None:
     point = make_point("planed", "loopback", chain="separate:nat44:hairpin=true", chain_length=1)
     trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
-    (reason,) = trial.verdict.reasons
+    (reason,) = trial.verdict.texts
     assert trial.verdict.kind is VerdictKind.INVALID
     assert reason.startswith("5 frames came out at a port where they do not belong (nat44 sends back")
 
@@ -173,7 +174,7 @@ def test_a_file_that_is_called_like_a_function_is_none() -> None:
     """The advice on nat44 was given to whoever kept his rules in a folder of that name."""
     point = make_point("planed", "loopback", chain="firewall:rules=/home/me/nat44-lab/a.rules", chain_length=1)
     trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
-    assert trial.verdict.reasons == ("5 frames came out at a port where they do not belong",)
+    assert trial.verdict.texts == ("5 frames came out at a port where they do not belong",)
 
 
 def test_a_change_of_band_is_seen() -> None:
@@ -187,14 +188,14 @@ def test_a_change_of_band_is_seen() -> None:
 def test_a_death_at_any_moment_is_an_invalid_trial_with_its_log(moment: str) -> None:
     trial = run_trial(FakeLive(dies_in=moment), request(), near)  # type: ignore[arg-type]
     assert trial.verdict.kind is VerdictKind.INVALID
-    assert trial.verdict.reasons[0].endswith("its last log lines:\nout of luck")
+    assert trial.verdict.texts[0].endswith("its last log lines:\nout of luck")
     assert trial.offered_duration_ns == 0
     assert trial.throughput_pps == 0
 
 
 def test_unmeasured_keeps_what_was_asked_and_counts_nothing() -> None:
     wanted = request(make_point("ovs-dpdk", "p2p", direction="bidirectional"), repetition=2, role="latency")
-    trial = unmeasured(wanted, Verdict(VerdictKind.INVALID, ("it died",)))
+    trial = unmeasured(wanted, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.TEXT, "it died"),)))
     assert (trial.point, trial.role, trial.load, trial.repetition) == (wanted.point, "latency", FLAT_OUT, 2)
     assert [d.name for d in trial.directions] == ["n0->n1", "n1->n0"]
     assert (trial.forwarded_packets, trial.loss_ratio, trial.intended_duration_ns) == (0, 0.0, 100_000_000)
@@ -258,7 +259,7 @@ def test_errors_of_a_start_are_deaths_too() -> None:
             raise StartError("planed refused traffic.start")
 
     trial = run_trial(Refuses(), request(), near)  # type: ignore[arg-type]
-    assert trial.verdict == Verdict(VerdictKind.INVALID, ("planed refused traffic.start",))
+    assert (trial.verdict.kind, trial.verdict.texts) == (VerdictKind.INVALID, ("planed refused traffic.start",))
 
 
 @pytest.mark.parametrize(("dropped", "open_packets"), [(100, 0), (60, 40), (130, -30), (0, 100)])
@@ -266,13 +267,13 @@ def test_what_no_counter_explains_makes_a_trial_suspect(dropped: int, open_packe
     trial = run_trial(FakeLive(dropped=dropped), request(), near)  # type: ignore[arg-type]
     assert ledger(trial).unexplained_packets == open_packets
     assert trial.verdict.kind is VerdictKind.VALID
-    assert any(reason.startswith("suspect: ") for reason in trial.verdict.reasons) == (open_packets != 0)
+    assert ("unexplained-loss" in trial.verdict.codes) == (open_packets != 0)
 
 
 def test_a_trial_says_who_asked_for_it_and_after_how_many_starts() -> None:
     trial = run_trial(FakeLive(), request(start=2, search="ndr", role="search"), near)  # type: ignore[arg-type]
     assert (trial.start, trial.search, trial.role) == (2, "ndr", "search")
-    lost = unmeasured(request(start=2, search="ndr"), Verdict(VerdictKind.INVALID, ("gone",)))
+    lost = unmeasured(request(start=2, search="ndr"), Verdict(VerdictKind.INVALID, (Reason(ReasonCode.TEXT, "gone"),)))
     assert (lost.start, lost.search) == (2, "ndr")
 
 
@@ -285,5 +286,5 @@ def test_a_refused_call_is_no_death_and_nothing_runs_on() -> None:
     live.send = refuse  # type: ignore[method-assign]
     trial = run_trial(live, request(), near)  # type: ignore[arg-type]
     assert trial.verdict.kind is VerdictKind.INVALID
-    assert "duration_ns: 7 is not valid" in trial.verdict.reasons[0]
+    assert "duration_ns: 7 is not valid" in trial.verdict.texts[0]
     assert live.asked[-1] == ("pause",)

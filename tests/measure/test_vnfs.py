@@ -13,6 +13,7 @@ from planebench.measure.counts import dropped, lost
 from planebench.measure.updates import fib_updates, not_applied, updating, wait_for_session
 from planebench.measure.verdict import judge
 from planebench.model.errors import StartError
+from planebench.model.reasons import ReasonCode
 from planebench.model.records import DirectionCounts, Evidence, Point, SwitchCycles, ThreadEvidence, VerdictKind
 from planebench.model.traffic import PLAIN
 from planebench.model.updates import FibUpdates
@@ -39,14 +40,14 @@ def test_waiting_for_the_vnfs_on_the_same_core_is_what_is_measured() -> None:
     evidence = shared(250_000_000, 250_000_000, 500_000_000, wait_ns=750_000_000)
     verdict = judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
     assert verdict.kind is VerdictKind.VALID
-    assert verdict.reasons == ()
+    assert verdict.texts == ()
 
 
 def test_somebody_else_on_that_core_disturbs() -> None:
     evidence = shared(250_000_000, 250_000_000, wait_ns=750_000_000)
     verdict = judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
     assert verdict.kind is VerdictKind.DISTURBED
-    assert "switch thread w0 waited" in verdict.reasons[0]
+    assert verdict.codes[0] == "cpu-wait"
 
 
 def test_accounts_are_read_one_after_the_other() -> None:
@@ -171,6 +172,6 @@ def test_updates_that_were_not_applied_are_remarked() -> None:
     assert not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63500)) == ()
     assert not_applied(FibUpdates(None, SECOND_NS, 64000, 100)) == ()
     (few,) = not_applied(FibUpdates(64000.0, SECOND_NS, 60000, 60000))
-    assert few == "suspect: 60000 FIB updates a second were applied, not 64000"
+    assert str(few) == "suspect: 60000 FIB updates a second were applied, not 64000"
     (refused,) = not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63000, 1000))
-    assert "refused 1000 of 64000" in refused
+    assert refused.code is ReasonCode.UPDATES_MISSING and refused.values == {"refused": 1000, "sent": 64000}

@@ -20,10 +20,10 @@ from nf.nat44_frames import udp
 from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, stream, task, until, vhost, virtio
 from station import BROADCAST, Station
 
-from planebench.fib.client import FibClient
-from planebench.fib.errors import FibUpdateError
 from planebench.host.process import Supervisor
 from planebench.planed import RpcError
+from planebench_fib.client import FibClient
+from planebench_fib.errors import FibUpdateError
 
 pytestmark = pytest.mark.dataplane
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from builders import make_header, make_latency_trial, make_point, make_trial
+from builders import make_header, make_latency_trial, make_point, make_trial, make_verdict
 
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, RunHeader, SetPoint
 from planebench.model.records import Evidence, LatencyRecord, Point, SwitchCycles, ThreadEvidence, Trial, Verdict
@@ -33,7 +33,7 @@ CYCLES = {"planed": 84, "ovs-dpdk": 222, "testpmd": 190}
 LOADS = (0.10, 0.30, 0.50, 0.70, 0.90, 0.99)
 NO_VERDICT = Verdict(Kind.VALID)
 DEVIATION = "trials of 0.1 s; CSIT takes 1 s"
-LINE_RATE = "the highest load is 1.25 x the rate forwarded flat out, for want of a line rate"
+LINE_RATE = "the highest load is 1.25 x the rate forwarded at maximum offered load (no line rate)"
 
 
 def make_calibration() -> Calibration:
@@ -107,7 +107,10 @@ def search(point: Point, method: str, lower: float | None, upper: float | None, 
 
 def _with_searches(result: Result) -> Result:
     point, best = result.point, MPPS[result.point.switch]
-    interrupted = {"complete": False, "verdict": Verdict(Kind.DISTURBED, ("interrupted; bounds so far",))}
+    interrupted = {
+        "complete": False,
+        "verdict": make_verdict("disturbed", "interrupted; bounds so far"),
+    }
     burst = BurstSummary(best * 1.2e6, 1834.0, 1702, 1990, 91.0, 3, 24_000.0)
     curve = tuple(
         CurvePoint(best * 1e6 * share, best * 1e6 * min(share, 0.92), max(0.0, 1 - 0.92 / share))

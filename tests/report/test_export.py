@@ -15,6 +15,7 @@ from rich_run import rich, rich_run
 
 from planebench.metrics.column import Output, having, row
 from planebench.metrics.results import LATENCY, RESULT, OfResult
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
@@ -103,7 +104,12 @@ def test_json_has_searches_and_ledger_whole() -> None:
     assert found["searches"][4]["curve"][0].keys() == {"intended_pps", "forwarded_pps", "loss_ratio"}
     assert found["searches"][5]["burst"]["max_packets"] == 1990
     assert found["ledger"]["unexplained_packets"] == 100
-    assert found["ledger"]["losses"][0] == {"place": "vhost ring", "cause": "full (v0)", "packets": 19_000}
+    assert found["ledger"]["losses"][0] == {
+        "place": "vhost ring",
+        "cause": "full (v0)",
+        "packets": 19_000,
+        "policy": False,
+    }
     assert found["load_finding"] == {"inversion": ["0.10", "0.50"], "inversion_ratio": 1.8, "knee": "0.70"}
 
 
@@ -135,7 +141,7 @@ def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> No
 
 def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
     result = rich().results[0]
-    limited = Verdict(VerdictKind.TESTER_LIMITED, ("the most the tester keeps up",))
+    limited = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the highest rate of the tester"),))
     elsewhere = Verdict(VerdictKind.VALID, foreign_band("far", "near"))
     ndr, pdr = (dataclasses.replace(s, verdict=v) for s, v in zip(result.searches, (limited, elsewhere), strict=False))
     line = values(dataclasses.replace(result, searches=(ndr, pdr)))

@@ -5,6 +5,7 @@ import pytest
 from builders import make_header, make_point, make_run, make_trial
 from rich_run import DEVIATION, LINE_RATE, rich, search, with_results
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
@@ -17,8 +18,8 @@ from planebench.stats.choose import foreign_band
 from planebench.stats.derived import Derived
 
 POINT = make_point()
-LIMITED = Verdict(VerdictKind.TESTER_LIMITED, ("the most the tester keeps up",))
-GAVE_UP = Verdict(VerdictKind.DISTURBED, ("no quiet trial",))
+LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the highest rate of the tester"),))
+GAVE_UP = Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.TEXT, "no quiet trial"),))
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def test_a_curve_without_two_in_a_row_says_so():
     how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
     result = step("curve", how, make_point(), log, None)
     assert (result.lower_pps, result.upper_pps) == (None, 2e6)
-    assert result.verdict.reasons == (
-        "no two loads in a row lost nothing: not even 1e+06 pps, the lowest of the curve",
+    assert result.verdict.texts == (
+        "no two successive loads were without loss, down to the lowest of the curve, 1e+06 pps",
     )
 
 
@@ -57,7 +57,7 @@ def test_curve_of_a_lossy_switch_has_all_ten_points(rig):
     result = rig("sim:loss=1%").finish("curve")
     assert len(result.curve) == 10
     assert result.curve[-1].intended_pps == pytest.approx(0.1 * result.curve[0].intended_pps, rel=1e-6)
-    assert "not even" in result.verdict.reasons[0]
+    assert "down to the lowest" in result.verdict.texts[0]
 
 
 @pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
@@ -102,7 +102,7 @@ def test_without_loss_the_test_does_not_apply(rig):
     result = tried.finish("b2b")
     assert result.complete
     assert result.burst is None
-    assert "does not apply" in result.verdict.reasons[0]
+    assert result.verdict.codes == ("not-applicable",)
     lengths = [t.intended_duration_ns for t in tried.trials[1:]]
     assert lengths == sorted(lengths) and lengths[-1] == pytest.approx(2e9, rel=0.01), "up to two seconds"
 
@@ -110,7 +110,7 @@ def test_without_loss_the_test_does_not_apply(rig):
 def test_without_a_ring_no_burst_gets_through(rig):
     result = rig("sim:capacity=40M:ring=0", max_load_pps=50e6).finish("b2b")
     assert result.burst.max_packets == 0
-    assert "not even a burst of 100" in result.verdict.reasons[0]
+    assert "not even a burst of 100" in result.verdict.texts[0]
 
 
 @pytest.mark.parametrize(("mpps", "shortest"), [(4, 16), (8, 16), (12, 24), (200, 400), (1000, 2000)])

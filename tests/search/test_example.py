@@ -77,6 +77,8 @@ def test_it_is_run_reported_and_exported(tmp_path: Path, plan: str) -> None:
     assert 8.7e6 <= search["lower_pps"] <= 10e6 <= search["upper_pps"] <= 11.3e6
     (row,) = json.loads(planebench(tmp_path, "export", "latest", "--table", "searches"))
     assert row["method"] == "steps"
+    head, line = planebench(tmp_path, "export", "latest", "--format", "csv").splitlines()[:2]
+    assert float(dict(zip(head.split(","), line.split(","), strict=False))["steps_pps"]) == search["lower_pps"]
     page = next((tmp_path / "runs").glob("*/report.html")).read_text()
     assert "steps" in page
 

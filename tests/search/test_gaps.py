@@ -71,9 +71,8 @@ def test_half_of_the_failed_trials_decide():
     assert bound_by_others([own, own, gap], 0.0) is None
     verdict = bound_by_others([own, gap, gap, own], 0.0)
     assert verdict.kind is VerdictKind.DISTURBED
-    assert verdict.reasons == (
-        "the losses at 1 Mpps are no more than what the gaps of the pollers explain (4 ms in 2 s): this machine, "
-        "not the switch, may be the bound",
+    assert verdict.texts == (
+        "gaps of the pollers explain the losses at 1 Mpps (4 ms in 2 s): this host, not the switch, may be the limit",
     )
 
 
@@ -112,8 +111,8 @@ def test_trials_with_an_excuse_are_passed_over_while_there_are_others_and_told(r
     assert not any(explained_by_gaps(t) for t in tried.used(result))
     over = [t for t in tried.trials if explained_by_gaps(t) and t.load.pps_per_direction <= result.lower_pps]
     assert over
-    assert result.verdict.reasons == (
-        f"{len(over)} trials at or below {result.lower_pps / 1e6:.6g} Mpps lost frames, no more than gaps of the "
+    assert result.verdict.texts == (
+        f"{len(over)} trials at or below {result.lower_pps / 1e6:.6g} Mpps lost no more frames than gaps of the "
         "pollers explain, and were passed over",
     )
 
@@ -127,8 +126,8 @@ def test_more_trials_passed_over_than_counted_at_the_bound_is_disturbed(rig):
     counted = [t for t in at_bound if t.index in result.trials]
     assert 0 < len(counted) < len(at_bound) - len(counted)
     assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "lost frames, no more than gaps of the pollers explain, and were passed over: " in result.verdict.reasons[0]
-    assert f"{len(at_bound) - len(counted)} at the bound, where {len(counted)} counted" in result.verdict.reasons[0]
+    assert "lost no more frames than gaps of the pollers explain, and were passed over: " in result.verdict.texts[0]
+    assert f"{len(at_bound) - len(counted)} at the bound, where {len(counted)} were accepted" in result.verdict.texts[0]
 
 
 def test_rfc2544_passes_nothing_over(rig):
@@ -138,7 +137,7 @@ def test_rfc2544_passes_nothing_over(rig):
     result = tried.finish("rfc2544")
     assert result.upper_pps < 10e6
     assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "this machine, not the switch, may be the bound" in result.verdict.reasons[0]
+    assert "this host, not the switch, may be the limit" in result.verdict.texts[0]
     assert result.trials == tuple(range(len(tried.trials))), "every trial was taken, in the order of the asks"
     lossy = [p for t in tried.trials if (p := t.load.pps_per_direction) is not None and t.loss_ratio > 0]
     assert result.lower_pps < result.upper_pps == min(lossy)
@@ -165,7 +164,7 @@ def test_where_every_trial_has_the_same_excuse_it_is_taken_and_told(rig):
     tried.change = interrupted(1.0)
     result = tried.finish("bswlv")
     assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "this machine, not the switch, may be the bound" in result.verdict.reasons[0]
+    assert "this host, not the switch, may be the limit" in result.verdict.texts[0]
     at_bound = [t for t in tried.trials if t.load.pps_per_direction == result.upper_pps]
     assert len(at_bound) == 2 + EXCUSES_MAX
 
@@ -190,9 +189,9 @@ def test_bursts_passed_over_are_told(rig):
     over = [t for t in tried.trials if explained_by_gaps(t) and t.directions[0].intended_packets <= longest]
     assert len(over) > 3 and len(over) % 3 == 0
     assert result.verdict.kind is VerdictKind.DISTURBED
-    assert result.verdict.reasons == (
-        f"{len(over)} bursts of at most {longest} frames lost frames, no more than gaps of the pollers explain, and "
-        "were passed over: 3 at the bound, where 1 counted",
+    assert result.verdict.texts == (
+        f"{len(over)} bursts of at most {longest} frames lost no more frames than gaps of the pollers explain, and "
+        "were passed over: 3 at the bound, where 1 were accepted",
     )
 
 

@@ -81,7 +81,7 @@ def test_bounds_so_far_never_lie(rig, method):
         assert not partial.complete
         known = partial.lower_pps is not None or partial.upper_pps is not None
         assert partial.verdict.kind is (VerdictKind.DISTURBED if known else VerdictKind.INVALID)
-        assert partial.verdict.reasons[0].startswith("interrupted")
+        assert partial.verdict.codes[0] == "interrupted"
         assert partial.lower_pps is None or partial.lower_pps <= final.lower_pps
         assert partial.upper_pps is None or partial.upper_pps >= final.upper_pps
     assert whole.so_far(method, whole.trials) == final
@@ -169,8 +169,8 @@ def test_giving_up_says_what_was_tried():
     assert isinstance(end, SearchResult)
     assert not end.complete
     assert end.verdict.kind is VerdictKind.DISTURBED
-    assert "at 12.5 Mpps" in end.verdict.reasons[0]
-    assert "2 disturbed, 6 in band far" in end.verdict.reasons[0]
+    assert "at 12.5 Mpps" in end.verdict.texts[0]
+    assert "2 disturbed, 6 in band far" in end.verdict.texts[0]
     assert end.trials == (0,)
 
 
@@ -197,14 +197,14 @@ def test_a_search_that_a_dead_switch_cut_says_of_what_it_died():
     log = [make_trial(0, point), *(make_trial(i, point, role="search", **died) for i in (1, 2))]
     nothing = so_far("ndr", SearchSettings(), point, log, "near").verdict
     assert nothing.kind is VerdictKind.INVALID
-    assert nothing.reasons == (
-        "planed died (signal 9) (the last 2 trials are invalid)",
+    assert nothing.texts == (
+        "planed died (signal 9) (last 2 trials: invalid)",
         "interrupted before anything was found",
     )
     disturbed = make_trial(3, point, role="search", verdict="disturbed", reasons=("no CPU",))
     end = so_far("ndr", SearchSettings(), point, [*log, disturbed], "near").verdict
-    assert end.kind is VerdictKind.DISTURBED and end.reasons[0] == "no CPU"
-    assert so_far("ndr", SearchSettings(), point, [*log, disturbed, make_trial(4, point)], "near").verdict.reasons == (
+    assert end.kind is VerdictKind.DISTURBED and end.texts[0] == "no CPU"
+    assert so_far("ndr", SearchSettings(), point, [*log, disturbed, make_trial(4, point)], "near").verdict.texts == (
         "interrupted before anything was found",
     )
 
@@ -215,7 +215,7 @@ def test_bounds_so_far_are_told_with_what_cut_them(rig):
     died = make_trial(99, tried.point, role="search", verdict="invalid", reasons=("planed died",))
     end = tried.so_far("bswlv", [*tried.trials[:4], died])
     assert end.verdict.kind is VerdictKind.DISTURBED
-    assert end.verdict.reasons == ("interrupted; bounds so far", "planed died")
+    assert end.verdict.texts == ("interrupted; bounds so far", "planed died")
 
 
 def test_a_search_over_two_bands_is_disturbed():
@@ -228,8 +228,8 @@ def test_a_search_over_two_bands_is_disturbed():
     far = [log[0], dataclasses.replace(log[1], evidence=make_evidence("far"))]
     verdict = step("curve", how, point, far, None).verdict
     assert verdict.kind is VerdictKind.DISTURBED
-    assert verdict.reasons[0].startswith("trials of both bands: 1 far, 1 near; ")
-    assert "the highest load that was allowed" in verdict.reasons[1]
+    assert verdict.texts[0].startswith("trials with near and far cores: 1 far, 1 near; ")
+    assert "the highest load allowed" in verdict.texts[1]
     unknown = [log[0], dataclasses.replace(log[1], evidence=make_evidence(None))]
     assert step("curve", how, point, unknown, None).verdict.kind is VerdictKind.VALID
 
@@ -280,7 +280,7 @@ def test_trials_of_short_gaps_are_not_blamed_on_the_switch(rig):
     tried.change = with_gap
     result = tried.finish("rfc2544")
     assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "what the gaps of the pollers explain (1 ms in 60 s)" in result.verdict.reasons[0]
+    assert "gaps of the pollers explain the losses at 0.9 Mpps (1 ms in 60 s)" in result.verdict.texts[0]
     assert clean.finish("rfc2544").verdict.kind is VerdictKind.VALID
 
 
@@ -310,5 +310,5 @@ def test_a_functional_trial_ends_a_search_at_once(method: str):
     )
     found = step(method, SearchSettings(), make_point(), [trial], None)
     assert isinstance(found, SearchResult)
-    assert (found.verdict.kind, found.verdict.reasons) == (VerdictKind.FUNCTIONAL, ("vnf0 is emulated",))
+    assert (found.verdict.kind, found.verdict.texts) == (VerdictKind.FUNCTIONAL, ("vnf0 is emulated",))
     assert (found.complete, found.lower_pps, found.upper_pps) == (False, None, None)

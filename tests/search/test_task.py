@@ -66,7 +66,7 @@ def test_what_does_not_tell_of_the_tester(changes):
 def test_a_tester_that_keeps_no_load_ends_the_search():
     short = [paced(load, load * 0.9, **SHORT) for load in range(10, 3, -1) for _ in range(2)]
     assert tester_cap_pps(short, None) == pytest.approx(0.98 * 3.6e6)
-    with pytest.raises(GaveUp, match="fell short at 8 loads, the lowest 3 Mpps") as end:
+    with pytest.raises(GaveUp, match="did not reach 8 loads, the lowest 3 Mpps") as end:
         tester_cap_pps([*short, *[paced(3, 2.7, **SHORT)] * 2], None)
     assert end.value.verdict.kind is VerdictKind.TESTER_LIMITED
 
@@ -119,5 +119,5 @@ def test_a_curve_that_loses_only_in_the_middle_says_both_loads():
     how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
     result = step("curve", how, make_point(), log, None)
     assert (result.lower_pps, result.upper_pps) == (8e6, 9e6)
-    assert result.verdict.reasons == ()
+    assert result.verdict.texts == ()
     assert [p.intended_pps for p in result.curve] == [10e6, 9e6, 8e6, 7e6]

@@ -66,7 +66,7 @@ def test_losses_of_a_late_generator_are_the_testers(rig):
     """At 0.5 % unsent a trial is still valid; what bounds the search is then the generator, not the switch."""
     result = rig("sim:capacity=20M:max_rate=8M", max_load_pps=8.05e6).finish("bswlv")
     assert result.verdict.kind is VerdictKind.TESTER_LIMITED
-    assert "generator was late" in result.verdict.reasons[0]
+    assert "generator missed its schedule" in result.verdict.texts[0]
     assert result.lower_pps <= 8e6 <= result.upper_pps
 
 
@@ -93,4 +93,4 @@ def test_a_band_that_does_not_come_ends_the_search(rig):
     result = tried.finish("ndr")
     assert not result.complete
     assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "8 in band far" in result.verdict.reasons[0]
+    assert "8 in band far" in result.verdict.texts[0]

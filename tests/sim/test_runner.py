@@ -133,19 +133,19 @@ def test_a_change_of_band_disturbs():
     trial = run("sim:band_change_share=1")
     assert trial.band is None
     assert trial.verdict.kind is VerdictKind.DISTURBED
-    assert "core distance changed from near" in trial.verdict.reasons[0]
+    assert trial.verdict.codes[0] == "distance-changed"
 
 
 def test_a_disturbed_trial_shows_who_lost_the_cpu():
     trial = run("sim:disturbed_share=1", 1e6)
     assert trial.verdict.kind is VerdictKind.DISTURBED
-    assert "switch thread sim waited for its CPU 5.0% of the time" in trial.verdict.reasons[0]
+    assert "switch thread sim waited for its CPU 5.0% of the time" in trial.verdict.texts[0]
 
 
 def test_a_switch_that_dies_makes_an_invalid_trial():
     trial = run("sim:dies_share=1:name=frail", point=BOTH_WAYS)
     assert trial.verdict.kind is VerdictKind.INVALID
-    assert trial.verdict.reasons == ("frail died (simulated)",)
+    assert trial.verdict.texts == ("frail died (simulated)",)
     assert trial.offered_duration_ns == 0
     assert len(trial.directions) == 2
 

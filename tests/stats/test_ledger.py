@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planebench.model.records import DirectionCounts, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss
-from planebench.stats.ledger import describe, is_policy, ledger, merge, policy_packets, policy_words
+from planebench.stats.ledger import describe, ledger, merge, policy_packets, policy_words
 
 
 def trial(
@@ -42,10 +42,10 @@ def trial(
         ("p2p", {}, {"n0:tx_errors": 7}, [Loss("tester", "taken, not sent (n0)", 7)]),
         ("loopback", {}, {"v1:tx_full": 7}, [Loss("VNF", "ring full (v1)", 7)]),
         ("loopback", {}, {"vnf0:tx_full": 7}, [Loss("VNF", "ring full (vnf0)", 7)]),
-        ("loopback", {}, {"vnf0:runt": 7}, [Loss("VNF", "runt (vnf0)", 7)]),
+        ("loopback", {}, {"vnf0:runt": 7}, [Loss("VNF", "runt (vnf0)", 7, policy=True)]),
         ("loopback", {}, {"n1:rx_missed": 7}, [Loss("tester", "rx_missed (n1)", 7)]),
         ("loopback", {}, {"v1:rx_errors": 7}, [Loss("tester", "rx_errors (v1)", 7)]),
-        ("v2v", {}, {"echo:runt": 7}, [Loss("VNF", "runt (echo)", 7)]),
+        ("v2v", {}, {"echo:runt": 7}, [Loss("VNF", "runt (echo)", 7, policy=True)]),
         ("p2p", {"v0:tx_full": 7}, {}, [Loss("switch", "ring full (v0)", 7)]),  # p2p has no such port
         ("p2p", {"tx_full": 7}, {}, [Loss("switch", "ring full", 7)]),  # runs from before drops had a port
     ],
@@ -148,13 +148,12 @@ def named(tester: dict[str, int], forwarded: int = 60) -> Trial:
 def test_what_a_function_drops_is_called_by_its_name_whatever_the_reason() -> None:
     got = ledger(named({"vnf0:rule": 20, "vnf1-q1:no_route": 10, "v2:tx_full": 7, "vnf1:never_seen": 3}))
     assert got.losses == (
-        Loss("VNF", "rule (vnf0 firewall)", 20),
-        Loss("VNF", "no_route (vnf1-q1 l3fwd)", 10),
+        Loss("VNF", "rule (vnf0 firewall)", 20, policy=True),
+        Loss("VNF", "no_route (vnf1-q1 l3fwd)", 10, policy=True),
         Loss("VNF", "ring full (v2)", 7),
-        Loss("VNF", "never_seen (vnf1 l3fwd)", 3),
+        Loss("VNF", "never_seen (vnf1 l3fwd)", 3, policy=True),
     )
     assert got.unexplained_packets == 0
-    assert [is_policy(loss) for loss in got.losses] == [True, True, False, True]
 
 
 def test_policy_is_what_functions_drop_of_their_own_accord() -> None:

@@ -23,9 +23,15 @@ count = st.integers(0, 2**63)
 real = st.floats(allow_nan=False, allow_infinity=False)
 share = st.floats(0, 1)
 
+reasons = st.builds(
+    r.Reason,
+    st.sampled_from(r.ReasonCode),
+    text,
+    st.dictionaries(st.sampled_from(["share", "packets"]), real, max_size=2),
+)
 verdicts = st.one_of(
     st.just(r.Verdict(r.VerdictKind.VALID)),
-    st.builds(r.Verdict, st.sampled_from(r.VerdictKind), st.lists(text, min_size=1, max_size=3).map(tuple)),
+    st.builds(r.Verdict, st.sampled_from(r.VerdictKind), st.lists(reasons, min_size=1, max_size=3).map(tuple)),
 )
 flat_points = st.builds(
     r.Point,

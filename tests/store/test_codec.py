@@ -63,7 +63,7 @@ def _edited(change: Any) -> bytes:
         (lambda d: d["directions"][0].update(offered_packets="3"), "directions.0.offered_packets"),
         (
             lambda d: d.update(role="confirm"),
-            "role: input should be 'warmup', 'r_plus', 'search' or 'latency', got 'confirm'",
+            "role: input should be 'warmup', 'r_plus', 'search', 'latency' or 'outage', got 'confirm'",
         ),
         (lambda d: d["point"].update(chain_length=2), "chain_length 2 does not fit scenario p2p"),
         (lambda d: d["verdict"].update(kind="disturbed"), "verdict disturbed needs a reason"),
@@ -94,7 +94,7 @@ def test_text_that_is_no_unicode_is_stored_readably() -> None:
     tail = b"log \xff\x80 tail".decode("utf-8", "surrogateescape")
     trial = make_trial(verdict="invalid", reasons=(tail, "line\u2028separator\x00\x1b[31m"))
     back = from_json(Trial, to_json(trial), "here")
-    assert back.verdict.reasons == ("log ?? tail", "line\u2028separator\x00\x1b[31m")
+    assert back.verdict.texts == ("log ?? tail", "line\u2028separator\x00\x1b[31m")
 
 
 def test_nan_cannot_be_stored() -> None:

@@ -94,7 +94,7 @@ class Tester:
 
     def _give_up(self) -> None:
         if not self.process.alive():
-            raise StartError(self.process.obituary())
+            raise StartError(self.process.exit_report())
 
     def _wire_port(self, name: str) -> dict[str, Any]:
         port: dict[str, Any] = {"name": name, "ring_size": RING}

@@ -56,7 +56,10 @@ def test_every_frame_arrives(supervisor: Supervisor, scenario: ScenarioName, len
         sent = counted[f"gen-{end}"]["generator"]["offered_packets"]
         assert (came["forwarded_packets"], came["reordered_packets"], came["corrupt_packets"]) == (sent, 0, 0)
         assert counted[f"mon-{end}"]["monitor"]["foreign_packets"] == 0
-    assert not any(switch.counters().drops.values())
+    counters = switch.counters()
+    assert not any(counters.drops.values())
+    assert counters.counters["rx_bursts"] == counters.bursts
+    assert 0 <= counters.counters["rx_full_bursts"] < counters.counters["rx_bursts"]  # at 5 kpps nothing waits
     for bridge in switch._stats()["tasks"]:
         assert bridge["kind"] == "bridge"
         assert (bridge["bridge"]["entries"], bridge["bridge"]["moved"]) == (2, 0)

@@ -313,7 +313,7 @@ static inline void add6(struct lookups *l, unsigned i, unsigned vnf, uint16_t nu
 	l->frame6[l->n6] = (uint8_t)i;
 	l->vnf6[l->n6] = (uint8_t)vnf;
 	l->to6[l->n6].vnf = number;
-	memcpy(l->to6[l->n6++].address, ipv6(frame)->dst_addr, sizeof(l->to6[0].address));
+	memcpy(l->to6[l->n6++].address, &ipv6(frame)->dst_addr, sizeof(l->to6[0].address));
 }
 
 // Whether no rule can say that a plain packet is control: by one byte of each port.

@@ -199,8 +199,8 @@ static inline struct rig_frame rig_ipv6(unsigned to, const uint8_t address[16])
 	                            .payload_len = RTE_BE16(26),
 	                            .proto = IPPROTO_UDP,
 	                            .hop_limits = 64};
-	ip->src_addr[0] = 0x20;
-	memcpy(ip->dst_addr, address, 16);
+	memset(&ip->src_addr, 0x20, 1);
+	memcpy(&ip->dst_addr, address, 16);
 	((struct rte_udp_hdr *)(ip + 1))->dgram_len = RTE_BE16(26);
 	return frame;
 }

@@ -228,8 +228,10 @@ static bool method_works(const struct rte_acl_ctx *context, enum rte_acl_classif
 	const uint8_t key[FIREWALL_KEY_BYTES] = {0}, *keys[] = {key};
 	uint32_t rule;
 
+#ifdef ISA_X86
 	if (method == RTE_ACL_CLASSIFY_AVX512X32 && !__builtin_cpu_supports("avx512cd"))
 		return false;
+#endif
 	return rte_acl_classify_alg(context, keys, &rule, 1, 1, method) == 0;
 }
 
@@ -238,7 +240,11 @@ static bool method_works(const struct rte_acl_ctx *context, enum rte_acl_classif
 static enum rte_acl_classify_alg method_choose(const struct rte_acl_ctx *context)
 {
 	static const enum rte_acl_classify_alg methods[ISA_COUNT] = {
+#ifdef ISA_X86
 	        [ISA_SCALAR] = RTE_ACL_CLASSIFY_SSE, // what DPDK is built for
+#else
+	        [ISA_SCALAR] = RTE_ACL_CLASSIFY_NEON,
+#endif
 	        [ISA_AVX2] = RTE_ACL_CLASSIFY_AVX2,
 	        [ISA_AVX512] = RTE_ACL_CLASSIFY_AVX512X32,
 	};

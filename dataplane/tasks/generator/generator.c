@@ -137,7 +137,7 @@ static void generator_end(struct generator *g)
 {
 	g->way->end(g);
 	g->probe_index = PROBE_NONE;
-	port_settle(g->task.ports[0], g->task.queue);
+	port_flush(g->task.ports[0], g->task.queue);
 	atomic_store_explicit(&g->state, STATE_DONE, memory_order_release);
 }
 

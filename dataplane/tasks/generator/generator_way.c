@@ -2,6 +2,7 @@
 #include "tasks/generator/generator_way.h"
 
 #include <errno.h>
+#include <rte_bitops.h>
 #include <rte_common.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>

@@ -99,8 +99,8 @@ static uint8_t addresses_fault(struct l3fwd *l, const struct packet *p, const ui
 		from = scope4(((const struct rte_ipv4_hdr *)ip)->src_addr);
 		to = scope4(((const struct rte_ipv4_hdr *)ip)->dst_addr);
 	} else {
-		from = scope6(((const struct rte_ipv6_hdr *)ip)->src_addr);
-		to = scope6(((const struct rte_ipv6_hdr *)ip)->dst_addr);
+		from = scope6(ip + offsetof(struct rte_ipv6_hdr, src_addr));
+		to = scope6(ip + offsetof(struct rte_ipv6_hdr, dst_addr));
 	}
 	if (from == SCOPE_MARTIAN)
 		return L3FWD_MARTIAN_SOURCE;
@@ -219,10 +219,10 @@ static inline void add4(const struct route_table *table, struct lookups *to, uns
 static inline void add6(const struct route_table *table, struct lookups *to, unsigned frame, unsigned l3,
                         uint8_t *ip)
 {
-	route_table_prefetch6(table, ipv6(ip)->dst_addr);
+	route_table_prefetch6(table, (const uint8_t *)&ipv6(ip)->dst_addr);
 	to->frame[to->n] = (uint8_t)frame;
 	to->l3[to->n] = (uint8_t)l3;
-	memcpy(to->to.v6[to->n++], ipv6(ip)->dst_addr, 16);
+	memcpy(to->to.v6[to->n++], &ipv6(ip)->dst_addr, 16);
 }
 
 // By the first byte: 0 if all such addresses may be forwarded from and to.
@@ -263,7 +263,7 @@ static inline bool is_plain6(const struct l3fwd *l, unsigned in, const struct vn
 	return type == RTE_BE16(RTE_ETHER_TYPE_IPV6) && *(const uint8_t *)ip >> 4 == 6 && payload >= least &&
 	       PLAIN_BYTES + least <= frame->length && PLAIN_BYTES + payload <= frame->total &&
 	       mac_is_fine(l, in, frame->data) &&
-	       !(ipv6_doubt[ip->src_addr[0]] | ipv6_doubt[ip->dst_addr[0]]);
+	       !(ipv6_doubt[*(const uint8_t *)&ip->src_addr] | ipv6_doubt[*(const uint8_t *)&ip->dst_addr]);
 }
 
 static inline void sort_out(struct l3fwd *l, unsigned in, const struct vnf_frame *frames, unsigned i,

@@ -358,8 +358,8 @@ static int build6(struct route_table *table, const struct shape *shape)
 	if (!table->fib6)
 		return -rte_errno;
 	for (size_t i = 0; i < shape->count && status == 0; i++)
-		status = rte_fib6_add(table->fib6, prefix_of(shape, i)->address, prefix_of(shape, i)->length,
-		                      shape->first + i);
+		status = fib6_add(table->fib6, prefix_of(shape, i)->address, prefix_of(shape, i)->length,
+		                  shape->first + i);
 	return status;
 }
 

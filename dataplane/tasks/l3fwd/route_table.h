@@ -21,10 +21,10 @@
 
 #include <rte_branch_prediction.h>
 #include <rte_fib.h>
-#include <rte_fib6.h>
 #include <stdbool.h>
 
 #include "lib/cuckoo.h"
+#include "lib/dpdk_compat.h"
 #include "tasks/l3fwd/route_file.h"
 #include "tasks/l3fwd/route_memory.h"
 
@@ -146,7 +146,7 @@ static inline void route_prefixes_find6(const struct route_table *table, uint8_t
                                         uint64_t *entries, unsigned n)
 {
 	if (likely(table->fib6 != NULL))
-		rte_fib6_lookup_bulk(table->fib6, addresses, entries, (int)n);
+		fib6_lookup(table->fib6, addresses, entries, (int)n);
 	else
 		for (unsigned i = 0; i < n; i++)
 			entries[i] = table->default6;

@@ -57,7 +57,7 @@ static const struct task_ops *choose(const struct config_task *config, struct po
 		return &patch_faulty_ops;
 	if (!port_in_place(ports[0]) || !port_in_place(ports[1]))
 		return &patch_ops;
-	return ports[0]->vhost && ports[1]->vhost ? &patch_hop_ops : &patch_pass_ops;
+	return port_can_hop(ports[0], ports[1]) ? &patch_hop_ops : &patch_pass_ops;
 }
 
 static int patch_create(const struct config_task *config, struct port *const *ports, struct task **out)
@@ -120,8 +120,7 @@ static unsigned patch_poll(struct task *task, uint64_t now_tsc)
 static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 {
 	struct task *task = &p->task;
-	struct vhost_hop done =
-	        vhost_port_hop(task->ports[in]->vhost, task->ports[out]->vhost, task->queue, p->burst);
+	struct port_hop done = port_hop_of(task->ports[in], task->ports[out], task->queue, p->burst);
 
 	task_received(&task->counters, done.received, p->burst);
 	task->counters.tx_packets += done.received - done.dropped;

@@ -22,8 +22,10 @@ ISA_DECLARE(void, frame_run_write,
 
 static const struct frame_run runs[ISA_COUNT] = {
         [ISA_SCALAR] = {frame_run_check_scalar, frame_run_write_scalar},
+#ifdef ISA_X86
         [ISA_AVX2] = {frame_run_check_avx2, frame_run_write_avx2},
         [ISA_AVX512] = {frame_run_check_avx512, frame_run_write_avx512},
+#endif
 };
 
 const struct frame_run *frame_run_of(enum isa isa)
@@ -71,6 +73,7 @@ static inline uint64_t add_carry(uint64_t a, uint64_t b)
 	return a + (a < b);
 }
 
+#ifdef ISA_X86
 // Sum of whole 16-byte blocks. pmaddwd adds signed words in pairs, so 0x8000 is taken off each word first and
 // put back at the end: three operations for eight words. A lane grows by at most 2^16 a block: 9018 bytes are
 // far from 2^31.
@@ -101,6 +104,17 @@ static inline uint64_t sum_blocks(const uint8_t *data, uint32_t blocks)
 	return (uint64_t)(int64_t)(_mm_cvtsi128_si32(a) + (int32_t)(blocks * 8 * 0x8000));
 }
 
+#else
+static inline uint64_t sum_blocks(const uint8_t *data, uint32_t blocks)
+{
+	uint64_t sum = 0;
+
+	for (const uint8_t *end = data + 16 * blocks; data < end; data += 16)
+		sum += halves(load64(data)) + halves(load64(data + 8));
+	return sum;
+}
+#endif
+
 static inline uint64_t sum_tail(const uint8_t *p, uint32_t length)
 {
 	uint64_t sum = 0;
@@ -117,7 +131,9 @@ static inline uint64_t sum_tail(const uint8_t *p, uint32_t length)
 		sum += load16(p);
 		p += 2;
 	}
-	return length & 1 ? sum + *p : sum; // an odd last byte is padded with a zero behind it
+	if (length & 1)
+		sum += *p; // padded with a zero byte (RFC 1071). An expression here: GCC 14 reads the byte for even lengths
+	return sum;
 }
 
 uint64_t frame_sum16(const uint8_t *data, uint32_t length)

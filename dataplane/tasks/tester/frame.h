@@ -9,11 +9,16 @@
 // Pure functions on caller's memory; any thread. Not covered: IPv6 extension headers.
 #pragma once
 
+#include "lib/isa.h"
+
+#ifdef ISA_X86
 #include <emmintrin.h>
+#endif
 #include <rte_byteorder.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	FRAME_FCS_BYTES = 4, // counted in every frame size, never in memory
@@ -156,15 +161,24 @@ static inline uint32_t frame_fold(uint32_t sum)
 static inline void frame_store(const struct frame_template *t, uint8_t *data, uint32_t sequence_be,
                                uint64_t tsc_be, uint64_t flag_bits, uint32_t sum)
 {
+	uint32_t checksum = ~frame_fold(sum) & 0xffff;
+	// RFC 768: 0 would mean "no checksum"
+	uint64_t fifth = t->words[5] | flag_bits | (checksum ? checksum : 0xffff);
+	uint64_t sixth = tsc_be << 32 | sequence_be, seventh = t->words[7] | tsc_be >> 32;
+#ifdef ISA_X86
 	const __m128i *from = (const __m128i *)t->words;
 	__m128i *to = (__m128i *)data;
-	uint32_t checksum = ~frame_fold(sum) & 0xffff;
 
-	checksum = checksum ? checksum : 0xffff; // RFC 768: 0 would mean "no checksum"
 	_mm_storeu_si128(&to[0], from[0]);
 	_mm_storeu_si128(&to[1], from[1]);
-	_mm_storeu_si128(&to[2], _mm_set_epi64x(t->words[5] | flag_bits | checksum, t->words[4]));
-	_mm_storeu_si128(&to[3], _mm_set_epi64x(t->words[7] | tsc_be >> 32, tsc_be << 32 | sequence_be));
+	_mm_storeu_si128(&to[2], _mm_set_epi64x((int64_t)fifth, (int64_t)t->words[4]));
+	_mm_storeu_si128(&to[3], _mm_set_epi64x((int64_t)seventh, (int64_t)sixth));
+#else
+	const uint64_t end[] = {t->words[4], fifth, sixth, seventh};
+
+	memcpy(data, t->words, 32);
+	memcpy(data + 32, end, sizeof(end));
+#endif
 }
 
 // Write a frame: data has room for FRAME_STORE_BYTES and the pattern from there on.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The loops of frame_run.h, once for each instruction set: vectors of 16, 32 or 64 bytes.
-#include <immintrin.h>
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
 #include <string.h>
@@ -8,13 +7,17 @@
 #include "tasks/tester/frame_load.h"
 #include "tasks/tester/frame_run.h"
 
+#ifdef ISA_X86
+#include <immintrin.h>
+#endif
+
 // The prototypes are where the table is; a source that is compiled three times has no header of its own.
 unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct frame_bytes *frames,
                                    unsigned n, uint32_t sequence);
 void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
                                uint32_t sequence);
 
-#ifdef __AVX512BW__
+#if defined(ISA_X86) && defined(__AVX512BW__)
 
 // Bytes 12..39, 42..47 and 52..63: all but addresses, checksum and number.
 #define SAME_BYTES UINT64_C(0xfff0fcfffffff000)
@@ -54,7 +57,7 @@ static inline bool body_differs(const uint8_t *data, const uint8_t *pattern, uin
 
 #else
 
-#ifdef __AVX2__
+#if defined(ISA_X86) && defined(__AVX2__)
 typedef __m256i vec;
 enum { WIDTH = 32 };
 #define vec_load(p)   _mm256_loadu_si256((const __m256i *)(p))
@@ -62,7 +65,7 @@ enum { WIDTH = 32 };
 #define vec_or(a, b)  _mm256_or_si256(a, b)
 #define vec_and(a, b) _mm256_and_si256(a, b)
 #define vec_any(a)    !_mm256_testz_si256(a, a)
-#else
+#elif defined(ISA_X86)
 typedef __m128i vec;
 enum { WIDTH = 16 };
 #define vec_load(p)   _mm_loadu_si128((const __m128i *)(p))
@@ -70,6 +73,21 @@ enum { WIDTH = 16 };
 #define vec_or(a, b)  _mm_or_si128(a, b)
 #define vec_and(a, b) _mm_and_si128(a, b)
 #define vec_any(a)    !_mm_testz_si128(a, a)
+#else
+typedef uint64_t vec __attribute__((vector_size(16)));
+enum { WIDTH = 16 };
+#define vec_xor(a, b) ((a) ^ (b))
+#define vec_or(a, b)  ((a) | (b))
+#define vec_and(a, b) ((a) & (b))
+#define vec_any(a)    (((a)[0] | (a)[1]) != 0)
+
+static inline vec vec_load(const uint8_t *p)
+{
+	vec v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
 #endif
 
 enum { FIRST = 12 }; // byte that is compared
@@ -163,6 +181,8 @@ struct varying {
 	uint64_t number, checksum;
 };
 
+#ifdef ISA_X86
+
 static inline __m128i fold(__m128i sum)
 {
 	const __m128i low = _mm_set1_epi32(0xffff);
@@ -224,6 +244,28 @@ static inline void head_store(const struct frame_template *t, const struct varyi
 	_mm_storeu_si128(&to[3], _mm_blend_epi16(from[3], two, 0x0f));
 #endif
 }
+
+#else
+
+static inline void vary(const struct frame_template *t, struct varying *to, unsigned n, uint32_t sequence)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t be = rte_cpu_to_be_32(sequence + i);
+		uint32_t sum = ~frame_fold(t->udp_sum + (be & 0xffff) + (be >> 16)) & 0xffff;
+
+		to[i] = (struct varying){.number = be, .checksum = t->words[5] | (sum ? sum : 0xffff)};
+	}
+}
+
+static inline void head_store(const struct frame_template *t, const struct varying *words, uint8_t *data)
+{
+	const uint64_t end[] = {t->words[4], words->checksum, words->number, t->words[7]};
+
+	memcpy(data, t->words, 32);
+	memcpy(data + 32, end, sizeof(end));
+}
+
+#endif
 
 void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
                                uint32_t sequence)

@@ -355,7 +355,7 @@ static void network_write(const struct making *m, uint8_t *at)
 		ip->vtc_flow = RTE_BE32(UINT32_C(6) << 28);
 		ip->proto = m->p->protocol;
 		ip->hop_limits = TTL;
-		memcpy(ip->src_addr, ipv6_src, sizeof(ipv6_src));
+		memcpy(&ip->src_addr, ipv6_src, sizeof(ipv6_src));
 	} else {
 		struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)at;
 

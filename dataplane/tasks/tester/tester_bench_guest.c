@@ -63,7 +63,8 @@ void bench_guest_open(struct bench *b, struct rte_mempool *pool)
 	for (unsigned i = 0; i < BENCH_CHUNK; i++)
 		g->lent_pieces[i] = (struct ring_piece){g->memory[i], sizeof(g->memory[i])};
 	b->guest = g;
-	b->port = (struct port){.vhost = &g->vhost, .port_id = RTE_MAX_ETHPORTS, .rx_pool = pool};
+	b->port = (struct port){
+	        .ops = &vhost_port_ops, .own = &g->vhost, .port_id = RTE_MAX_ETHPORTS, .rx_pool = pool};
 	b->port.config.ring_size = GUEST_SIZE_MAX;
 }
 

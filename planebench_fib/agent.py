@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planebench.fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
-from planebench.fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror, Path
-from planebench.fib.client import FibClient
-from planebench.fib.errors import FibSessionLost, FibTimeout, FibUpdateError
-from planebench.fib.messages import HopRecord, Op, Prefix
-from planebench.fib.transport import PacketTransport
-from planebench.model.errors import PlanebenchError, UsageError
+from planebench_fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror, Path
+from planebench_fib.client import FibClient
+from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
+from planebench_fib.exceptions import Error, UsageError
+from planebench_fib.messages import HopRecord, Op, Prefix
+from planebench_fib.transport import PacketTransport
 
 IDLE_S, UNANSWERED_S = 0.25, 0.02
 """How often the client gets its turn: to send a sign of life, or again what got lost."""
@@ -35,7 +35,7 @@ Tell = Callable[[str, dict[str, Any]], None]
 """Where events go: a name, and what there is to know."""
 
 
-class InterfaceGoneError(PlanebenchError):
+class InterfaceGoneError(Error):
     """The VNF's interface was removed while the agent ran."""
 
 
@@ -165,7 +165,7 @@ class Agent:
             self._client = self._new_client()
             self._lost(error)
 
-    def _lost(self, error: PlanebenchError) -> None:
+    def _lost(self, error: Error) -> None:
         self._up = False
         self._settled_at = None
         self._tell("lost", {"reason": str(error)})

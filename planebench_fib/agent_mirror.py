@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from planebench.fib.messages import HOP_NUMBERS, Prefix
+from planebench_fib.messages import HOP_NUMBERS, Prefix
 
 LOCAL, BLACKHOLE = 0, 1
 """Numbers of the two next hops that every session has; gateways and neighbours have the numbers behind them."""

@@ -9,13 +9,13 @@ import socket
 from types import TracebackType
 from typing import Protocol, Self
 
-from planebench.fib.messages import ETHER_TYPE
-from planebench.model.errors import PlanebenchError
+from planebench_fib.exceptions import Error
+from planebench_fib.messages import ETHER_TYPE
 
 _FRAME_BYTES_MAX = 2048
 
 
-class TransportError(PlanebenchError):
+class TransportError(Error):
     """No frames from or to the forwarder: no such interface, no right to it, or it is down."""
 
 

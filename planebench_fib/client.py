@@ -23,8 +23,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from planebench.fib.errors import FibError, FibSessionLost, FibTimeout, FibUpdateError
-from planebench.fib.messages import (
+from planebench_fib.errors import FibError, FibSessionLost, FibTimeout, FibUpdateError
+from planebench_fib.exceptions import UsageError
+from planebench_fib.messages import (
     HOP_NUMBERS,
     OVERHEAD_BYTES,
     WINDOW,
@@ -45,8 +46,7 @@ from planebench.fib.messages import (
     prefix_of,
     record_bytes,
 )
-from planebench.fib.transport import Transport
-from planebench.model.errors import UsageError
+from planebench_fib.transport import Transport
 
 _SEQUENCES = 1 << 32
 _RETRY_S_MAX = 1.0

@@ -13,8 +13,8 @@ from typing import Any
 from pyroute2.netlink import rtnl
 from pyroute2.netlink.rtnl.rtmsg import RTNH_F_DEAD
 
-from planebench.fib.agent_mirror import Leg, Path, RouteKind
-from planebench.fib.messages import Prefix
+from planebench_fib.agent_mirror import Leg, Path, RouteKind
+from planebench_fib.messages import Prefix
 
 ROUTE = struct.Struct("8BI")  # family, lengths of destination and source, TOS, table, protocol, scope, type, flags
 _ATTRIBUTE = struct.Struct("HH")

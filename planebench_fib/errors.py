@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from planebench.fib.messages import Ack, Code, Record
-from planebench.model.errors import PlanebenchError
+from planebench_fib.exceptions import Error
+from planebench_fib.messages import Ack, Code, Record
 
 REASONS: dict[Code, str] = {
     Code.MALFORMED: "the forwarder takes it for malformed: no such wire of this VNF, a group address, or a source MAC "
@@ -18,7 +18,7 @@ REASONS: dict[Code, str] = {
 }
 
 
-class FibError(PlanebenchError):
+class FibError(Error):
     """The forwarder does not do what it is told."""
 
 

@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from planebench.model.errors import PlanebenchError, UsageError
+from planebench_fib.exceptions import Error, UsageError
 
 ETHER_TYPE = 0x88B5
 FORWARDER_MAC = bytes.fromhex("02f1b0000000")
@@ -79,7 +79,7 @@ class Code(enum.IntEnum):
     VERSION = 11
 
 
-class MessageError(PlanebenchError):
+class MessageError(Error):
     """Bytes that are not a FIB update message, or not an answer to one."""
 
 

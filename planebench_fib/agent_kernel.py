@@ -26,9 +26,9 @@ from pyroute2.netlink import (
 from pyroute2.netlink.rtnl.ifinfmsg import IFF_UP
 from pyroute2.netlink.rtnl.ndmsg import NTF_USE, ndmsg
 
-from planebench.fib.agent_mirror import Leg, Path
-from planebench.fib.agent_route import attributes, parse_route
-from planebench.fib.messages import Prefix
+from planebench_fib.agent_mirror import Leg, Path
+from planebench_fib.agent_route import attributes, parse_route
+from planebench_fib.messages import Prefix
 
 MAIN_TABLE, LOCAL_TABLE = 254, 255
 _TABLES = {"main": MAIN_TABLE, "default": 253, "local": LOCAL_TABLE}

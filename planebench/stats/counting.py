@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rules by which a figure is accepted: one set for tables, charts, comparisons and exports."""
+
+from __future__ import annotations
+
+from planebench.model.records import VerdictKind
+from planebench.model.results import LatencySummary, Result, SearchResult
+from planebench.stats.choose import is_foreign
+
+ACCEPTED = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.UNSTABLE)
+"""Verdicts with which a throughput may be shown as one; all but the first with a mark."""
+
+
+def counts(result: Result) -> bool:
+    """Return whether a result has a throughput that may be shown as one."""
+    return result.throughput_pps is not None and result.verdict.kind in ACCEPTED
+
+
+def latency_counts(summary: LatencySummary) -> bool:
+    """Return whether a latency may stand without a mark."""
+    return summary.verdict.kind is VerdictKind.VALID
+
+
+def search_ended(search: SearchResult) -> bool:
+    """Return whether a search came to a figure that may be compared with one of the same band."""
+    return search.complete and search.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
+
+
+def search_counts(search: SearchResult) -> bool:
+    """Return whether the figure of a search is accepted: it came to one, in the band of the run."""
+    return search_ended(search) and not is_foreign(search.verdict)

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Check the structure of the C sources: which folder may include which, and how many production files there are.
+
+Exit code 1 with one sentence for each violation. ``--table`` prints the figures and the allowed includes as Markdown,
+for docs/design/README.md.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+C_ROOT = ROOT / "dataplane"
+C_FILES_TARGET = 180
+C_FILES_MAX = 206  # shrinks to the target
+NOT_PRODUCTION = re.compile(r"_(test|fuzz|bench|rig|race|stress)(_\w+)?\.[ch]$")
+TOOLS = {"tasks/tester/tester_pcap.c", "tasks/vnf/nf_run.c", "fib/fib_pipe.c", "tasks/vnf/nf_fuzz_frames.h"}
+
+# What a folder may include besides itself: folders, or single headers. KIND stands for any folder below tasks/.
+ALLOWED: dict[str, set[str]] = {
+    "lib": set(),
+    "ring": {"lib"},
+    "port": {"ring", "lib"},
+    "fib": {"lib"},
+    "fib/client": {"fib"},
+    "tasks": {"port", "ring", "lib"},
+    "tasks/KIND": {"tasks", "tasks/vnf", "tasks/tester", "port", "ring", "lib", "fib"},
+    "runtime": {"tasks/task.h", "port/port.h", "lib"},
+    "": {"runtime", "lib"},
+}
+
+# Includes of today that ALLOWED forbids, "FOLDER -> HEADER". A line that is no longer needed is a violation, too: the
+# list only shrinks.
+KNOWN = {
+    "lib -> tasks/l3fwd/route_file.h",
+    "lib -> tasks/vnf/vnf.h",
+    "port -> runtime/config.h",
+    "ring -> port/vhost_port.h",
+    "ring -> port/virtio_port.h",
+    "ring -> runtime/config.h",
+    "runtime -> tasks/bridge/bridge.h",
+    "runtime -> tasks/generator/generator.h",
+    "runtime -> tasks/monitor/monitor.h",
+    "runtime -> tasks/stamps.h",
+    "runtime -> tasks/vnf/vnf.h",
+    "tasks -> runtime/config.h",
+    "tasks/bridge -> runtime/config.h",
+    "tasks/fib_offload -> tasks/rate_limiter/rate_limiter.h",
+    "tasks/fib_source -> fib/client/planebench_fib.h",
+    "tasks/load_balancer -> runtime/config.h",
+    "tasks/nat44 -> runtime/config.h",
+    "tasks/tester -> tasks/generator/pacer.h",
+    "tasks/vnf -> runtime/config.h",
+}
+
+
+def main() -> int:
+    """Print the table, or check and return 1 for violations."""
+    edges = sorted(includes())
+    if "--table" in sys.argv[1:]:
+        print("\n".join(table()))
+        return 0
+    problems = list(violations(edges))
+    print("\n".join(problems) or "structure: fine")
+    return 1 if problems else 0
+
+
+def production() -> list[PurePosixPath]:
+    """Return the C sources of what is installed, relative to dataplane/."""
+    every = (PurePosixPath(path.relative_to(C_ROOT).as_posix()) for path in sorted(C_ROOT.rglob("*.[ch]")))
+    return [p for p in every if p.parts[0] != "test" and str(p) not in TOOLS and not NOT_PRODUCTION.search(p.name)]
+
+
+def includes() -> Iterator[tuple[str, str, str]]:
+    """Yield (folder, included header, file) of each include of a file in another folder."""
+    for path in production():
+        for header in re.findall(
+            r'^#include "([^"]+/[^"]+)"', (C_ROOT / path).read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            folder = _folder(path)
+            if _folder(PurePosixPath(header)) != folder:
+                yield folder, header, str(path)
+
+
+def violations(edges: list[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield a sentence for each violation."""
+    found = set()
+    for folder, header, file in edges:
+        if _is_allowed(folder, header):
+            continue
+        found.add(f"{folder} -> {header}")
+        if f"{folder} -> {header}" not in KNOWN:
+            yield f"dataplane/{file}: {folder or 'main'} may not include {header}; see ALLOWED in scripts/structure.py"
+    for line in sorted(KNOWN - found):
+        yield f"scripts/structure.py: '{line}' is in KNOWN and no longer happens; remove the line"
+    count = len(production())
+    if count > C_FILES_MAX:
+        yield f"dataplane/: {count} production C files, at most {C_FILES_MAX}: put a concept in one file"
+
+
+def table() -> Iterator[str]:
+    """Yield lines of Markdown: figures against their bars, and the folders that may be included."""
+    c_lines = sum(_lines(C_ROOT / path) for path in production())
+    python_lines = sum(_lines(path) for path in (ROOT / "planebench").rglob("*.py"))
+    yield "| figure | now | bar |"
+    yield "|---|---|---|"
+    yield f"| production C files | {len(production())} | {C_FILES_TARGET} |"
+    yield f"| production lines of C and planebench/ | {c_lines + python_lines} ({c_lines} + {python_lines}) | 70,500 |"
+    yield f"| includes that the table below forbids | {len(KNOWN)} | 0 |"
+    yield ""
+    yield "| folder | may include |"
+    yield "|---|---|"
+    for folder, allowed in ALLOWED.items():
+        yield f"| {folder or 'main.c'} | {', '.join(sorted(allowed)) or 'nothing else'} |"
+
+
+def _folder(path: PurePosixPath) -> str:
+    return "" if str(path.parent) == "." else str(path.parent)
+
+
+def _is_allowed(folder: str, header: str) -> bool:
+    rule = "tasks/KIND" if folder.startswith("tasks/") else folder
+    return header in ALLOWED[rule] or _folder(PurePosixPath(header)) in ALLOWED[rule]
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
