@@ -120,12 +120,13 @@ static int check_task(const struct config *config, struct config_task *task, str
 	if (task->port_count < ops->ports_min || task->port_count > ops->ports_max)
 		return config_error(error, "task %s: kind %s takes %u to %u ports, not %u", task->name,
 		                    task->kind, ops->ports_min, ops->ports_max, task->port_count);
+	snprintf(where, sizeof(where), "tasks[%td]", task - config->tasks);
+	if (task_settings_parse(ops, task, where, error) || check_agreement(config, task, ops, error))
+		return -EINVAL;
 	for (unsigned i = 0; i < task->port_count; i++)
 		if (check_task_port(config, task, task->ports[i], ops, users, error))
 			return -EINVAL;
-	snprintf(where, sizeof(where), "tasks[%td]", task - config->tasks);
-	return task_settings_parse(ops, task, where, error) ? -EINVAL
-	                                                    : check_agreement(config, task, ops, error);
+	return 0;
 }
 
 static int check_workers(const struct config *config, char *error)

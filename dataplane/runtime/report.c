@@ -205,8 +205,11 @@ static json_t *task_stats(const struct planed *planed, const struct task *task, 
 json_t *report_stats(const struct planed *planed, char *error)
 {
 	json_t *ports = json_array(), *workers = json_array(), *tasks = json_array();
+	struct timespec deadline = worker_park_deadline();
 	uint64_t now_tsc = rte_rdtsc();
 
+	for (unsigned i = 0; i < planed->worker_count; i++)
+		worker_wait_turn(planed->workers[i], &deadline); // what was there before the call is counted
 	for (unsigned i = 0; i < planed->port_count; i++)
 		json_array_append_new(ports, counters_of_port(planed->ports[i]));
 	for (unsigned i = 0; i < planed->worker_count; i++)

@@ -242,6 +242,24 @@ int worker_wait_parked(struct worker *worker, const struct timespec *deadline)
 	return rc;
 }
 
+static bool is_past(const struct timespec *deadline)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > deadline->tv_sec ||
+	       (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
+void worker_wait_turn(const struct worker *worker, const struct timespec *deadline)
+{
+	const uint64_t *loops = &worker->counters.loops, begin = __atomic_load_n(loops, __ATOMIC_RELAXED);
+
+	// The turn that is going on began before the call: the one after it counts.
+	while (__atomic_load_n(loops, __ATOMIC_ACQUIRE) - begin < 2 && !is_past(deadline))
+		sched_yield();
+}
+
 void worker_run(struct worker *worker)
 {
 	order(worker, WORKER_RUN);

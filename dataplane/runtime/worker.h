@@ -66,5 +66,8 @@ struct timespec worker_park_deadline(void); // WORKER_PARK_MS from now
 int worker_wait_parked(struct worker *worker, const struct timespec *deadline);
 void worker_run(struct worker *worker);
 
+// Return when the worker has polled all its tasks once since the call, or at the deadline. It goes on meanwhile.
+void worker_wait_turn(const struct worker *worker, const struct timespec *deadline);
+
 // Counters to zero; gaps count from from_tsc to until_tsc. Parked workers only.
 void worker_clear(struct worker *worker, uint64_t from_tsc, uint64_t until_tsc);
