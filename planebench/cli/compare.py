@@ -28,6 +28,7 @@ from planebench.stats.compare import (
     Outcome,
     differing_facts,
     runs_compared,
+    undecided,
 )
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import Condition, between, differing
@@ -39,7 +40,8 @@ MAX_FAIL_BELOW = 2.0
 MAX_SKIPPED = 12
 """Lines about what was not compared."""
 
-NOT_TOLD = "not distinguishable"
+VERDICT_WIDTH = 19
+"""Least width of the column of verdicts: longer ones are wrapped."""
 
 _ROOMY = 100
 _OTHERS = 80
@@ -94,9 +96,9 @@ def compare(
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``not distinguishable``."""
+    """``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``no significant difference``."""
     if not comparison.distinguishable:
-        return NOT_TOLD
+        return undecided(comparison)
     change = comparison.ratio - 1
     more, less = _WORDS.get(comparison.metric, ("is {} faster", "is {} slower"))
     # An open side: the ratio is only known to be at least, or at most, what it is.
@@ -178,7 +180,7 @@ def _table(comparisons: Sequence[Comparison], width: int) -> Table:
         metric = TITLES[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
         point = c.point.removesuffix(_wire_and_hosting(c)) if alike else c.point
         texts = (point, c.a, c.b, metric, f"{c.ratio:.3f}", _interval(c))
-        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(len(NOT_TOLD), width - _OTHERS)))
+        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(VERDICT_WIDTH, width - _OTHERS)))
     return table
 
 

@@ -231,7 +231,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...], _Items], ...] = (
     ("evidence", "a trial: what its verdict rests on", EVIDENCE, _each_trial),
     ("threads", "a trial and polling thread: what the scheduler did to it", THREAD, _threads),
     ("comparisons", "a pair of switches, point and metric: b / a with its interval", COMPARISON, _comparisons),
-    ("conditions", "a condition of the fairness manifest and switch", CONDITION, _conditions),
+    ("conditions", "a test condition and switch", CONDITION, _conditions),
     ("outages", "a restart under traffic: how long nothing came, and what was lost", OUTAGE, _outages),
     ("skipped", "what did not run, or what a suite leaves out, and why", SKIPPED, _skipped),
     ("runs", "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, _run),

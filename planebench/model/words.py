@@ -19,16 +19,16 @@ UNKNOWN = "unknown"
 ARROWS: dict[Direction, str] = {"unidirectional": "→", "bidirectional": "⇄", "reversed": "←"}
 ASCII_ARROWS: dict[Direction, str] = {"unidirectional": "uni", "bidirectional": "bidi", "reversed": "rev"}
 ARROW_WORDS: dict[Direction, str] = {
-    "unidirectional": "one way",
-    "bidirectional": "both ways, summed",
-    "reversed": "reversed (VNF to NIC)",
+    "unidirectional": "unidirectional",
+    "bidirectional": "bidirectional, aggregate",
+    "reversed": "VNF-to-NIC direction",
 }
 
 METRICS: dict[Metric, str] = {
     "throughput": "throughput",
     "ndr": "NDR",
     "pdr": "PDR",
-    "cycles_per_packet": "cycles a packet",
+    "cycles_per_packet": "cycles per packet",
     "latency_p50": "latency p50",
     "latency_p99": "latency p99",
     "outage": "outage",
@@ -36,13 +36,16 @@ METRICS: dict[Metric, str] = {
 """What comparisons are called."""
 
 VERDICT_WORDS: dict[VerdictKind, str] = {
-    VerdictKind.VALID: "the switch was saturated, the tester and its cores were undisturbed",
-    VerdictKind.TESTER_LIMITED: "the tester was the limit: throughput is a lower bound, latency was below its load",
+    VerdictKind.VALID: "accepted: the switch was saturated and nothing interfered with tester or cores",
+    VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower "
+    "bound; latency was measured below the "
+    "requested load",
     VerdictKind.UNSTABLE: "the trials differ by more than 10 % of their median",
-    VerdictKind.FUNCTIONAL: "frames were counted, and that holds; rates and latencies tell nothing: a VNF is emulated, "
-    "or shares its core",
-    VerdictKind.DISTURBED: "something else took a core, or the core distance changed: does not count",
-    VerdictKind.INVALID: "packets do not add up, or something died: does not count",
+    VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated "
+    "or sharing a "
+    "CPU)",
+    VerdictKind.DISTURBED: "another process used a poller core, or core-to-core latency changed: rejected",
+    VerdictKind.INVALID: "packet accounting is inconsistent, or a process crashed: rejected",
 }
 
 

@@ -211,5 +211,5 @@ def all_words(found: Sequence[Compared]) -> Iterator[str]:
     for it in found:
         paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
         why = it.told.why if it.holds is None else ""
-        ends = {True: "so it is", False: "it is not so", None: why or "cannot be told"}[it.holds]
+        ends = {True: "confirmed", False: "not confirmed", None: why or "inconclusive"}[it.holds]
         yield f"{it.what}: {it.words}{paper}: {ends}"

@@ -35,7 +35,7 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
 def judge(claim: Claim, measured: Measured) -> Judgement:
     """What becomes of a claim in a run."""
     if claim.cannot is not None:
-        return _untestable(claim, "on this machine", _with_host(claim.cannot, measured.run.header.host))
+        return _untestable(claim, "not testable on this host", _with_host(claim.cannot, measured.run.header.host))
     if claim.order is not None:
         return _order(claim, measured)
     labels = measured.labels(claim.switches)
@@ -65,9 +65,9 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
 def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared]) -> Judgement:
     missing = tuple(dict.fromkeys(found.missing))
     if not found.compared:
-        return _untestable(claim, "not in this run", _missing_words(claim, measured, missing), beside, missing)
+        return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), beside, missing)
     outcome = _somewhere(found.compared) if claim.share is not None else _everywhere(found.compared)
-    why: Why = "cannot be told" if outcome is Outcome.CANNOT_BE_TESTED else ""
+    why: Why = "insufficient data" if outcome is Outcome.CANNOT_BE_TESTED else ""
     evidence = _evidence(found.compared, beside)
     return Judgement(claim, outcome, why, evidence, tuple(found.compared), tuple(beside), missing)
 
@@ -93,10 +93,10 @@ def _order(claim: Claim, measured: Measured) -> Judgement:
     ranked = rank_order(claim, claim.order, measured)
     missing = tuple(too_few(ranked))
     if missing:
-        return _untestable(claim, "not in this run", _missing_words(claim, measured, missing), (), missing)
+        return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), (), missing)
     holds = order_holds(ranked)
     outcome = {True: Outcome.CONFIRMED, False: Outcome.NOT_CONFIRMED, None: Outcome.CANNOT_BE_TESTED}[holds]
-    why: Why = "cannot be told" if holds is None else ""
+    why: Why = "insufficient data" if holds is None else ""
     return Judgement(claim, outcome, why, f"{ranked.words}. {_evidence(ranked.compared, ())}", ranked.compared)
 
 
@@ -104,7 +104,7 @@ def _no_switch(claim: Claim, measured: Measured, beside: Sequence[Compared]) -> 
     named = ", ".join(claim.switches)
     missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
     words = _missing_words(claim, measured, missing)
-    return _untestable(claim, "not in this run", words, beside, missing)
+    return _untestable(claim, "not covered by this run", words, beside, missing)
 
 
 def _untestable(
@@ -136,7 +136,7 @@ def _left_out(claim: Claim, header: RunHeader) -> list[str]:
 def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:
     """How often it holds, then what is against it first; a single comparison needs no count."""
     held = [it.holds for it in compared]
-    counted = (("holds", held.count(True)), ("does not", held.count(False)), ("not told", held.count(None)))
+    counted = (("holds", held.count(True)), ("does not hold", held.count(False)), ("inconclusive", held.count(None)))
     count = ", ".join(f"{words} in {n}" for words, n in counted if n)
     lead = f"{count} of {len(held)}. " if len(held) > 1 else ""
     tail = f" Beside it: {_joined(beside)}" if beside else ""

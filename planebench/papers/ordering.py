@@ -48,7 +48,7 @@ class Ranked:
     def words(self) -> str:
         """``tau 0.80 over 5 switches and 10 pairs``, with both ends where pairs are not told."""
         tau = f"{self.low:.2f}" if not self.untold else f"{self.low:.2f} to {self.high:.2f}"
-        untold = f", {self.untold} not told" if self.untold else ""
+        untold = f", {self.untold} inconclusive" if self.untold else ""
         return f"Kendall's tau {tau} over {len(self.switches)} switches and {len(self.compared)} pairs{untold}"
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from planebench.papers.claims import Claim
 from planebench.papers.told import Told
 
-Why = Literal["", "on this machine", "not in this run", "cannot be told"]
+Why = Literal["", "not testable on this host", "not covered by this run", "insufficient data"]
 """Why a claim cannot be tested: the bench or the machine cannot, the run has not got it, the figures do not decide."""
 
 
@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
     CONFIRMED = "confirmed here"
     NOT_CONFIRMED = "not confirmed here"
-    CANNOT_BE_TESTED = "cannot be tested"
+    CANNOT_BE_TESTED = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def shapes(measured: Measured) -> tuple[Shape, ...]:
             "papers-table-3",
             "conext19",
             "Latency by chain length and load (Table 3)",
-            "Multiples of the switch's own mean latency in p2p at 50 % of R+, 64 B, one way.",
+            "Multiples of the switch's own mean latency in p2p at 50 % of R+, 64 B, unidirectional.",
             tuple(_own(measured, _cells("latency", ("p2p", "loopback")))),
             own=True,
         ),

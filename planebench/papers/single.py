@@ -62,7 +62,7 @@ def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
             continue
         rate = line_rate_pps(sum(sizes) / len(sizes)) / 1e6
         ratio = rate / wanted
-        words = f"{sum(sizes) / len(sizes):.1f} B a frame, {rate:.3f} Mpps"
+        words = f"{sum(sizes) / len(sizes):.1f} B per frame, {rate:.3f} Mpps"
         same = abs(ratio - 1) <= SAME_RATE
         found.add(Compared(spot_words(Spot(result.point, None)), words, same, Told(ratio, above=ratio > 1)))
     if not found.compared:
@@ -117,7 +117,7 @@ def _chain(it: ChainLatency) -> Compared | str:
         return f"{what}: {it.note}"
     effect = it.effect
     above = effect.ratio > 1 if effect.distinguishable else None
-    why = "" if effect.distinguishable else it.note or "differs by less than can be told"
+    why = "" if effect.distinguishable else it.note or "difference below the measurement noise"
     words = f"{us(it.mean_us)} for {us(it.sum_us)} µs, {effect.ratio:.2f} times"
     if effect.low is not None and effect.high is not None:
         words += f" ({effect.low:.2f} to {effect.high:.2f})"

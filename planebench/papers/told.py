@@ -47,9 +47,9 @@ def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
     """Whether a / b lies above or below the limit, or why that cannot be told."""
     for sample in (a, b):
         if not sample.counts:
-            return Told(None, why=f"no trial counts ({sample.kind.value})")
+            return Told(None, why=f"no accepted trial ({sample.kind.value})")
     if a.band != b.band:
-        return Told(None, why=f"core distances differ ({a.band or 'unknown'} and {b.band or 'unknown'})")
+        return Told(None, why=f"core-to-core latency groups differ ({a.band or 'unknown'} and {b.band or 'unknown'})")
     raw = median_effect([value * limit for value in b.values], a.values)
     effect = with_bounds(raw, _bound(b), _bound(a))
     ratio = effect.ratio * limit
@@ -66,12 +66,12 @@ def reached(sample: Sample, value: float) -> Told:
 def _why_not(raw: Effect, effect: Effect, a: Sample, b: Sample, limit: float) -> str:
     """Empty where the side is certain."""
     if min(len(a.values), len(b.values)) < MIN_TRIALS:
-        return f"{len(a.values)} and {len(b.values)} trials, {MIN_TRIALS} each are needed"
+        return f"{len(a.values)} and {len(b.values)} accepted trials; at least {MIN_TRIALS} each required"
     if raw.distinguishable and not effect.distinguishable:
-        return "lower bounds (tester-limited) hide the direction"
+        return "tester-limited: the direction is unknown"
     if not effect.distinguishable:
         both = _bound(a) and _bound(b)
-        return "both are lower bounds (tester-limited)" if both else "differs by less than can be told"
+        return "both are tester-limited (lower bounds)" if both else "difference below the measurement noise"
     if VerdictKind.UNSTABLE in (a.kind, b.kind) and _overlap(a, b, limit):
         return "unstable, and the trials overlap"
     return ""

@@ -15,12 +15,14 @@ from planebench.report.page_table import Head, PageTable, Row, heads, point_cell
 from planebench.stats.counting import latency_counts
 from planebench.stats.ranking import same_cell
 
-PAPER = "ic16 (Fig. 8) gives the hypervisor a share of up to 80 %; that is the paper's figure, of its own hosts."
+PAPER = "ic16 (Fig. 8) reports a hypervisor share of up to 80 % on its own hosts."
 
 NOTE = (
-    "Tester: generator and monitor. Switch: all hops; waiting in rings, and for the next task's poll, is in them. "
-    "Hosting: hops to and from VNFs in processes, containers and VMs of their own, so the switch and what the hosting "
-    "puts in the way: set it against the same chain with hosting process. "
+    "Tester: generator and receiver. Switch: all hops, including the time that packets wait in rings and "
+    "for the next poll. "
+    "Hosting: hops to and from VNFs in processes, containers and VMs, that is, the switch plus the cost of "
+    "the isolation; "
+    "compare it with the same chain with hosting process. "
     f"The parts of each probe add up to its latency. {PAPER}"
 )
 
@@ -56,7 +58,7 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
     )
     columns = (Head("load"), Head("way"), *heads(("probes", "mean µs", *(SHARES[kind] for kind in shares))))
     return PageTable(
-        "Where the time goes",
+        "Latency breakdown",
         (*point_heads(points), *columns, Head("parts, mean / p50 / p99 in µs", "text"), Head("not joined", "text")),
         rows,
         NOTE,
@@ -91,7 +93,7 @@ def _load(summary: LatencySummary) -> str:
 
 def _line(anatomy: AnatomySummary) -> str:
     if not anatomy.parts:
-        return f"no anatomy: {anatomy.problem}"
+        return f"no latency breakdown: {anatomy.problem}"
     shares = ", ".join(f"{KINDS[kind]} {percent(anatomy.share(kind))}" for kind in _kinds(anatomy))
     return f"{us(anatomy.mean)} µs: {shares}"
 
@@ -125,7 +127,7 @@ def missing_words(anatomy: AnatomySummary) -> str:
     """Probes without a stamp everywhere, by reason, and trials that did not add up."""
     words = [f"{count(number)} {why}" for why, number in anatomy.not_joined.items()]
     if anatomy.left_out:
-        words.append(f"{anatomy.left_out} trials left out, whose parts did not add up")
+        words.append(f"{anatomy.left_out} trials omitted because their parts do not add up")
     return "; ".join(words) or "0"
 
 

@@ -27,9 +27,9 @@ def calibration_page(calibration: Calibration | None) -> CalibrationPage | None:
     c = calibration
     pages = "hugepages" if c.hugepages else "no hugepages"
     words = (
-        f"The tester measured against itself on {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
+        f"Tester calibration of {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
         f"kernel {c.kernel}, wire {c.wire}, rings of {c.ring_size}, {pages}, "
-        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}, {c.duration_s:g} s a measurement."
+        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}, {c.duration_s:g} s per measurement."
     )
     return CalibrationPage(words, some([_ceilings(c), _set_points(c), _floors(c)]))
 
@@ -48,8 +48,10 @@ def _ceilings(calibration: Calibration) -> PageTable:
         for c in calibration.ceilings
     )
     columns = (Head("frame"), Head("from"), Head("to"), Head("Mpps", "strong"), Head("how"))
-    note = "composed: from the cycles a packet of generator and monitor, each measured alone" if rows else ""
-    return PageTable("Ceilings: generator and monitor with no switch in between", columns, rows, note)
+    note = (
+        "composed: computed from the cycles per packet of generator and receiver, each measured alone" if rows else ""
+    )
+    return PageTable("Calibrated tester maximum: generator and receiver without a switch", columns, rows, note)
 
 
 def _set_points(calibration: Calibration) -> PageTable:
@@ -66,7 +68,7 @@ def _set_points(calibration: Calibration) -> PageTable:
         for s in calibration.set_points
     )
     columns = (Head("frame"), *heads(("intended", "offered", "forwarded")), Head("rate error", "strong"))
-    return PageTable("Rates: what was asked for and what was sent, Mpps", columns, rows)
+    return PageTable("Rate accuracy: intended, offered and forwarded load, Mpps", columns, rows)
 
 
 def _floors(calibration: Calibration) -> PageTable:
@@ -84,4 +86,4 @@ def _floors(calibration: Calibration) -> PageTable:
         for f in calibration.floors
     )
     columns = (Head("frame"), *heads(("background Mpps", "p50", "p99", "probes", "probe loss")))
-    return PageTable("Latency floor of the tester, µs", columns, rows)
+    return PageTable("Tester latency baseline, µs", columns, rows)

@@ -136,17 +136,17 @@ def _latency_cell(result: Result, load: str, results: Sequence[Result], notes: N
     summary = next((s for s in result.latency if s.load == load), None)
     if summary is None:
         return Text("")
-    figure = notes.glyphs.text(f"{us(summary.mean)} / {us(summary.p99)}")
+    figure = notes.glyphs.text(f"{us(summary.p50)} / {us(summary.p99)}")
     if not latency_counts(summary):
-        notes.struck = notes.struck or math.isfinite(summary.mean)
-        shown = f"({figure})" if math.isfinite(summary.mean) else notes.glyphs.text(NOTHING)
+        notes.struck = notes.struck or math.isfinite(summary.p50)
+        shown = f"({figure})" if math.isfinite(summary.p50) else notes.glyphs.text(NOTHING)
         note = notes.add(summary.verdict)
         return Text(shown + note, style="dim")
     remark = notes.add(summary.verdict) if summary.verdict.reasons else ""
-    return Text(figure + remark, style=BEST if summary.mean == _lowest_mean(results, result, load) else "")
+    return Text(figure + remark, style=BEST if summary.p50 == _lowest_p50(results, result, load) else "")
 
 
-def _lowest_mean(results: Sequence[Result], result: Result, load: str) -> float:
+def _lowest_p50(results: Sequence[Result], result: Result, load: str) -> float:
     rivals = [r for r in results if r.point.chain_key == result.point.chain_key]
     summaries: list[LatencySummary] = [s for r in rivals for s in r.latency if s.load == load and latency_counts(s)]
-    return min((s.mean for s in summaries), default=math.nan)
+    return min((s.p50 for s in summaries), default=math.nan)

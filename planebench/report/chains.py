@@ -19,13 +19,14 @@ from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
 from planebench.stats.effect import Effect
 
-LATENCY_TITLE = "Latency of a chain against the sum of its parts alone, mean in µs"
+LATENCY_TITLE = "Chain latency compared with the sum of its functions measured alone, mean in µs"
 
-THROUGHPUT_TITLE = "Throughput by chain, against the slowest part alone"
+THROUGHPUT_TITLE = "Chain throughput compared with its slowest function measured alone"
 
 PAPER = (
     "can17 measured 34.3 µs for a chain of two functions (BESS, 128 B, 2 Mpps), and 46.0 µs for the two alone. "
-    "A part alone has two hops of the switch and two wires; a chain of N has N + 1 hops and the same two wires."
+    "A function measured alone crosses the switch twice and uses two wires; a chain of N crosses it N + 1 "
+    "times and uses the same two wires."
 )
 
 WHOLE = "chain"
@@ -61,38 +62,41 @@ def throughput_words(found: ChainThroughput) -> tuple[str, ...]:
     )
 
 
-LATENCY_HEADS = ("chain", "cell", "load", "chain µs", "parts µs", "sum", "ratio", "95 %", "told")
+LATENCY_HEADS = ("chain", "test point", "load", "chain µs", "parts µs", "sum", "ratio", "95 % CI", "result")
 
-THROUGHPUT_HEADS = ("chain", "cell", "Mpps", "against", "ratio", "95 %", "told")
+THROUGHPUT_HEADS = ("chain", "test point", "Mpps", "compared with", "ratio", "95 % CI", "result")
 
 
 def latency_claim(chains: Chains) -> str:
-    """The first claim in a sentence, over all chains, cells and loads; empty where there is none."""
-    return _claim("Latency of a chain is", "the sum of its parts alone", [it.effect for it in chains.latency])
+    """Return the result on latency over all chains, test points and loads as a sentence; empty without chains."""
+    return _claim("Chain latency is", "the sum of its functions measured alone", [it.effect for it in chains.latency])
 
 
 def throughput_claim(chains: Chains) -> str:
-    """The second one."""
+    """Return the result on throughput as a sentence; empty without chains."""
     effects = [it.effect for it in chains.throughput if part_points(it.point)]
-    return _claim("Throughput of a chain is", "that of its slowest part alone", effects)
+    return _claim("Chain throughput is", "that of its slowest single function", effects)
 
 
 def _claim(what: str, against: str, effects: Sequence[Effect | None]) -> str:
-    """``Latency of a chain is less than ... in 3 of 4 comparisons (ratio 0.61 to 0.80); it cannot be told in 1.``"""
+    """``Chain latency is significantly below ... in 3 of 4 comparisons (ratio 0.61 to 0.80); 1 is inconclusive.``"""
     if not effects:
         return ""
-    told = [effect.ratio for effect in effects if effect is not None and effect.distinguishable]
-    sides = {"less": [ratio for ratio in told if ratio < 1], "more": [ratio for ratio in told if ratio >= 1]}
+    known = [effect.ratio for effect in effects if effect is not None and effect.distinguishable]
+    sides = {"below": [ratio for ratio in known if ratio < 1], "above": [ratio for ratio in known if ratio >= 1]}
     found = [
-        f"{side} than {against} in {len(ratios)} of {len(effects)} comparisons (ratio {min(ratios):.2f}"
+        f"significantly {side} {against} in {len(ratios)} of {len(effects)} comparisons (ratio {min(ratios):.2f}"
         f"{f' to {max(ratios):.2f}' if len(ratios) > 1 else ''})"
         for side, ratios in sides.items()
         if ratios
     ]
-    unknown = len(effects) - len(told)
+    unknown = len(effects) - len(known)
     if not found:
-        return f"Whether {what[0].lower()}{what[1:]} less or more than {against} cannot be told in any of {unknown}."
-    rest = f"; it cannot be told in {unknown}" if unknown else ""
+        return (
+            f"Whether {what[0].lower()}{what[1:]} below or above {against} is inconclusive in all "
+            f"{unknown} comparisons."
+        )
+    rest = f"; {unknown} {'is' if unknown == 1 else 'are'} inconclusive" if unknown else ""
     return f"{what} {', '.join(found)}{rest}."
 
 
@@ -102,8 +106,8 @@ def chain_tables(chains: Chains) -> list[PageTable]:
     rates = tuple(
         Row((it.point.switch, *throughput_words(it), it.note), it.throughput_pps is None) for it in chains.throughput
     )
-    columns = (Head("switch", "switch"), Head("chain"), Head("cell"))
-    note, tail = Head("note", "text"), (*heads(("ratio", "95 %")), Head("told"))
+    columns = (Head("switch", "switch"), Head("chain"), Head("test point"))
+    note, tail = Head("note", "text"), (*heads(("ratio", "95 % CI")), Head("result"))
     numbers = heads(("chain", "parts", "sum"))
     tables = (
         PageTable(
@@ -114,7 +118,7 @@ def chain_tables(chains: Chains) -> list[PageTable]:
         ),
         PageTable(
             THROUGHPUT_TITLE,
-            (*columns, Head("Mpps", "strong"), Head("against"), *tail, note),
+            (*columns, Head("Mpps", "strong"), Head("compared with"), *tail, note),
             rates,
             throughput_claim(chains),
         ),
@@ -135,7 +139,7 @@ def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
                 {
                     "switch": switch,
                     "chain": chain,
-                    "bar": f"{switch}: {'chain' if bar == 'chain' else 'parts alone'}",
+                    "bar": f"{switch}: {'chain' if bar == 'chain' else 'functions alone'}",
                     "part": name,
                     "order": order,
                     "us": value,
@@ -160,7 +164,7 @@ def _effect_words(effect: Effect | None) -> tuple[str, str]:
 MAX_ROWS = 24
 """Of a table; a run with more has them in the page."""
 
-_TEXTS = ("switch", "chain", "cell", "load", "against", "told")
+_TEXTS = ("switch", "chain", "test point", "load", "compared with", "result")
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -172,7 +176,7 @@ def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[Rendera
     if latency or rates:
         title = Text("\n")
         title.append("chains", style="bold cyan")
-        title.append("  a chain of network functions against its parts alone", style="dim")
+        title.append("  chain compared with each function measured alone", style="dim")
         yield title
     yield from _block(LATENCY_TITLE, LATENCY_HEADS, latency, glyphs, width)
     yield from (Text(glyphs.text(claim)) for claim in filter(None, [latency_claim(chains)]))
@@ -187,7 +191,7 @@ def _block(title: str, heads: tuple[str, ...], rows: Rows, glyphs: Glyphs, width
     lines = [tuple(_plain(cell, glyphs) for cell in row) for row in rows]
     needed = sum(max(map(len, column)) + 3 for column in zip(columns, *lines, strict=True))
     if len(rows) > MAX_ROWS or needed > width:
-        yield Text(glyphs.text(f"{title}: {len(rows)} rows (see the report)"))
+        yield Text(glyphs.text(f"{title}: {len(rows)} rows; see the report"))
         return
     yield Text(glyphs.text(title), style="dim")
     table = bare_table(glyphs)

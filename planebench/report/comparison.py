@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planebench.model.records import Point
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS, NOTHING, load_words, point_words
 from planebench.report.page_table import Head, PageTable, Row
+from planebench.stats.compare import undecided
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import cell_id
 
@@ -49,16 +50,16 @@ def deciding(derived: Derived) -> tuple[list[Comparison], list[Comparison]]:
 
 
 def told_words(comparison: Comparison) -> str:
-    """Who is better; or that it cannot be told."""
+    """Return which switch is better; else that no significant difference was found, or that none was tested."""
     if not comparison.distinguishable:
-        return "not distinguishable"
+        return undecided(comparison)
     b_is_better = (comparison.ratio < 1) == (comparison.metric in _LESS_IS_BETTER)
     return f"{comparison.b if b_is_better else comparison.a} better"
 
 
 def counted(comparisons: Sequence[Comparison]) -> str:
     """``3 of 7 distinguishable``."""
-    return f"{sum(c.distinguishable for c in comparisons)} of {len(comparisons)} distinguishable"
+    return f"{sum(c.distinguishable for c in comparisons)} of {len(comparisons)} pairs differ significantly"
 
 
 def _row(comparison: Comparison, point: str) -> ComparisonRow:
@@ -79,22 +80,24 @@ def _row(comparison: Comparison, point: str) -> ComparisonRow:
 def _interval(comparison: Comparison) -> str:
     if comparison.low is None and comparison.high is None:
         return NOTHING
-    low = "open" if comparison.low is None else f"{comparison.low:#.3g}"
-    high = "open" if comparison.high is None else f"{comparison.high:#.3g}"
-    return f"{low} to {high}"
+    if comparison.low is None:
+        return f"no lower limit; upper limit {comparison.high:#.3g}"
+    if comparison.high is None:
+        return f"no upper limit; lower limit {comparison.low:#.3g}"
+    return f"{comparison.low:#.3g} to {comparison.high:#.3g}"
 
 
 MAX_ROWS = 400
 """Of each table; the JSON export has them all."""
 
 _HEADS = (
-    Head("point"),
-    Head("by"),
+    Head("test point"),
+    Head("metric"),
     Head("a", "switch"),
     Head("b", "switch"),
     Head("b / a", "strong"),
-    Head("interval", "number"),
-    Head("told apart"),
+    Head("95 % CI", "number"),
+    Head("result"),
     Head("note", "text"),
 )
 
@@ -102,7 +105,7 @@ _HEADS = (
 def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
     """Comparisons of what decides (throughput or cycles a packet, NDR, PDR); and all others."""
     first, rest = deciding(derived)
-    return _table(derived, "What decides", first), _table(derived, "Everything else", rest)
+    return _table(derived, "Ranking metrics", first), _table(derived, "Other metrics", rest)
 
 
 def _table(derived: Derived, caption: str, comparisons: Sequence[Comparison]) -> PageTable:
@@ -111,10 +114,6 @@ def _table(derived: Derived, caption: str, comparisons: Sequence[Comparison]) ->
         for r in comparison_rows(derived, comparisons[:MAX_ROWS])
     )
     return PageTable(f"{caption}: {counted(comparisons)}", _HEADS, rows, left_out=max(0, len(comparisons) - MAX_ROWS))
-
-
-_A, _B = (tuple(f"{letter}{then}" for then in (" is ", " not ", ": ")) for letter in "ab")
-"""How notes of stats/compare.py begin that are about one side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +128,10 @@ class Versus:
 
     @property
     def words(self) -> str:
-        """Ratio, sign of multiplication, interval; ``open`` for a side that a lower bound leaves open."""
+        """Ratio, sign of multiplication, interval; ``unbounded`` for a side without a limit."""
         if self.low is None and self.high is None:
-            return f"{self.ratio:.2f} × (no interval)"
-        low, high = ("open" if side is None else f"{side:.2f}" for side in (self.low, self.high))
+            return f"{self.ratio:.2f} × (no confidence interval)"
+        low, high = ("unbounded" if side is None else f"{side:.2f}" for side in (self.low, self.high))
         return f"{self.ratio:.2f} × [{low}, {high}]"
 
 
@@ -143,7 +142,6 @@ def versus(
     at = cell_id(cell)
     for c in comparisons:
         if c.point == at and (c.metric, c.load) == (metric, load) and {c.a, c.b} == {one, other}:
-            c = replace(c, note=_named(c))
             return _seen(c) if c.b == one else _turned(c)
     return None
 
@@ -157,16 +155,6 @@ def _turned(c: Comparison) -> Versus | None:
     if not c.ratio:
         return None
     return Versus(1 / c.ratio, _inverse(c.high), _inverse(c.low), c.distinguishable, c.note)
-
-
-def _named(c: Comparison) -> str:
-    """The note with the labels for its a and b: who reads one pair does not know which is which."""
-    parts = []
-    for part in c.note.split("; "):
-        part = part.replace("a and b ", f"{c.a} and {c.b} ", 1) if part.startswith("a and b ") else part
-        part = f"{c.a}{part[1:]}" if part.startswith(_A) else f"{c.b}{part[1:]}" if part.startswith(_B) else part
-        parts.append(part)
-    return "; ".join(parts)
 
 
 def _inverse(side: float | None) -> float | None:

@@ -18,7 +18,7 @@ from planebench.report.grid import bare_table, chunks
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import NOT_STATED, Cell, Condition, differing, unread
 
-STATES = {"same": "same", "differs": "differs", "not known": "not known of all", "own": "its own"}
+STATES = {"same": "same", "differs": "differs", "not known": "not known for all", "own": "specific"}
 
 _LEAST_WIDTH = 20
 """Of a switch's column in the terminal."""
@@ -66,28 +66,28 @@ def conditions_table(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[R
     """For the terminal: what is the same for all on a few lines, the rest side by side, then what is wrong."""
     run, found = derived.run, derived.conditions
     if not found:
-        yield Text("The run says nothing about conditions.")
+        yield Text("This run has no stored test conditions.")
         return
     same = [condition for condition in found if condition.state == "same"]
     rest = [condition for condition in found if condition.state in ("differs", "not known")]
     if same:
-        yield Text("The same for all" if len(run.header.switches) > 1 else "Conditions", style="bold")
+        yield Text("Same for all" if len(run.header.switches) > 1 else "Conditions", style="bold")
         yield from (_line(condition, glyphs) for condition in same)
     labels = [switch.label for switch in run.header.switches]
     if rest:
-        yield Text("\n" + ("Different, or not known of all" if len(labels) > 1 else "Not known"), style="bold")
+        yield Text("\n" + ("Different, or not known for all" if len(labels) > 1 else "Not known"), style="bold")
         for part in chunks(range(len(labels)), max(1, (width - _NAME_WIDTH) // (_LEAST_WIDTH + 2))):
             yield _table(rest, labels, part, glyphs)
     own = [condition for condition in found if condition.state == "own"]
     if own:
-        yield Text("Of some only", style="bold")
+        yield Text("Specific to some switches", style="bold")
         yield from (_own_line(condition, labels, glyphs) for condition in own)
     for text in conditions_warnings(derived):
         yield Text(glyphs.text(f"Warning: {text}"), style="yellow")
 
 
 def _alike(switches: int) -> str:
-    return "No condition that is known differs between the switches." if switches > 1 else ""
+    return "No known condition differs between the switches." if switches > 1 else ""
 
 
 def _line(condition: Condition, glyphs: Glyphs) -> Padding:
@@ -115,7 +115,7 @@ def _table(rows: Sequence[Condition], labels: Sequence[str], part: Sequence[int]
 
 def cell_words(cell: Cell) -> str:
     """``off (measured; it says on)``."""
-    said = f"; it says {cell.claim}" if cell.claim else ""
+    said = f"; adapter declares {cell.claim}" if cell.claim else ""
     return f"{cell.text} (measured{said})" if cell.measured else cell.text
 
 

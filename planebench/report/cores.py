@@ -23,9 +23,11 @@ PORT_GBPS = 10
 """Layer 1, the ports of the papers."""
 
 NOTE = (
-    f"Cores for {PORT_GBPS} Gb/s: layer 1, all directions together, over what a core gives, rounded up, as if cores "
-    "scaled perfectly; this run did not measure that they do. ≤: a lower bound of the rate makes an upper one of the "
-    "cores. Cycles a packet and core busy are what the switch says of itself; unknown: it does not."
+    f"Cores for {PORT_GBPS} Gb/s: layer 1, aggregate of all directions, divided by the per-core rate and "
+    "rounded up. This "
+    "assumes linear scaling with cores, which this run did not measure. ≤: the rate is a lower bound, so "
+    "the core count is an "
+    "upper bound. Cycles per packet and core utilization are reported by the switch; unknown: it has no such counter."
 )
 
 
@@ -34,10 +36,10 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     cells = same_cell(results)
     shown = [(use_words(cell), result) for cell in main_cells(cells) for result in cells[cell]]
     rows = tuple(Row((use, r.point.switch, *_cells(r, switch_cores(run, r.point.switch))), _out(r)) for use, r in shown)
-    numbers = ("Gb/s", "cores", "Mpps a core", "cycles / packet", "core busy", f"cores for {PORT_GBPS} Gb/s")
+    numbers = ("Gb/s", "cores", "Mpps per core", "cycles / packet", "core utilization", f"cores for {PORT_GBPS} Gb/s")
     columns = (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers))
-    foreign = f" In brackets: {OTHER_BAND}." if any(is_foreign(r.verdict) for _, r in shown) else ""
-    return PageTable("Throughput of each path, and what a core gives", columns, rows, NOTE + foreign)
+    foreign = f" In parentheses: {OTHER_BAND}." if any(is_foreign(r.verdict) for _, r in shown) else ""
+    return PageTable("Throughput of each path in total and per core", columns, rows, NOTE + foreign)
 
 
 def _out(result: Result) -> bool:

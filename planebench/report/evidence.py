@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from planebench.model.records import CoreDistance, Reason, ReasonCode, ThreadEvidence, Trial, VerdictKind
 from planebench.model.words import NOTHING, count, percent
 
-NOT_NEEDED = "not of the band, or of the verdict, that the result rests on"
+NOT_NEEDED = "valid, unused: the result uses trials of the other core-to-core latency group or with another verdict"
 """Why a trial without a fault of its own does not count."""
 
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
@@ -90,7 +90,7 @@ def _parts(trial: Trial) -> Iterator[str]:
         gaps = f"{count(evidence.poll_gaps)} poll gaps over {_us(evidence.poll_gap_threshold_ns)}"
         yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
     yield f"steal {_ms(evidence.steal_ns)}"
-    yield f"core distance {_distance(evidence.distance_before)} → {_distance(evidence.distance_after)}"
+    yield f"core-to-core latency {_distance(evidence.distance_before)} → {_distance(evidence.distance_after)}"
     if evidence.shared_cpu:
         yield "switch and tester on one CPU"
     for packets, words in ((evidence.foreign_packets, "at a wrong port"), (evidence.stale_packets, "of another trial")):
@@ -110,7 +110,10 @@ def _sending(trial: Trial) -> Iterator[str]:
 
 def _thread(thread: ThreadEvidence, duration_ns: int) -> str:
     waited = percent(thread.wait_ns / duration_ns) if duration_ns else _ms(thread.wait_ns)
-    return f"{thread.owner} {thread.thread} waited {waited}, {count(thread.involuntary_switches)} involuntary switches"
+    return (
+        f"{thread.owner} {thread.thread} waited {waited}, {count(thread.involuntary_switches)} "
+        "involuntary context switches"
+    )
 
 
 def _distance(distance: CoreDistance | None) -> str:

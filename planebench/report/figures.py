@@ -71,9 +71,9 @@ class FigureKind:
     last: int = 0
 
 
-_WHISKERS = "Whiskers: lowest and highest trial."
-_RATE = f"Received rate at saturating input. {_WHISKERS}"
-_JITTER = "Mean of all differences, by the definition in the title."
+_WHISKERS = "Error bars: minimum and maximum trial."
+_RATE = f"Forwarding rate at maximum offered load (R+). {_WHISKERS}"
+_JITTER = "Mean jitter, using the definition named in the title."
 
 FIGURES: tuple[FigureKind, ...] = (
     FigureKind("overview", "Overview", "", lambda s: _overview(s), section="files", of_run=True),
@@ -92,20 +92,21 @@ FIGURES: tuple[FigureKind, ...] = (
     ),
     FigureKind(
         "loss",
-        "Loss-rate curve",
-        "Share of frames that did not arrive, by load (RFC 2544 section 26.3).",
+        "Frame loss rate",
+        "Frame loss rate by load (RFC 2544 section 26.3).",
         lambda s: loss_figures(s.results, s.colors),
     ),
     FigureKind(
         "latency",
         "Latency",
-        "Dot: median. Thick line: to p99. Thin line: to p99.9. Figures: median / p99 in µs.",
+        "Dot: median. Thick line: to p99. Thin line: to p99.9. Numbers: median / p99 in µs.",
         lambda s: latency_figures(s.results, s.colors, s.calibration),
     ),
     FigureKind(
         "load",
         "Latency against load",
-        f"Line: p50. {_WHISKERS} Dashed: p99. Ring: the knee. Grey: latency floor of the tester.",
+        f"Line: p50. {_WHISKERS} Dashed: p99. Ring: knee (load above which latency rises sharply). Gray: "
+        "tester latency baseline.",
         lambda s: load_figures(s.results, s.colors, s.calibration, s.spreads),
     ),
     FigureKind("jitter", "Jitter against load", _JITTER, lambda s: jitter_figures(s.results, s.colors), last=2),
@@ -125,34 +126,36 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "tradeoff",
         "Throughput against mean latency",
-        "As conext19, Fig. 1. Low and to the right is good. Both ways: lowest and highest trial.",
+        "As conext19, Fig. 1. Lower right is better. Error bars on both axes: minimum and maximum trial. "
+        "Each switch is measured at its own load.",
         lambda s: tradeoff_figures(s.results, s.colors, s.spreads),
     ),
     FigureKind(
         "deviation",
         "Mean latency against its standard deviation",
-        "As conext19, Fig. 1. Low and to the left is good. Of all probes together, so without whiskers.",
+        "As conext19, Fig. 1. Lower left is better. Computed over all probes, so no error bars.",
         lambda s: deviation_figures(s.results, s.colors),
     ),
     FigureKind(
         "anatomy",
-        "Where the time goes",
-        f"Mean latency of the probes, part by part along the path. {NOTE}",
+        "Latency breakdown",
+        f"Mean probe latency, by part of the path. {NOTE}",
         lambda s: anatomy_figures(s.results),
         last=4,
     ),
     FigureKind(
         "percentiles",
         "Latency distribution",
-        "Every probe that came back, by percentile. Low and flat is good.",
+        "Latency percentiles of all received probes. Lower and flatter is better. Switches without an "
+        "accepted trial are not drawn.",
         lambda s: percentile_figures(s.derived.run, s.results, s.colors),
         last=5,
     ),
     FigureKind(
         "parts",
-        "Latency of a chain beside its parts",
-        "Mean latency at the same load in packets a second. Above: the chain. Below: its functions, each run alone, "
-        "one behind the other.",
+        "Latency of a chain and of its functions measured alone",
+        "Mean latency at the same load in packets per second. Top bar: the chain. Bottom bar: its functions measured "
+        "alone, stacked.",
         lambda s: chain_figures(s.derived.chains.latency),
         section="chains",
         of_run=True,
@@ -160,8 +163,8 @@ FIGURES: tuple[FigureKind, ...] = (
     ),
     FigureKind(
         "papers",
-        "Tables of the papers beside ours",
-        "Hollow: the paper. Filled: here. Both as multiples of the same reference.",
+        "Published values and this run",
+        "Hollow marker: published. Filled marker: this run. Both normalized to the same reference.",
         lambda s: paper_charts(Measured(s.derived)),
         section="papers",
         of_run=True,

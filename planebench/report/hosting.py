@@ -15,9 +15,9 @@ from planebench.model.scenario import scenario_named
 from planebench.model.words import count, printable
 from planebench.report.page_table import Head, PageTable, Row
 
-TITLE = "VNFs ran in"
+TITLE = "VNF isolation"
 
-FUNCTIONAL = "Functional: frames were counted, and that holds; rates and latencies tell nothing"
+FUNCTIONAL = "Functional check only: packet counts are valid, rates and latencies are not meaningful"
 
 EMULATED = "emulated"
 

@@ -407,6 +407,10 @@ def _latency_domain(rows: Sequence[ChartRow]) -> tuple[float, float]:
 
 
 _SHARE = " of R+"
+MIN_BATCHING_RATIO = 1.5
+"""A lower ratio of two latencies has too many other causes for naming one."""
+MIN_CARRIED = 0.98
+"""Share of the intended load below which queues of the switch were full (as in measure/verdict.py)."""
 
 
 def load_sentences(results: Iterable[Result]) -> list[str]:
@@ -424,16 +428,19 @@ def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     if len(asked) < 2 or len(loads) != 1:
         return ""
     scenario = echoed[0].point.scenario
-    return f"{scenario} latency is taken at the fixed rate of {load_words(*loads)} (METHODOLOGY), not along loads"
+    return (
+        f"{scenario} latency is measured only at a fixed {load_words(*loads)} (see docs/methodology.md), "
+        "not at several loads"
+    )
 
 
 def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:
-    """The latency floor of the tester for the frame sizes of a run: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
+    """The tester latency baseline for the frame sizes of a run: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
     floors = [f for size in sorted(set(sizes)) if calibration and (f := calibration.floor(size)) is not None]
     if not floors:
         return ""
     each = ", ".join(f"{frame_size(f.frame_size_bytes)} {us(f.p50_ns / 1e3)} / {us(f.p99_ns / 1e3)}" for f in floors)
-    return f"latency floor of the tester, p50 / p99 in µs: {each}"
+    return f"tester latency baseline, p50 / p99 in µs: {each}"
 
 
 def _inversion(result: Result, finding: LoadFinding) -> Iterator[str]:
@@ -441,12 +448,18 @@ def _inversion(result: Result, finding: LoadFinding) -> Iterator[str]:
         return
     low, high = (load_words(label) for label in finding.inversion)
     shares = low.endswith(_SHARE) and high.endswith(_SHARE)
-    yield (
-        f"{result_words(result)}: {low} is {finding.inversion_ratio:.1f} times slower than "
-        f"{high.removesuffix(_SHARE) if shares else high}, as where frames wait for a batch"
-    )
+    other = high.removesuffix(_SHARE) if shares else high
+    cause = ", as where packets wait for a batch" if _by_batching(result, finding) else ""
+    yield f"{result_words(result)}: latency at {low} is {finding.inversion_ratio:.1f} times that at {other}{cause}"
+
+
+def _by_batching(result: Result, finding: LoadFinding) -> bool:
+    """Return whether packets that wait for a batch may explain the inversion: not where queues were full."""
+    loads = [s for s in result.latency if s.load in (finding.inversion or ())]
+    carried = all(s.achieved_fraction >= MIN_CARRIED for s in loads)
+    return carried and (finding.inversion_ratio or 0.0) >= MIN_BATCHING_RATIO
 
 
 def _knee(result: Result, finding: LoadFinding) -> Iterator[str]:
     if finding.knee is not None:
-        yield f"{result_words(result)}: latency leaves its plateau above {load_words(finding.knee)}"
+        yield f"{result_words(result)}: latency rises sharply above {load_words(finding.knee)} (knee)"

@@ -28,7 +28,8 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
             share = percent(sum(loss.packets for loss in losses) / max(r.ledger.offered_packets, 1))
             causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)
             found.append(
-                f"{result_words(r)}: network functions dropped {share} of the frames, not the switch: {causes}"
+                f"{result_words(r)}: {share} of the frames were dropped by network functions (policy), not "
+                f"by the switch: {causes}"
             )
     return found
 
@@ -36,4 +37,8 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
 def unexplained_words(ledger: Ledger) -> str:
     """The number; what it is worth where the switch does not count its drops."""
     number = count(ledger.unexplained_packets)
-    return number if ledger.counted or not ledger.unexplained_packets else f"{number} (not all count drops)"
+    return (
+        number
+        if ledger.counted or not ledger.unexplained_packets
+        else f"{number} (some switches report no drop counters)"
+    )

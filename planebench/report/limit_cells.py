@@ -58,7 +58,7 @@ def band_tables(results: Sequence[Result], glyphs: Glyphs, width: int) -> list[T
 
     longest = max((len(words(r)) for r in members), default=0)
 
-    return column_tables(members, "other core distance", cell, glyphs, width, longest)
+    return column_tables(members, "other core group", cell, glyphs, width, longest)
 
 
 def _known(result: Result) -> bool:

@@ -22,21 +22,21 @@ _CLOCK = Column("clock", str, "summary.clock", title="clock", kind="plain")
 def throughput_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return a row per result, with what the figure rests on."""
     return page_table(
-        "Throughput at saturating input",
+        "Throughput at maximum offered load (R+)",
         on_page(RESULT),
         [OfResult(run, result) for result in results],
         out=lambda it: not counts(it.result),
-        note="Cycles / packet, batch (frames that a poll found, of polls that found any) and core busy are what the "
-        "switch says of itself; unknown: it does not.",
+        note="Cycles / packet, batch (packets per non-empty poll) and core utilization are reported by the switch; "
+        "unknown: it has no such counter.",
     )
 
 
 def latency_table(run: Run, results: Sequence[Result]) -> PageTable:
-    """Return a row per latency, in us, with its probes and, where it is known, the latency floor of the tester."""
+    """Return a row per latency, in us, with its probes and, where it is known, the tester latency baseline."""
     table = page_table("Latency in µs", on_page(LATENCY), _latencies(run, results), out=_not_accepted)
-    note = "Sent, stamped, received: probes. Stamped and not received: lost, or late by more than the trial."
-    if any(head.name == "floor" for head in table.heads):
-        note += " Floor: the p50 that the tester measures on its own wire at this frame size."
+    note = "Sent, stamped, received: probes. Stamped but not received: lost, or still in flight when the trial ended."
+    if any(head.name == "baseline" for head in table.heads):
+        note += " Baseline: the p50 that the tester measures without a switch at this frame size."
     return replace(table, note=note)
 
 
@@ -74,23 +74,23 @@ _BANDS = (
         cell=lambda it: f"{throughput(it.result)} {it.result.band or 'unknown'}",
     ),
     Column("throughput_pps", float, "figure.throughput_pps", title="Mpps", kind="strong", words=mpps),
-    Column("band", str, "figure.band", title="core distance", kind="plain"),
+    Column("band", str, "figure.band", title="core group", kind="plain"),
     Column("trials", int, "figure.trials", title="trials"),
-    Column("share", float, "figure.throughput_pps", title="share of the result", cell=_share_of_result),
+    Column("share", float, "figure.throughput_pps", title="ratio to the result", cell=_share_of_result),
 )
 
 
 def band_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return the figures of the other band beside those of the result; never mixed into them."""
     items = [_OfBand(run, result, figure) for result in results for figure in result.other_bands]
-    return page_table("The same at the other core distance", _BANDS, items)
+    return page_table("Results of the other core group (core-to-core latency)", _BANDS, items)
 
 
 def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained."""
     items = [OfResult(run, result) for result in results if result.ledger is not None]
     return page_table(
-        "Drop ledger of the trials that count, in frames", (*_SUMS, *on_page(RESULT, DROPS), *_WHERE), items
+        "Loss accounting of the accepted trials, in frames", (*_SUMS, *on_page(RESULT, DROPS), *_WHERE), items
     )
 
 
@@ -101,7 +101,7 @@ def _losses(ledger: Ledger) -> str:
 def _unexplained(ledger: Ledger) -> str:
     if ledger.unexplained_packets:
         return f"⚠ {unexplained_words(ledger)}"
-    return "0" if ledger.counted else "0 (not all count drops)"
+    return "0" if ledger.counted else "0 (some switches report no drop counters)"
 
 
 _SUMS = (

@@ -81,7 +81,7 @@ def shape_table(table: Shape) -> PageTable:
         for switch in table.switches
     )
     columns = (Head("switch", "switch"), *heads(table.cells, "two"))
-    return PageTable(f"{table.paper}: {table.title}", columns, rows, f"{table.note} Above: ours. Below: the paper's.")
+    return PageTable(f"{table.paper}: {table.title}", columns, rows, f"{table.note} Above: this run. Below: published.")
 
 
 def _paper(name: str, judgements: Sequence[Judgement]) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _shared(table: Shape) -> set[str]:
 
 _SHARE = " of R+"
 
-OTHER_BAND = "of the other core distance, not to be compared with the rest"
+OTHER_BAND = "measured in the other core-to-core latency group, not comparable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +215,12 @@ def paper_tables(results: Sequence[Result]) -> list[Matrix]:
 def _throughput(results: Sequence[Result]) -> Matrix:
     cells = {(r.point.switch, _path(r), frames(r.point)): _rate(r) for r in results}
     direction = results[0].point.direction
-    note = "As in conext19, Figs. 4 to 6. R+, all directions together, losses ignored. Marks as in the summary."
+    note = (
+        "As in conext19, Figs. 4 to 6. R+ (forwarding rate at maximum offered load), aggregate of all "
+        "directions. Marks as in the summary."
+    )
     if any(is_foreign(r.verdict) for r in results):
-        note += f" In brackets: {OTHER_BAND}."
+        note += f" In parentheses: {OTHER_BAND}."
     return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
 
 
@@ -225,12 +228,12 @@ def _latency(results: Sequence[Result]) -> Matrix:
     found = [(r, s) for r in results for s in r.latency]
     cells = {(r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s) for r, s in found}
     point = results[0].point
-    brackets = "does not count"
+    brackets = "rejected"
     if any(is_foreign(s.verdict) for _, s in found):
         brackets += f", or {OTHER_BAND}"
     note = (
-        "As in conext19, Tables 3 and 4. Columns: share of each switch's own R+ (so at different rates), or a rate. "
-        f"In brackets: {brackets}. A dash: no probe came back, or it was not run."
+        "As in conext19, Tables 3 and 4. Columns: share of the R+ of each switch (so at different rates), or a rate. "
+        f"In parentheses: {brackets}. Dash: no probe was received, or not measured."
     )
     caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"
     return _matrix(caption, results, cells, note)

@@ -37,7 +37,8 @@ from planebench.report.conditions import cores_words, switch_cores
 from planebench.stats.choose import is_foreign
 from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell
+from planebench.stats.effect import MIN_TRIALS
+from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell, untested
 
 Strength = Literal["clear", "open", "alone", "none"]
 """Whether one switch is told apart from all others; some are level; there is one only; nothing counts."""
@@ -89,7 +90,7 @@ def _path_words(cell: Point) -> str:
 def _beside_words(cell: Point) -> str:
     """``one of 63 VNFs side by side, each l3fwd``."""
     kind = f", each {printable(vnf_name(cell.chain, 0))}"
-    return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} VNFs side by side{kind}"
+    return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} independent VNFs{kind}"
 
 
 def _chain_words(length: int) -> str:
@@ -118,7 +119,7 @@ def _recommendation(
     ranking, use = rankings.get(cell), use_words(cell)
     missing = _missing(ranking, cells[cell])
     if ranking is None:
-        return Recommendation(cell.scenario, use, "none", "No recommendation:", "no trial counts.", missing)
+        return Recommendation(cell.scenario, use, "none", "No recommendation:", "every trial was rejected.", missing)
     strength, pick, why = _verdict(ranking, derived.comparisons)
     more = (
         *_cost(ranking, strength, derived.run),
@@ -132,31 +133,51 @@ def _recommendation(
 def _verdict(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[Strength, str, str]:
     first = ranking.first.point.switch
     if len(ranking.results) == 1:
-        return "alone", printable(first), f"is alone: {_figure(ranking.first)}, nothing to set beside it."
+        return "alone", printable(first), f"is the only switch with an accepted result ({_figure(ranking.first)})."
     level = level_with_first(ranking, comparisons)
     if level:
         few = too_few_tell(ranking, comparisons)
-        return "open", "Not told:" if few else "No clear best:", _level_words(ranking, level, comparisons, few)
+        return (
+            "open",
+            _why_open(ranking, level, few),
+            _level_words(ranking, level, comparisons),
+        )
     return "clear", printable(first), _lead_words(ranking, comparisons)
 
 
-def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison], few: bool) -> str:
-    first, names = ranking.first, _names(level)
+def _why_open(ranking: Ranking, level: Sequence[str], few: bool) -> str:
+    if few:
+        return "Insufficient data:"
+    return "Tester-limited:" if _limited(ranking, level) else "No significant difference:"
+
+
+def _limited(ranking: Ranking, level: Sequence[str]) -> list[str]:
+    """Return the labels that the tester limits, in a ranking by throughput: they may be the fastest."""
+    kinds = {r.point.switch: r.verdict.kind for r in ranking.results}
+    limited = [label for label in level if kinds[label] is VerdictKind.TESTER_LIMITED]
+    return limited if ranking.by == "throughput" else []
+
+
+def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison]) -> str:
+    first, name = ranking.first, printable(ranking.first.point.switch)
     by_label = {r.point.switch: r for r in ranking.results}
     shown = (first.point.switch, *level[:MAX_LEVEL])
     figures = ", ".join(f"{printable(s)} {_by(by_label[s], ranking)}" for s in shown)
-    bounds = [s for s in level if by_label[s].verdict.kind is VerdictKind.TESTER_LIMITED]
-    if ranking.by == "throughput" and bounds:
-        cannot = f"{_names(bounds)} may be faster than {printable(first.point.switch)}, the tester was the limit there"
-    else:
-        apart = "ahead, but too few trials count to tell it" if few else "not distinguishable"
-        cannot = f"{printable(first.point.switch)} is {apart} from {names}"
+    open_, few = _limited(ranking, level), untested(ranking, comparisons)
+    tested = [label for label in level if label not in (*few, *open_, *ranking.unordered)]
+    parts = [
+        f"{_names(open_)} reached the tester's maximum rate and cannot be ranked against {name}" if open_ else "",
+        f"no significant difference between {name} and {_names(tested)}" if tested else "",
+        f"highest measured is {name}; not tested against {_names(few)} (n < {MIN_TRIALS})" if few and not open_ else "",
+        f"not ranked, no cycle counter: {_names(ranking.unordered)}" if ranking.unordered else "",
+    ]
+    cannot = "; ".join(filter(None, parts))
     found = versus(comparisons, ranking.point, _metric(ranking), first.point.switch, level[0])
-    ratio = f"; {printable(first.point.switch)} over {printable(level[0])}: {found.words}" if found else ""
+    ratio = f"; {name} / {printable(level[0])}: {found.words}" if found else ""
     why = f"; {found.note}" if found and found.note else ""
     behind = len(ranking.results) - 1 - len(level)
-    ahead = f" It is ahead of {behind} other{'s' * (behind > 1)}." if behind else ""
-    return f"{cannot} ({figures}{ratio}{why}).{ahead}"
+    ahead = f" It ranks above the {behind} other switch{'es' * (behind > 1)}." if behind else ""
+    return f"{cannot}: {figures}{ratio}{why}.{ahead}"
 
 
 def _names(labels: Sequence[str]) -> str:
@@ -170,16 +191,22 @@ def _lead_words(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
     name, other = first.point.switch, printable(second.point.switch)
     if ranking.by == "cycles":
         found = versus(comparisons, ranking.point, "cycles_per_packet", second.point.switch, name)
-        more = f"{other} takes {found.words} as many" if found else f"fewer than {other}"
+        more = f"{other} needs {found.words} as many" if found else f"fewer than {other}"
         return (
-            f"takes the fewest cycles a packet, {cycles(first.switch_cycles_per_packet)}; {more}. "
-            "The tester is the limit, so throughput does not decide."
+            f"needs the fewest CPU cycles per packet ({cycles(first.switch_cycles_per_packet)}); {more}. "
+            "Throughput is tester-limited here, so the ranking uses cycles per packet as the switch reports them."
+            f"{_without_cycles(ranking)}"
         )
     found = versus(comparisons, ranking.point, "throughput", name, second.point.switch)
     if found is None:
         return f"forwards {_figure(first)}, {other} {_figure(second)}."
     least = "at least " if first.verdict.kind is VerdictKind.TESTER_LIMITED else ""
     return f"forwards {least}{found.words} the throughput of {other} ({_figure(first)} and {_figure(second)})."
+
+
+def _without_cycles(ranking: Ranking) -> str:
+    """Return which switches such a ranking leaves out, because they do not report cycles."""
+    return f" Not ranked, no cycle counter: {_names(ranking.unordered)}." if ranking.unordered else ""
 
 
 def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
@@ -189,12 +216,13 @@ def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
     result = ranking.first
     told = [f"{_figure(result)} on {cores_words(switch_cores(run, result.point.switch))}"]
     if result.switch_cycles_per_packet:
-        told.append(f"{cycles(result.switch_cycles_per_packet)} cycles a packet")
+        told.append(f"{cycles(result.switch_cycles_per_packet)} cycles per packet")
     if result.verdict.kind is VerdictKind.TESTER_LIMITED:
-        told.append("a lower bound")
+        told.append("tester-limited")
         if result.switch_busy_share is not None:
             told.append(
-                f"its core {percent(result.switch_busy_share)} busy, {estimate(result.capacity_estimate_pps)} Mpps"
+                f"core utilization {percent(result.switch_busy_share)}, extrapolated capacity "
+                f"{estimate(result.capacity_estimate_pps)} Mpps"
             )
     yield f"{', '.join(told)}."
     unsteady = [printable(r.point.switch) for r in ranking.results[:2] if r.verdict.kind is VerdictKind.UNSTABLE]
@@ -216,22 +244,22 @@ def _elsewhere(rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -
             leads["level"] += 1
         else:
             leads[f"{printable(ranking.first.point.switch)} leads"] += 1
-    words = {"alone": "one switch alone", "level": "no clear best", "few": "too few trials"}
+    words = {"alone": "only one switch", "level": "no significant difference", "few": "insufficient data"}
     parts = [f"{words.get(what, what)} in {n}" for what, n in leads.most_common()]
-    yield f"Elsewhere, of {len(rankings)}: {', '.join(parts)}."
+    yield f"Other {len(rankings)} frame sizes and directions: {', '.join(parts)}."
 
 
 def _missing(ranking: Ranking | None, members: Sequence[Result]) -> tuple[str, ...]:
     """Switches that were tried in the cell and are not in its ranking, and why."""
     ranked = {r.point.switch for r in ranking.results} if ranking else set()
     left = [f"{printable(r.point.switch)} ({_why_missing(r)})" for r in members if r.point.switch not in ranked]
-    return (f"Not compared: {', '.join(left)}.",) if left else ()
+    return (f"Excluded: {', '.join(left)}.",) if left else ()
 
 
 def _why_missing(result: Result) -> str:
     if result.throughput_pps is None:
-        return f"no trial counts: {result.verdict.kind.value}"
-    return f"measured in the {result.band or 'unknown'} band of core distance"
+        return f"all trials rejected: {result.verdict.kind.value}"
+    return f"measured with {result.band or 'unknown'} cores (core-to-core latency); not comparable"
 
 
 def _metric(ranking: Ranking) -> Literal["throughput", "cycles_per_packet"]:
@@ -243,7 +271,7 @@ def _by(result: Result, ranking: Ranking) -> str:
     if ranking.by == "throughput":
         return _figure(result)
     known = result.switch_cycles_per_packet
-    return f"{cycles(known)} cycles a packet" if known else _figure(result)
+    return f"{cycles(known)} cycles per packet" if known else _figure(result)
 
 
 def _figure(result: Result) -> str:
@@ -277,13 +305,13 @@ def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison],
         also = "also has" if switch == pick else "has"
         yield f"{printable(switch)} {also} the lowest latency at {_some(found_at)}."
     if open_:
-        yield f"Lowest latency not told apart at {_some(open_)}."
+        yield f"Lowest latency: no significant difference shown at {_some(open_)}."
 
 
 def _some(loads: Sequence[str]) -> str:
     """The lowest and the highest of some loads with their words, and how many lie between."""
     between = len(loads) - 2
-    middle = [f"{between} load{'s' * (between > 1)} between"] if between > 0 else []
+    middle = [f"{between} intermediate load{'s' * (between > 1)} not shown"] if between > 0 else []
     return "; at ".join([*loads[:1], *middle, *loads[1:][-1:]])
 
 
@@ -363,7 +391,7 @@ def _left_out(ranking: Ranking, results: Sequence[Result]) -> str:
     ranked = {r.point.switch for r in ranking.results}
     tried = [r.point.switch for r in same_cell(results)[ranking.point]]
     missing = [label for label in tried if label not in ranked]
-    return f"; not compared: {', '.join(missing)}" if missing else ""
+    return f"; excluded: {', '.join(missing)}" if missing else ""
 
 
 def _summary_note(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
@@ -371,21 +399,36 @@ def _summary_note(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
     cost = ""
     if ranking.by == "cycles":
         number = cycles(ranking.first.switch_cycles_per_packet)
-        cost = f"{number} cycles a packet" if level else f"lowest cycles a packet: {number}"
-    return "; ".join(part for part in (cost, _lead_note(ranking, level), _limits(ranking.first)) if part)
+        cost = f"{number} cycles per packet" if level else f"lowest cycles per packet: {number}"
+        if ranking.unordered:
+            cost += f"; no cycle counter: {_few_names(ranking.unordered)}"
+    lead = _open_note(ranking, level, comparisons) if level else _lead_note(ranking)
+    return "; ".join(part for part in (cost, lead, _limits(ranking.first)) if part)
 
 
-def _lead_note(ranking: Ranking, level: Sequence[str]) -> str:
+def _few_names(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:2]) + (f" and {len(labels) - 2} more" if len(labels) > 2 else "")
+
+
+def _open_note(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison]) -> str:
+    """Return why the first does not lead: what cannot be ranked, what does not differ, what was not tested."""
+    limited, few = _limited(ranking, level), untested(ranking, comparisons)
+    tested = [label for label in level if label not in (*limited, *few, *ranking.unordered)]
+    untried = [label for label in few if label not in limited]
+    parts = (
+        f"{_few_names(limited)} tester-limited, cannot be ranked" if limited else "",
+        f"no significant difference from {_few_names(tested)}" if tested else "",
+        f"not tested against {_few_names(untried)} (n < {MIN_TRIALS})" if untried else "",
+    )
+    return "; ".join(filter(None, parts))
+
+
+def _lead_note(ranking: Ranking) -> str:
     if len(ranking.results) == 1:
-        return "alone"
-    if level:
-        others = ", ".join(level[:2]) + (f" and {len(level) - 2} more" if len(level) > 2 else "")
-        limited = {r.point.switch for r in ranking.results if r.verdict.kind is VerdictKind.TESTER_LIMITED}
-        may_lead = ranking.by == "throughput" and set(level) <= limited
-        return f"{others} may be faster" if may_lead else f"not distinguishable from {others}"
+        return "only switch"
     second = ranking.results[1].point.switch
     if ranking.lead is None:
-        return f"before {second}"
+        return f"above {second}"
     if ranking.by == "cycles":
         return f"{second} {ranking.lead:+.0%}".replace("%", " %")
     least = "at least " if ranking.first.verdict.kind is VerdictKind.TESTER_LIMITED else ""
@@ -396,14 +439,16 @@ def _limits(result: Result) -> str:
     """Busy share, cycles a packet and estimate of a switch that the tester limits."""
     if result.verdict.kind is not VerdictKind.TESTER_LIMITED or result.switch_busy_share is None:
         return ""
-    return f"{percent(result.switch_busy_share)} busy, {estimate(result.capacity_estimate_pps)}".removesuffix(", ")
+    return f"utilization {percent(result.switch_busy_share)}, {estimate(result.capacity_estimate_pps)}".removesuffix(
+        ", "
+    )
 
 
 def headline(results: Sequence[Result], comparisons: Sequence[Comparison] = ()) -> str:
     """Who leads how often: by throughput, and by cycles a packet where the tester limits. Ties go to nobody."""
     rankings = [r for r in rank(results) if len(r.results) > 1]
-    by_rate = _wins("Highest throughput", [r for r in rankings if r.by == "throughput"], comparisons)
-    limited = "Lowest cycles a packet (the tester limits there)"
+    by_rate = _wins("Throughput ranking", [r for r in rankings if r.by == "throughput"], comparisons)
+    limited = "CPU-cost ranking (cycles per packet, tester-limited test points)"
     by_cycles = _wins(limited, [r for r in rankings if r.by == "cycles"], comparisons)
     return " ".join(sentence for sentence in (by_rate, by_cycles) if sentence)
 
@@ -415,8 +460,8 @@ def _wins(what: str, rankings: Sequence[Ranking], comparisons: Sequence[Comparis
     parts = [f"{name} in {n}" for name, n in Counter(r.first.point.switch for r in clear).most_common()]
     few = sum(too_few_tell(r, comparisons) for r in rankings)
     if close := len(rankings) - len(clear) - few:
-        parts.append(f"too close to call in {close}")
+        parts.append(f"no significant difference in {close}")
     if few:
-        parts.append(f"too few trials count in {few}")
+        parts.append(f"insufficient data in {few}")
     plural = "" if len(rankings) == 1 else "s"
-    return f"{what}, over {len(rankings)} comparison{plural}: {', '.join(parts)}."
+    return f"{what}, {len(rankings)} test point{plural}: {', '.join(parts)}."

@@ -16,10 +16,13 @@ def commands(header: RunHeader) -> list[dict[str, str]]:
     command, run = shlex.join(header.command), header.run_id
     again = command if "--resume" in header.command else f"{command} --resume"
     lines = (
-        (again, "goes on with a run of this plan that was interrupted or killed"),
-        (f"planebench compare {run} latest", "this run against the newest: ratios, intervals, what does not match"),
-        (f"planebench figures {run} --out figures", "every chart as SVG, PDF and PNG"),
-        (f"planebench export {run}", "every result as JSON, with all that this page leaves out"),
+        (again, "resumes an interrupted or killed run of this plan"),
+        (
+            f"planebench compare {run} latest",
+            "compares this run with the newest: ratios, confidence intervals, differing settings",
+        ),
+        (f"planebench figures {run} --out figures", "writes every chart as SVG, PDF and PNG"),
+        (f"planebench export {run}", "writes every result as JSON, including what this page omits"),
     )
     return [{"command": text, "does": does} for text, does in lines]
 

@@ -34,11 +34,11 @@ def search_table(results: Sequence[Result]) -> PageTable:
     titles = [short_name(m) for m in methods]
     return PageTable(
         "Rates by search, Mpps",
-        (*point_heads(points), *heads(titles, "two"), Head("band")),
+        (*point_heads(points), *heads(titles, "two"), Head("core group")),
         tuple(rows),
-        "Highest load that met the goal to lowest that did not; below, the rate forwarded at the former. "
-        "First loss: of the loss-rate curve. Back-to-back: frames of the mean longest burst. "
-        "In brackets: incomplete, does not count, or of another band than the run.",
+        "Relevant lower and upper bound of the search goal; below, the forwarding rate at the lower bound. "
+        "First loss: from the frame loss rate test. Back-to-back: mean longest burst without loss, in frames. "
+        "In parentheses: did not converge, rejected, or of another core-to-core latency group than the run.",
     )
 
 
@@ -87,7 +87,7 @@ def search_tables(results: Sequence[Result], notes: Notes, width: int) -> list[T
     bursts = [(r, _burst(s.burst, notes)) for r in members for s in r.searches if s.burst is not None]
     return [
         *_tables("rates by search", [short_name(m) for m in methods], rates, notes, width),
-        *_tables("frames a burst", [notes.glyphs.text(head) for head in _BURST_HEADS], bursts, notes, width),
+        *_tables("frames per burst", [notes.glyphs.text(head) for head in _BURST_HEADS], bursts, notes, width),
     ]
 
 

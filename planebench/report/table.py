@@ -95,8 +95,8 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     yield from latency_tables(results, notes, width)
     for sentence in cut(policy_sentences(results), MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
-    yield from _block("Where the time goes", anatomy_sentences(results), glyphs)
-    yield from _block("What was sent", traffic_sentences(results), glyphs)
+    yield from _block("Latency breakdown", anatomy_sentences(results), glyphs)
+    yield from _block("Offered traffic", traffic_sentences(results), glyphs)
     for sentence in cut(load_sentences(results), MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     if sentence := v2v_sentence(derived.run.header.settings, results):
@@ -126,7 +126,7 @@ def _heading(run: Run, glyphs: Glyphs) -> Text:
     text.append(glyphs.text(f" · {run.header.run_id} · {total} trials"))
     text.append(glyphs.text(f" ({verdicts})" if verdicts else ""), style="dim")
     if run.finished is None:
-        text.append(glyphs.text(" · not finished"), style="yellow")
+        text.append(glyphs.text(" · incomplete"), style="yellow")
     elif run.finished.status == "interrupted":
         note = f": {run.finished.note}" if run.finished.note else ""
         text.append(glyphs.text(f" · interrupted{note}"), style="yellow")

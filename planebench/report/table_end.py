@@ -41,10 +41,10 @@ def against_table(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[Tabl
     rows = [(_against(row, glyphs), row.distinguishable) for row in comparison_rows(derived, first)]
     if not rows:
         return
-    heads = ("compared", "by", "b / a", "", "95 %", "")
+    heads = ("test point", "metric", "b / a", "", "95 % CI", "result")
     needed = sum(max(map(len, column)) + 3 for column in zip(heads, *(cells for cells, _ in rows), strict=True))
     if len(rows) > MAX_COMPARISONS or needed > width:
-        yield Text(f"Switch against switch: {counted(first)} (see the report)")
+        yield Text(f"Pairwise comparison: {counted(first)} (see the report)")
         return
     table = bare_table(glyphs)
     for position, head in enumerate(heads):
@@ -61,27 +61,27 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
     yield "Mpps, bar = share of the best"
     yield from (f"{glyphs.arrow(d)} {ARROW_WORDS[d]}" for d in DIRECTION_ORDER if d in directions)
     yield band_words(results)
-    if any(s.samples and math.isfinite(s.mean) for r in results for s in r.latency):
-        yield "latency: mean / p99 in µs"
+    if any(s.samples and math.isfinite(s.p50) for r in results for s in r.latency):
+        yield "latency: p50 / p99 in µs"
     if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
-        yield "≥ at least: the tester was the limit"
+        yield "≥ tester-limited (lower bound)"
         figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))
         yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):
-        yield "est.: an estimate, throughput / busy share; idle time may not be free"
+        yield "est.: extrapolated capacity = throughput / utilization (assumes idle cycles can be used)"
     if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):
         yield "~ unstable"
     if any(r.throughput_pps is None for r in results):
-        yield f"{NOTHING} no trial counts"
+        yield f"{NOTHING} no accepted trial"
     if notes.struck:
-        yield "(...) does not count"
+        yield "(...) rejected, shown for information only"
 
 
 def endnotes(derived: Derived) -> Iterator[Block]:
     """Blocks of small print: rejected trials by cause, deviations, latency floor, unexplained losses."""
     groups = causes(derived.rejected)
     if groups:
-        yield f"{len(derived.rejected)} trials do not count:", list(cut(_cause_lines(derived), MAX_CAUSES))
+        yield f"{len(derived.rejected)} trials rejected:", list(cut(_cause_lines(derived), MAX_CAUSES))
     found = deviations(derived.results)
     if found:
         yield "Deviations from the standard:", found
@@ -91,10 +91,10 @@ def endnotes(derived: Derived) -> Iterator[Block]:
     if floors:
         yield floors[0].upper() + floors[1:], []
     if remark := conditions_remark(derived):
-        yield f"{remark}; `planebench report --conditions` has them side by side", []
+        yield f"{remark}; see `planebench report --conditions`", []
     open_ = unexplained_sentences(derived.results)
     if open_:
-        yield "Lost, and no counter says where:", list(cut(open_, MAX_UNEXPLAINED))
+        yield "Unaccounted losses:", list(cut(open_, MAX_UNEXPLAINED))
 
 
 def _cause_lines(derived: Derived) -> list[str]:
@@ -109,7 +109,7 @@ def cut(lines: Sequence[str], limit: int) -> Iterator[str]:
     """The first lines, and how many more there are."""
     yield from lines[:limit]
     if len(lines) > limit:
-        yield f"and {len(lines) - limit} more, in the report"
+        yield f"and {len(lines) - limit} more; see the report"
 
 
 def _against(row: ComparisonRow, glyphs: Glyphs) -> tuple[str, ...]:

@@ -40,12 +40,12 @@ def throughput_row(result: Result) -> ChartRow:
 
 def _band_words(result: Result) -> str:
     """What tells a bar that is not to be compared with the others."""
-    return f" ({result.band or 'unknown'} band)" if is_foreign(result.verdict) else ""
+    return f" ({result.band or 'unknown'} cores)" if is_foreign(result.verdict) else ""
 
 
 def _throughput_words(result: Result) -> str:
     if result.throughput_pps is None:
-        return f"no trial counts ({result.verdict.kind.value})"
+        return f"no accepted trial ({result.verdict.kind.value})"
     at_least = "at least " if mark(result.verdict.kind) == "≥" else ""
     unstable = ", unstable" if mark(result.verdict.kind) == "~" else ""
     trials = len(result.throughput_trials_pps)
@@ -61,7 +61,8 @@ def _limit_words(result: Result) -> str:
     if mark(result.verdict.kind) != "≥" or result.switch_busy_share is None:
         return ""
     words = (
-        f"; switch {percent(result.switch_busy_share)} busy, {cycles(result.switch_cycles_per_packet)} cycles a packet"
+        f"; core utilization {percent(result.switch_busy_share)}, "
+        f"{cycles(result.switch_cycles_per_packet)} cycles per packet"
     )
     return words + (f", {estimate(result.capacity_estimate_pps)} Mpps" if result.capacity_estimate_pps else "")
 
@@ -127,5 +128,5 @@ def band_words(results: Iterable[Result]) -> str:
     """The core distance that the throughputs of a run are of."""
     bands = Counter(r.band or "unknown" for r in results if r.throughput_pps is not None)
     if len(bands) < 2:
-        return f"core distance: {next(iter(bands), 'unknown')}"
-    return "core distance: " + ", ".join(f"{band} at {n} points" for band, n in bands.most_common())
+        return f"core-to-core latency group: {next(iter(bands), 'unknown')}"
+    return "core-to-core latency group: " + ", ".join(f"{band} at {n} test points" for band, n in bands.most_common())

@@ -39,10 +39,10 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
     columns = (Head("way"), *heads(("frames", "mean B")), Head("sizes", "text"))
     more = (*heads(("flows", "MACs", "IPs")), Head("capture", "text"), *heads(("FIB updates/s",) * updating))
     return PageTable(
-        "What was sent",
+        "Offered traffic",
         (*point_heads(points), *columns, *more),
         rows,
-        "Counted by the generators as their ports took the frames. Flows, MACs, IPs: different ones.",
+        "Counted by the generators when their ports accepted the frames. Flows, MACs, IPs: number of distinct values.",
     )
 
 
@@ -83,7 +83,7 @@ def updates_words(result: Result) -> str:
 
 
 def _updates(result: Result) -> str:
-    return "" if result.fib_updates_per_s is None else f"; {updates_words(result)} FIB updates a second applied"
+    return "" if result.fib_updates_per_s is None else f"; {updates_words(result)} FIB updates per second applied"
 
 
 def _words(sent: TrafficSent) -> Iterator[str]:

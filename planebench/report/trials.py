@@ -27,7 +27,7 @@ _HEADS = (
     Head("point"),
     Head("load"),
     Head("Mpps", "number"),
-    Head("band"),
+    Head("core group"),
     Head("verdict", "verdict"),
     Head("evidence", "text"),
 )
@@ -60,8 +60,8 @@ def cause_table(rejected: Sequence[Trial]) -> PageTable:
         for group in causes(rejected)
     )
     heads = (Head("trials", "strong"), Head("verdict and cause", "verdict"), Head("by switch", "text"))
-    note = "N: a number that differs from trial to trial. A trial with two causes is counted under both."
-    return PageTable("Why trials did not count", heads, rows, note)
+    note = "N stands for a number that differs between trials. A trial with two causes is listed under both."
+    return PageTable("Reasons for rejected trials", heads, rows, note)
 
 
 def rejected_table(rejected: Sequence[Trial]) -> PageTable:
@@ -89,7 +89,7 @@ def _no_figure(trial: Trial) -> bool:
 
 def _cells(trial: Trial) -> tuple[Any, ...]:
     flat_out = trial.load.pps_per_direction is None
-    load = "flat out" if flat_out else load_words(trial.load.label)
+    load = "maximum offered load" if flat_out else load_words(trial.load.label)
     searched = f"{trial.search}: {load}" if trial.search else load
     return (
         trial.index,

@@ -42,7 +42,7 @@ def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> Reason | None:
         return None
     return Reason(
         ReasonCode.TESTER_CEILING,
-        f"{rate_pps / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
-        f"({ceiling_pps / 1e6:.2f} Mpps): a lower bound",
+        f"{rate_pps / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the calibrated tester maximum "
+        f"({ceiling_pps / 1e6:.2f} Mpps): lower bound",
         {"pps": rate_pps, "ceiling_pps": ceiling_pps},
     )

@@ -20,7 +20,15 @@ from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.stats.choose import LIMITED, VALID, choose
 from planebench.stats.counting import counts
-from planebench.stats.effect import MIN_EFFECT, MIN_TRIALS, RESAMPLES, Effect, median_effect, with_bounds
+from planebench.stats.effect import (
+    MIN_EFFECT,
+    MIN_TRIALS,
+    RESAMPLES,
+    Effect,
+    median_effect,
+    undecided_words,
+    with_bounds,
+)
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.intervals import percentile_interval
 
@@ -143,10 +151,17 @@ def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -
     for side, found in zip(sides, usable, strict=True):
         if not found:
             whose = "the chain" if side is point else f"{side.chain_label} alone"
-            return ChainLatency(point, load, None, (), None, note=f"no trial of {whose} counts there")
+            return ChainLatency(point, load, None, (), None, note=f"all trials of {whose} at this load were rejected")
     bands = [band for band in _bands(usable[0]) if all(any(t.band == band for t in side) for side in usable)]
     if not bands:
-        return ChainLatency(point, load, None, (), None, note="chain and parts were measured at other core distances")
+        return ChainLatency(
+            point,
+            load,
+            None,
+            (),
+            None,
+            note="not comparable: chain and functions were measured in different core-to-core latency groups",
+        )
     means = [[_mean_us(t) for t in side if t.band == bands[0]] for side in usable]
     labels = [side.chain_label for side in sides[1:]]
     return ChainLatency(
@@ -209,7 +224,11 @@ def _apart(whole: Sequence[float], parts: Sequence[Sequence[float]], fewest: int
 
 
 def _few(trials: int) -> str:
-    return "" if trials >= MIN_TRIALS else f"{trials} trial{'s' * (trials > 1)} a side, {MIN_TRIALS} are needed"
+    return (
+        ""
+        if trials >= MIN_TRIALS
+        else f"{trials} accepted trial{'s' * (trials > 1)} per side; at least {MIN_TRIALS} required"
+    )
 
 
 # --- Throughput ------------------------------------------------------------------------------------------------------
@@ -220,7 +239,7 @@ def _throughput(
 ) -> ChainThroughput:
     point, bound = result.point, result.verdict.kind is LIMITED
     if not counts(result):
-        return ChainThroughput(point, None, note=f"no trial counts ({result.verdict.kind.value})")
+        return ChainThroughput(point, None, note=f"no accepted trial ({result.verdict.kind.value})")
     known = ChainThroughput(point, result.throughput_pps, bound)
     parts = list(dict.fromkeys(part_points(point, results)))
     alone = [results[part] for part in parts if part in results and counts(results[part])]
@@ -231,7 +250,9 @@ def _throughput(
         return replace(known, note=f"{', '.join(missing)} alone has no figure")
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
     if slowest.band != result.band:
-        return replace(known, note="chain and parts were measured at other core distances")
+        return replace(
+            known, note="not comparable: chain and functions were measured in different core-to-core latency groups"
+        )
     before, after = (
         [t.throughput_pps for t in choose(_saturating(trials[r.point]), r.band).trials] for r in (slowest, result)
     )
@@ -246,12 +267,14 @@ def _saturating(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _bounds(part: bool, chain: bool) -> str:
-    which = " and ".join(name for name, is_bound in (("the part", part), ("the chain", chain)) if is_bound)
-    return f"{which}: a lower bound" if which else ""
+    which = " and ".join(name for name, is_bound in (("the function", part), ("the chain", chain)) if is_bound)
+    return f"{which}: tester-limited (lower bound)" if which else ""
 
 
 def told_words(effect: Effect | None) -> str:
-    """``less``, ``more``, or that it cannot be told."""
-    if effect is None or not effect.distinguishable:
-        return "cannot be told"
+    """Return ``less``, ``more``, or why neither is significant; the note says why nothing was tested."""
+    if effect is None or (effect.low is None and effect.high is None):
+        return "not tested"
+    if not effect.distinguishable:
+        return undecided_words(effect.low, effect.high, tested=True)
     return "less" if effect.ratio < 1 else "more"

@@ -77,8 +77,8 @@ def foreign_band(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
     """The reason that goes with a figure of another band than the run is compared in; empty for one of that band."""
     if band == wanted:
         return ()
-    here, there = ("at an unknown core distance" if b is None else f"in the {b} band" for b in (band, wanted))
-    text = f"measured {here}, the rest of the run {there}: not to be compared with it"
+    here, there = ("on cores of unknown distance" if b is None else f"on {b} cores" for b in (band, wanted))
+    text = f"measured {here}, the rest of the run {there}: not comparable"
     return (Reason(ReasonCode.OTHER_BAND, text),)
 
 

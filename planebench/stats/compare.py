@@ -20,6 +20,7 @@ from planebench.stats.effect import (
     median_effect,
     percentile_effect,
     search_effect,
+    undecided_words,
     with_bounds,
 )
 from planebench.stats.intervals import relative_spread
@@ -44,7 +45,9 @@ __all__ = [
     "switches_compared",
 ]
 
-SEARCH_NOTE = "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
+SEARCH_NOTE = (
+    "single search each: the range shown is the search bounds widened by trial spread, not a 95 % confidence interval"
+)
 METRICS: tuple[Metric, ...] = get_args(Metric)
 OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
 """Metrics of the results of a point; an outage is of a restart."""
@@ -191,13 +194,13 @@ def _flat_out(a: _Side, b: _Side) -> Found:
     band = _preferred(a, b, common)
     chosen = choose(a.saturating, band), choose(b.saturating, band)
     if not statistics.median(t.throughput_pps for t in chosen[0].trials):
-        yield _left_out(a, b, FLAT_OUT, f"{a.name} forwarded nothing: there is no ratio")
+        yield _left_out(a, b, FLAT_OUT, f"{a.name} forwarded no packets; ratio undefined")
         return
     yield _throughput(a, b, *chosen)
     cycles_a, cycles_b = _cycles(chosen[0]), _cycles(chosen[1])
     if cycles_a and cycles_b:
-        limited = [letter for letter, c in zip("ab", chosen, strict=True) if c.verdict.kind is LIMITED]
-        note = f"{' and '.join(limited)} not saturated" if limited else ""
+        limited = [name for name, c in zip(_called(a, b), chosen, strict=True) if c.verdict.kind is LIMITED]
+        note = f"{_were(limited)} not fully loaded (cycles per packet measured below saturation)" if limited else ""
         effect, n = median_effect(cycles_a, cycles_b), (len(cycles_a), len(cycles_b))
         yield _comparison("cycles_per_packet", a, b, n, effect, band, (note, _too_few(*n)))
 
@@ -209,10 +212,11 @@ def _cycles(choice: Choice) -> list[float]:
 def _throughput(a: _Side, b: _Side, chosen_a: Choice, chosen_b: Choice) -> Comparison:
     rates_a, rates_b = ([t.throughput_pps for t in chosen.trials] for chosen in (chosen_a, chosen_b))
     bound_a, bound_b = (chosen.verdict.kind is LIMITED for chosen in (chosen_a, chosen_b))
-    notes = _bound_notes(bound_a, bound_b)
-    for letter, chosen, rates in (("a", chosen_a, rates_a), ("b", chosen_b, rates_b)):
+    names = _called(a, b)
+    notes = _bound_notes(names, (bound_a, bound_b))
+    for name, chosen, rates in zip(names, (chosen_a, chosen_b), (rates_a, rates_b), strict=True):
         if (bands := two_bands(rates)) is not None:
-            notes.append(f"{letter}: {bands.words(chosen.band, [t.start for t in chosen.trials])}")
+            notes.append(f"{name}: {bands.words(chosen.band, [t.start for t in chosen.trials])}")
     notes.append(_too_few(len(rates_a), len(rates_b)))
     effect = with_bounds(median_effect(rates_a, rates_b), bound_a, bound_b)
     return _comparison("throughput", a, b, (len(rates_a), len(rates_b)), effect, chosen_a.band, notes)
@@ -229,7 +233,7 @@ def _comparison(
     load: str = "",
 ) -> Comparison:
     """A comparison with the notes that every one needs."""
-    unknown = "core distance unknown" if band is None else ""
+    unknown = "core-to-core latency unknown" if band is None else ""
     return Comparison(
         a=a.name,
         b=b.name,
@@ -251,13 +255,13 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
     """Two searches: the ratio of their lower bounds, told apart where bounds and noise do not meet."""
     found_a, found_b = _searched(method, a), _searched(method, b)
     if found_b is None and method in a.rates:
-        yield _left_out(a, b, (method,), f"{b.name} was not searched for it")
+        yield _left_out(a, b, (method,), f"no such search was run on {b.name}")
     if found_a is None or found_b is None:
         return
     for side, found in ((a, found_a), (b, found_b)):
         if not _came_to_a_rate(found):
             reasons = f": {'; '.join(found.verdict.texts)}" if found.verdict.reasons else ""
-            yield _left_out(a, b, (method,), f"the search of {side.name} came to no figure{reasons}")
+            yield _left_out(a, b, (method,), f"the search on {side.name} did not converge{reasons}")
             return
     if found_a.band != found_b.band:
         yield _left_out(a, b, (method,), _why_no_band(a, b, (found_a.band,), (found_b.band,)))
@@ -265,9 +269,21 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
     spreads = _noise(a, found_a), _noise(b, found_b)
     effect = search_effect(_bounds(found_a), _bounds(found_b), spreads)
     trials = len(found_a.trials), len(found_b.trials)
-    bounds = _bound_notes(*(found.verdict.kind is LIMITED for found in (found_a, found_b)))
-    few = "" if None not in spreads else f"under {MIN_TRIALS} saturating trials a side: its noise is not known"
+    bounds = _bound_notes(_called(a, b), [found.verdict.kind is LIMITED for found in (found_a, found_b)])
+    few = (
+        ""
+        if None not in spreads
+        else f"fewer than {MIN_TRIALS} trials at maximum offered load: the trial spread is unknown"
+    )
     yield _comparison(method, a, b, trials, effect, found_a.band, (SEARCH_NOTE, *bounds, few))
+
+
+def undecided(comparison: Comparison) -> str:
+    """Return why the two sides of a comparison do not differ significantly: no difference found, or not tested."""
+    few = min(comparison.trials_a, comparison.trials_b) < MIN_TRIALS
+    if comparison.metric in SEARCHES:  # one search a side: it is tested where the trial spread is known
+        few = comparison.low is None and comparison.high is None
+    return undecided_words(comparison.low, comparison.high, not few)
 
 
 def _bounds(search: SearchResult) -> tuple[float, float | None]:
@@ -331,25 +347,38 @@ def _loads_note(pps_a: float, pps_b: float) -> str:
     return f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps"
 
 
-def _bound_notes(a_is_bound: bool, b_is_bound: bool) -> list[str]:
-    """Notes say a and b, as verdicts do: names of runs are long."""
-    if a_is_bound and b_is_bound:
-        return ["a and b are lower bounds (tester-limited)"]
-    return [f"{'a' if a_is_bound else 'b'} is a lower bound (tester-limited)"] if a_is_bound or b_is_bound else []
+def _called(a: _Side, b: _Side) -> tuple[str, str]:
+    """Return what notes call the two sides: their labels; a and b where names of runs, which are long, go with them."""
+    return ("a", "b") if "@" in a.name else (a.name, b.name)
+
+
+def _were(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'were' if len(names) > 1 else 'was'}"
+
+
+def _bound_notes(names: tuple[str, str], bound: Sequence[bool]) -> list[str]:
+    limited = [name for name, is_bound in zip(names, bound, strict=True) if is_bound]
+    if len(limited) == 2:
+        return [f"{limited[0]} and {limited[1]} are tester-limited (lower bounds)"]
+    return [f"{limited[0]} is tester-limited (lower bound)"] if limited else []
 
 
 def _too_few(n_a: int, n_b: int) -> str:
     if min(n_a, n_b) >= MIN_TRIALS:
         return ""
-    return "one trial each" if n_a == n_b == 1 else f"{n_a} and {n_b} trials, {MIN_TRIALS} each are needed"
+    return (
+        "only 1 accepted trial each"
+        if n_a == n_b == 1
+        else f"{n_a} and {n_b} accepted trials; at least {MIN_TRIALS} each required"
+    )
 
 
 def _why_no_band(a: _Side, b: _Side, bands_a: Collection[str | None], bands_b: Collection[str | None]) -> str:
     for side, bands in ((a, bands_a), (b, bands_b)):
         if not bands:
-            return f"no trial of {side.name} counts"
+            return f"all trials of {side.name} were rejected"
     where_a, where_b = (" and ".join(sorted(_band(band) for band in bands)) for bands in (bands_a, bands_b))
-    return f"no common band: {a.name} was measured in {where_a}, {b.name} in {where_b}"
+    return f"not comparable: {a.name} ran on {where_a}, {b.name} on {where_b}"
 
 
 def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
@@ -358,4 +387,4 @@ def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: s
 
 
 def _band(band: str | None) -> str:
-    return "an unknown band" if band is None else f"the {band} band"
+    return "cores of unknown distance" if band is None else f"{band} cores"

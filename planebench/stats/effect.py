@@ -21,6 +21,12 @@ ALPHA = 0.05
 """Of the exact two-sided Mann-Whitney test, where the samples are large enough to reach it."""
 RESAMPLES = 2000
 
+NO_DIFFERENCE = "no significant difference"
+"""Says that a test was made and found none. Never said where no test was made."""
+NOT_TESTED = f"not tested (n < {MIN_TRIALS})"
+INCONCLUSIVE = "inconclusive (tester-limited)"
+"""Says that the tester's limit hides which of two figures is higher."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -30,6 +36,13 @@ class Effect:
     low: float | None
     high: float | None
     distinguishable: bool
+
+
+def undecided_words(low: float | None, high: float | None, tested: bool) -> str:
+    """Return why two figures do not differ significantly: ``low`` and ``high`` are the ends of the interval."""
+    if not tested:
+        return NOT_TESTED
+    return INCONCLUSIVE if low is None or high is None else NO_DIFFERENCE
 
 
 def median_effect(a: Sequence[float], b: Sequence[float], seed: int = 1) -> Effect:

@@ -84,7 +84,7 @@ def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]
     """A sentence for each condition of which an adapter says something else than was measured."""
     labels = [switch.label for switch in run.header.switches]
     return tuple(
-        f"{label} says {condition.title} {cell.claim}, measured was {cell.text}"
+        f"{label} declares {condition.title} {cell.claim}, but {cell.text} was measured"
         for condition in conditions
         for label, cell in zip(labels, condition.cells, strict=True)
         if cell.claim

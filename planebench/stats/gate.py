@@ -10,7 +10,7 @@ from typing import Literal
 from planebench.model.results import Comparison, Metric
 from planebench.stats.compare import RATES, Outcome
 
-JudgementKind = Literal["passes", "fails", "not distinguishable", "cannot be judged"]
+JudgementKind = Literal["passes", "fails", "no significant difference", "cannot be judged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,18 @@ def _rate(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgemen
     if rate.ratio >= limit and rate.low is not None:
         return Judgement("passes", *what)
     if rate.low is not None and rate.high is not None:
-        return Judgement("not distinguishable", *what)
+        return Judgement("no significant difference", *what)
     return _by_cycles(rate, cycles, limit)
 
 
 def _by_cycles(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
     if cycles is None or cycles.low is None or cycles.high is None:
-        lacking = "no cycles a packet to judge by" if cycles is None else "too few trials to judge by cycles a packet"
+        lacking = (
+            "no cycles per packet to test" if cycles is None else "insufficient trials for a cycles-per-packet test"
+        )
         why = "; ".join(text for text in (rate.note, lacking) if text)
         return Judgement("cannot be judged", rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, why)
     kind: JudgementKind = "passes"
     if cycles.ratio > 1 / limit:
-        kind = "fails" if cycles.distinguishable else "not distinguishable"
+        kind = "fails" if cycles.distinguishable else "no significant difference"
     return Judgement(kind, cycles.metric, cycles.a, cycles.b, cycles.point, 1 / limit, cycles.ratio, cycles.note)

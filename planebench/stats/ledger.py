@@ -62,7 +62,9 @@ def describe(ledger: Ledger) -> str:
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
     parts = [f"{count(loss.packets)} {_words(loss)}" for loss in ledger.losses]
     if rest > 0:
-        parts.append(f"{count(rest)} unexplained" + ("" if ledger.counted else " (not all count drops)"))
+        parts.append(
+            f"{count(rest)} unexplained" + ("" if ledger.counted else " (some switches report no drop counters)")
+        )
     if rest < 0:
         parts.append(f"{count(-rest)} counted too much")
     if not parts:

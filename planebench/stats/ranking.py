@@ -137,8 +137,14 @@ def level_with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> tup
 def too_few_tell(ranking: Ranking, comparisons: Sequence[Comparison]) -> bool:
     """Return whether the first is level with others only because too few trials are accepted."""
     level = level_with_first(ranking, comparisons)
-    trials = {label: min(c.trials_a, c.trials_b) for label, c in _with_first(ranking, comparisons)}
-    return bool(level) and all(trials.get(label, MIN_TRIALS) < MIN_TRIALS for label in level)
+    return bool(level) and untested(ranking, comparisons) == level
+
+
+def untested(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Return the labels whose difference from the first was not tested, because too few trials are accepted."""
+    level = level_with_first(ranking, comparisons)
+    few = {label for label, c in _with_first(ranking, comparisons) if min(c.trials_a, c.trials_b) < MIN_TRIALS}
+    return tuple(label for label in level if label in few)
 
 
 def _with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:

@@ -27,7 +27,7 @@ class TwoBands:
 
     def words(self, band: str | None, starts: Sequence[int]) -> str:
         """Both figures and counts in one sentence. ``band`` and ``starts`` are those of the trials."""
-        where = "where the core distance is unknown" if band is None else "at the same core distance"
+        where = "where the core-to-core latency is unknown" if band is None else "at the same core-to-core latency"
         why = "; by start of the switch" if self._by_start(starts) else ""
         return (
             f"two bands {where}: {self.upper_pps / 1e6:.3g} Mpps in {len(self.upper)} trials, "

@@ -151,7 +151,7 @@ def test_a_switch_asked_for_by_name_must_be_there(planebench, own_run_folder: Pa
 
 @pytest.mark.dataplane
 def test_a_suite_leaves_out_a_switch_that_is_not_there(planebench, own_run_folder: Path, monkeypatch, tmp_path) -> None:
-    """As quick does: named, with how to get it, and the others are measured."""
+    """As quick does: named, with how to install it, and the others are measured."""
     monkeypatch.setattr("planebench.host.programs.find_program", lambda _: None)
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN.replace("[planed]", "[planed, testpmd]") + "missing_switches: skip\n")

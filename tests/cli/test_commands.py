@@ -51,7 +51,7 @@ def test_list_switches(planebench) -> None:
     assert {"planed", "ovs-dpdk", "testpmd", "ovs-netdev", "sim"} <= set(switches)
     assert next(iter(switches)) == "planed"
     for row in switches.values():
-        assert (row["version"] == "") == (row["found"] == "no") == (row["how to get it"] != "")
+        assert (row["version"] == "") == (row["found"] == "no") == (row["how to install it"] != "")
         assert row["wires"]
 
 
@@ -59,7 +59,7 @@ def test_list_names_a_switch_that_is_not_here_and_how_to_get_it(planebench, monk
     monkeypatch.setenv(PLANED_ENV, str(tmp_path / "nothing"))
     (row,) = (row for row in rows(planebench, "list", "switches") if row["switch"] == "planed")
     assert row["found"] == "no"
-    assert PLANED_ENV in str(row["how to get it"])
+    assert PLANED_ENV in str(row["how to install it"])
     assert PLANED_ENV in planebench("list", "switches").out
 
 

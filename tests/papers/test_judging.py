@@ -33,7 +33,7 @@ def test_a_ratio_on_its_side_of_the_limit_confirms() -> None:
     found = v2v(6.4, 10.0)
     assert (found.outcome, found.why) == (YES, "")
     assert found.evidence.startswith("vale v2v ⇄ 1024 B against v2v → 1024 B: 6.40 against 10.00 Mpps, 0.64 times (0.6")
-    assert found.evidence.endswith("so it is.")
+    assert found.evidence.endswith("confirmed.")
 
 
 def test_a_ratio_beyond_the_limit_does_not_confirm() -> None:
@@ -44,21 +44,21 @@ def test_a_ratio_beyond_the_limit_does_not_confirm() -> None:
 
 def test_what_differs_by_less_than_can_be_told_is_neither() -> None:
     found = v2v(20.0, 10.0)
-    assert (found.outcome, found.why) == (OPEN, "cannot be told")
-    assert "differs by less than can be told" in found.evidence
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert "difference below the measurement noise" in found.evidence
 
 
 def test_too_few_trials_tell_nothing() -> None:
     found = v2v(6.4, 10.0, {"trials": (1.0, 1.0)})
-    assert (found.outcome, found.why) == (OPEN, "cannot be told")
-    assert "2 and 3 trials, 3 each are needed" in found.evidence
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert "2 and 3 accepted trials; at least 3 each required" in found.evidence
 
 
 @pytest.mark.parametrize("verdict", ["disturbed", "invalid"])
 def test_a_throughput_that_does_not_count_is_no_evidence(verdict: str) -> None:
     found = v2v(6.4, 10.0, {"verdict": verdict})
-    assert (found.outcome, found.why) == (OPEN, "cannot be told")
-    assert f"no trial counts ({verdict})" in found.evidence
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert f"no accepted trial ({verdict})" in found.evidence
 
 
 def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None:
@@ -81,9 +81,9 @@ def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None
 def test_a_lower_bound_confirms_only_where_the_direction_is_certain() -> None:
     limited = {"verdict": "tester-limited"}
     below = v2v(6.4, 10.0, limited)
-    assert (below.outcome, below.why) == (OPEN, "cannot be told")
+    assert (below.outcome, below.why) == (OPEN, "insufficient data")
     assert "≥6.40 against 10.00" in below.evidence
-    assert "lower bounds (tester-limited) hide the direction" in below.evidence
+    assert "tester-limited: the direction is unknown" in below.evidence
     assert v2v(21.0, 10.0, limited).outcome is NO  # at least 2.1 times is beyond the limit for certain
     assert v2v(6.4, 10.0, **limited).outcome is YES  # at most 0.64 times
     assert v2v(21.0, 10.0, **limited).outcome is OPEN
@@ -101,8 +101,8 @@ def test_an_unstable_figure_decides_only_where_the_trials_lie_apart() -> None:
 
 def test_figures_of_two_core_distances_are_not_compared() -> None:
     found = v2v(6.4, 10.0, {"band": "far"}, trials=(0.999, 1.0, 1.001, 1.0))
-    assert (found.outcome, found.why) == (OPEN, "cannot be told")
-    assert "core distances differ (far and near)" in found.evidence
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert "core-to-core latency groups differ (far and near)" in found.evidence
 
 
 def test_between_two_limits_is_told_from_both() -> None:
@@ -139,14 +139,14 @@ def test_a_latency_is_judged_with_the_papers_ratio_beside_it() -> None:
 def test_a_latency_counts_only_when_its_verdict_does(verdict: str) -> None:
     for low in (50.0, 20.0):
         found = waits(low, 23.0, low_has={"verdict": verdict})
-        assert (found.outcome, found.why) == (OPEN, "cannot be told")
+        assert (found.outcome, found.why) == (OPEN, "insufficient data")
         assert f"({low:.1f}) against 23.0 µs" in found.evidence
-        assert f"no trial counts ({verdict})" in found.evidence
+        assert f"no accepted trial ({verdict})" in found.evidence
 
 
 def test_switches_that_the_paper_does_not_have_stand_beside() -> None:
     found = waits(50.0, 23.0, "planed")
-    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert (found.outcome, found.why) == (OPEN, "not covered by this run")
     assert found.evidence.startswith("missing: a switch that the claim is about (bess, fastclick, ")
     assert (
         "Beside it: planed loopback-1 → 64 B at 10 % of R+ against 50 % of R+: 50.0 against 23.0 µs" in found.evidence
@@ -162,7 +162,7 @@ def test_one_switch_against_the_claim_outweighs_one_for_it() -> None:
     ]
     found = judged("low-load-waits-for-a-batch", *sides)
     assert found.outcome is NO
-    assert found.evidence.startswith("holds in 1, does not in 1 of 2. vpp loopback-1")
+    assert found.evidence.startswith("holds in 1, does not hold in 1 of 2. vpp loopback-1")
 
 
 def test_half_of_the_comparisons_told_are_not_enough() -> None:
@@ -172,8 +172,8 @@ def test_half_of_the_comparisons_told_are_not_enough() -> None:
         for load, us in (("0.10", us10), ("0.50", 20.0))
     ]
     found = judged("low-load-waits-for-a-batch", *sides)
-    assert (found.outcome, found.why) == (OPEN, "cannot be told")
-    assert "holds in 1, not told in 1 of 2" in found.evidence
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert "holds in 1, inconclusive in 1 of 2" in found.evidence
 
 
 def test_two_named_switches_are_set_against_each_other() -> None:
@@ -189,7 +189,7 @@ def test_two_named_switches_are_set_against_each_other() -> None:
     assert "the paper's 0.66" in overtakes(90.0, 136.0).evidence
     assert overtakes(136.0, 90.0).outcome is NO
     alone = judged("vale-overtakes-bess", delay("vale", "loopback", "0.99", 90.0, chain_length=2))
-    assert (alone.outcome, alone.why) == (OPEN, "not in this run")
+    assert (alone.outcome, alone.why) == (OPEN, "not covered by this run")
     assert "a switch to set it against (bess)" in alone.missing
 
 
@@ -216,7 +216,7 @@ def test_a_step_back_refutes_a_trend() -> None:
 
 def test_one_length_is_no_trend() -> None:
     found = falls(6.0)
-    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert (found.outcome, found.why) == (OPEN, "not covered by this run")
     assert "vpp loopback unidirectional 64 B with two of 1, 2, 3, 4, 5 as its number of VNFs" in found.evidence
 
 
@@ -235,7 +235,7 @@ def test_bits_are_compared_as_bits() -> None:
 
 def test_what_the_machine_cannot_do_is_said_with_its_facts() -> None:
     found = judged("worst-case-placement", rate("planed", "p2p", 1.0))
-    assert (found.outcome, found.why) == (OPEN, "on this machine")
+    assert (found.outcome, found.why) == (OPEN, "not testable on this host")
     assert found.evidence == "it takes two NUMA nodes, this machine has 1"
     assert "the governor of this machine is unknown" in judged("throughput-grows-with-frequency").evidence
 

@@ -29,7 +29,7 @@ def test_more_vnfs_than_cores_lose_most_of_the_packets(mpps: float, outcome: Out
 
 def test_over_provisioning_is_not_judged_by_a_switch_that_offloads() -> None:
     found = judged("over-provisioning-loses", many(OFFLOAD, 1, 10.0), many(OFFLOAD, 63, 9.9))
-    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert (found.outcome, found.why) == (OPEN, "not covered by this run")
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(8.0, YES), (0.1, NO)])

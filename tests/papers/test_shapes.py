@@ -31,7 +31,7 @@ def test_the_papers_order_confirms_whatever_the_rates() -> None:
 def test_the_reverse_order_does_not() -> None:
     found = order(bess=1.0, snabb=1.5, ovs_dpdk=2.0, vale=3.0)
     assert found.outcome is NO
-    assert found.evidence.startswith("Kendall's tau -1.00 over 4 switches and 6 pairs. does not in 6 of 6.")
+    assert found.evidence.startswith("Kendall's tau -1.00 over 4 switches and 6 pairs. does not hold in 6 of 6.")
 
 
 def test_three_pairs_of_four_are_enough_and_half_is_not() -> None:
@@ -46,13 +46,13 @@ def test_switches_that_the_paper_has_level_are_no_pair() -> None:
 
 def test_what_cannot_be_told_apart_is_no_order() -> None:
     found = order(bess=2.0, snabb=2.0, ovs_dpdk=2.0)
-    assert (found.outcome, found.why) == (OPEN, "cannot be told")
-    assert found.evidence.startswith("Kendall's tau -1.00 to 1.00 over 3 switches and 3 pairs, 3 not told.")
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert found.evidence.startswith("Kendall's tau -1.00 to 1.00 over 3 switches and 3 pairs, 3 inconclusive.")
 
 
 def test_two_switches_are_too_few_for_an_order() -> None:
     found = order(bess=3.0, snabb=2.0, planed=9.0, testpmd=8.0)
-    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert (found.outcome, found.why) == (OPEN, "not covered by this run")
     assert found.evidence == "missing: 3 of the paper's switches in these cells, 2 there"
 
 
@@ -82,7 +82,7 @@ def test_a_line_is_full_or_not() -> None:
 @pytest.mark.parametrize("highest", [None, 14.88e6])
 def test_without_the_rate_of_the_line_nothing_can_be_said(highest: float | None) -> None:
     found = line(1.197, highest)
-    assert (found.outcome, found.why) == (OPEN, "not in this run")
+    assert (found.outcome, found.why) == (OPEN, "not covered by this run")
     assert "--max-rate 1.197M for 1024 B" in found.evidence
 
 
@@ -95,7 +95,7 @@ def facebook(mean_bytes: int, verdict: str = "valid") -> Any:
 
 def test_a_mix_makes_the_papers_rate_of_10_gbps() -> None:
     assert facebook(124).outcome is YES
-    assert "124.0 B a frame, 8.681 Mpps" in facebook(124).evidence
+    assert "124.0 B per frame, 8.681 Mpps" in facebook(124).evidence
     assert facebook(200).outcome is NO
     assert facebook(124, "disturbed").outcome is OPEN
 
@@ -114,7 +114,7 @@ def test_a_share_of_the_latency_in_one_place_is_enough() -> None:
     assert hypervisor(0.3, 0.4).outcome is NO
     assert hypervisor(0.5).outcome is OPEN
     unheard = hypervisor(0.8, verdict="disturbed")
-    assert (unheard.outcome, unheard.why) == (OPEN, "not in this run")
+    assert (unheard.outcome, unheard.why) == (OPEN, "not covered by this run")
 
 
 def chain(whole: float, firewall: float, l3fwd: float, verdict: str = "valid") -> Any:
@@ -130,4 +130,4 @@ def test_a_chain_is_set_against_its_parts() -> None:
     assert chain(34.0, 23.0, 23.0).outcome is YES
     assert chain(60.0, 23.0, 23.0).outcome is NO
     assert chain(46.0, 23.0, 23.0).outcome is OPEN
-    assert chain(34.0, 23.0, 23.0, "disturbed").why == "not in this run"
+    assert chain(34.0, 23.0, 23.0, "disturbed").why == "not covered by this run"

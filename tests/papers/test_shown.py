@@ -47,7 +47,7 @@ def test_the_page_of_a_paper_has_every_claim_its_outcome_and_what_is_left_out() 
     assert [text.count(f'id="claim-{it.id}"') for it in conext19] == [1] * len(conext19)
     assert text.count('id="claim-') == len(conext19)
     assert '<b>2</b> <span class="outcome yes">confirmed here</span>' in text
-    assert f'<b>{len(conext19) - 2}</b> <span class="outcome open">cannot be tested</span>' in text
+    assert f'<b>{len(conext19) - 2}</b> <span class="outcome open">inconclusive</span>' in text
     assert "; left out: Table 4: &lt;no&gt; second VNF</span>" in text
     assert text.count("<svg") == 2
     assert "≥2.25" in text  # planed over vpp: the mark of a bound is in table and chart
@@ -59,7 +59,7 @@ def test_the_page_of_another_run_has_what_it_decides() -> None:
         "virtual-io-costs",
         "near-saturation-p2p",
     ]
-    assert "This run reproduces no paper as a whole" in text
+    assert "This run is not a full reproduction of any paper" in text
 
 
 def test_a_run_that_says_nothing_has_no_section() -> None:
@@ -92,7 +92,7 @@ def test_the_command_prints_all_claims_of_the_papers_of_a_run(
     store_run(tmp_path, small())
     papers("latest", tmp_path, json=False)
     said = capsys.readouterr().out
-    assert said.rstrip().endswith(f"2 confirmed here, 0 not confirmed here, {len(all_claims()) - 2} cannot be tested")
+    assert said.rstrip().endswith(f"2 confirmed here, 0 not confirmed here, {len(all_claims()) - 2} inconclusive")
     papers("latest", tmp_path, json=True)
     assert len(json.loads(capsys.readouterr().out)["papers"]) == len(all_claims())
 

@@ -84,7 +84,7 @@ def test_runs_are_compared_chain_by_chain(run: Run) -> None:
 def test_the_table_names_chains_and_keeps_its_width(run: Run, width: int, unicode: bool) -> None:
     text = table_text(Derived(run), width, unicode)
     assert max(map(len, text.splitlines())) <= width
-    assert "chains  a chain of network functions against its parts alone" in text
+    assert "chains  chain compared with each function measured alone" in text
     for name in ("l2fwd", "l3fwd", "monitor,l3fwd", "firewall:rules=my.rules"):
         assert re.search(rf"^[| ]*{re.escape(name)}[| ]+planed", text, re.M), name
     assert unicode or text.isascii()
@@ -104,8 +104,8 @@ def test_the_table_tells_the_claims() -> None:
 def test_the_page_has_a_section(run: Run) -> None:
     page = to_html(Derived(run)).decode()
     assert '<section id="chains">' in page
-    assert "Latency of a chain against the sum of its parts alone" in page
-    assert "no trial of monitor alone counts there" in page
+    assert "Chain latency compared with the sum of its functions measured alone" in page
+    assert "all trials of monitor alone at this load were rejected" in page
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert "parts-unidirectional-64-100kpps" in ids
@@ -148,7 +148,10 @@ def test_policy_is_said_beside_the_result() -> None:
     point = chain("firewall,l3fwd")
     dropping = make_trial(0, point, 5.0, tester_drops={"vnf0:rule": 400_000, "v1:tx_full": 600_000})
     text = table_text(Derived(Run(make_header(("planed",)), (dropping,))), 140)
-    assert "network functions dropped 6.7 % of the frames, not the switch: 400\u202f000 rule (vnf0 firewall)" in text
+    assert (
+        "6.7 % of the frames were dropped by network functions (policy), not by the switch: 400\u202f000 "
+        "rule (vnf0 firewall)" in text
+    )
     assert "ring full" not in text.partition("network functions dropped")[2].partition("\n")[0]
     quiet = make_trial(0, point, 5.0, tester_drops={"v1:tx_full": 600_000})
     assert "network functions dropped" not in table_text(Derived(Run(make_header(("planed",)), (quiet,))), 140)
@@ -179,13 +182,17 @@ def test_chains_with_and_without_a_profile_of_one_mean_size_are_told_apart() -> 
 def test_both_claims_are_sentences(run: Run) -> None:
     chains = Derived(run).chains
     assert latency_claim(chains) == (
-        "Latency of a chain is less than the sum of its parts alone in 2 of 6 comparisons (ratio 0.87 to 0.88); "
-        "it cannot be told in 4."
+        "Chain latency is significantly below the sum of its functions measured alone in 2 of 6 comparisons "
+        "(ratio 0.87 to 0.88); 4 are inconclusive."
     )
-    assert throughput_claim(chains).startswith("Throughput of a chain is less than that of its slowest part alone in ")
+    assert throughput_claim(chains).startswith(
+        "Chain throughput is significantly below that of its slowest single function in "
+    )
     text = " ".join(table_text(Derived(run), width=200).split())
     assert latency_claim(chains) in text and throughput_claim(chains) in text
     assert latency_claim(Chains()) == "" == throughput_claim(Chains())
     single = Run(run.header, tuple(t for t in run.trials if t.repetition == 0))
     said = latency_claim(Derived(single).chains)
-    assert said.startswith("Whether latency of a chain is less or more than the sum of its parts alone cannot be told")
+    assert said.startswith(
+        "Whether chain latency is below or above the sum of its functions measured alone is inconclusive"
+    )

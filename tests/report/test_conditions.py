@@ -51,18 +51,19 @@ def side_by_side(run: Run, width: int = 100) -> str:
 def test_the_table_has_a_line_on_what_differs_and_a_warning_on_what_contradicts() -> None:
     text = " ".join(table_text(Derived(fair_run())).split())
     assert (
-        "2 conditions differ between the switches: burst, mergeable buffers; `planebench report --conditions`" in text
+        "2 conditions differ between the switches: burst, mergeable buffers; see `planebench report --conditions`"
+        in text
     )
-    assert "Warning: ovs-dpdk says mergeable buffers off, measured was on" in text
+    assert "Warning: ovs-dpdk declares mergeable buffers off, but on was measured" in text
     assert "conditions differ" not in table_text(Derived(make_run(("planed",))))
 
 
 @pytest.mark.parametrize("width", [60, 100, 140])
 def test_side_by_side_in_the_terminal(width: int) -> None:
     text = side_by_side(fair_run(), width)
-    same, _, rest = text.partition("Different, or not known of all")
+    same, _, rest = text.partition("Different, or not known for all")
     assert "ring size: 256 (measured)" in same and "function: patch" in same
-    assert all(word in rest for word in ("burst", "differs", "mergeable buffers", "it says", "unknown"))
+    assert all(word in rest for word in ("burst", "differs", "mergeable buffers", "adapter", "declares", "unknown"))
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
 
 
@@ -84,8 +85,9 @@ def test_the_page_marks_what_differs_in_words_and_style() -> None:
     assert 'class="differs"' in rows["burst"] and ">differs<" in rows["burst"]
     assert 'class="same"' in rows["function"] and ">same<" in rows["function"]
     assert 'class="not-known"' in rows["memory"] and ">unknown<" in rows["memory"].replace(" ", "")
-    assert "measured" in rows["mergeable buffers"] and "its adapter says off" in rows["mergeable buffers"]
-    assert "ovs-dpdk says mergeable buffers off, measured was on" in section
+    found = rows["mergeable buffers"]
+    assert "measured" in found and "adapter declares off (contradicts the measured value)" in found
+    assert "ovs-dpdk declares mergeable buffers off, but on was measured" in section
 
 
 def test_what_a_switch_says_is_text() -> None:
@@ -100,7 +102,7 @@ def test_json_has_the_rows_and_what_was_found() -> None:
     rows = {row["key"]: row for row in document["rows"]}
     assert rows["burst"]["state"] == "differs"
     assert rows["mergeable_buffers"]["cells"][1] == {"text": "on", "measured": True, "claim": "off"}
-    assert document["contradictions"] == ["ovs-dpdk says mergeable buffers off, measured was on"]
+    assert document["contradictions"] == ["ovs-dpdk declares mergeable buffers off, but on was measured"]
     assert document["found"][1]["ports"][0]["features"] == ["version_1", "mrg_rxbuf"]
 
 
@@ -110,7 +112,7 @@ def test_runs_of_every_version_render(version: int) -> None:
     assert "ring size: 256" in side_by_side(run)
     assert b'<section id="conditions">' in to_html(Derived(run))
     no_switch = dataclasses.replace(run, header=dataclasses.replace(run.header, switches=()))
-    assert "says nothing about conditions" in side_by_side(no_switch)
+    assert "has no stored test conditions" in side_by_side(no_switch)
 
 
 def counted(*switch: SwitchCycles) -> Run:

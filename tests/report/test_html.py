@@ -112,7 +112,7 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
         "Summary",
         "Throughput by chain length",
         "Latency distribution",
-        "What counted",
+        "Accepted and rejected trials",
         "How it was run",
         "AMD EPYC 9R14",
         "planebench run quick --switch planed,ovs-dpdk,testpmd,vpp",
@@ -130,7 +130,7 @@ def test_the_largest_run_stays_small_and_says_what_it_leaves_out(largest: Larges
     assert len(largest.data) < 5_000_000
     assert largest.memory_mib < 1500  # half of it is the heap of the chart library's V8, which grows as it likes
     words = " ".join(page.text.split())
-    assert "90 more of these charts are left out to keep this file small: planebench figures" in words
+    assert "90 more of these charts are omitted to keep this file small; planebench figures" in words
     assert page.tags["figure"] > 100
     shown = [name for name in ("Throughput", "Latency", "Throughput against mean latency") if name in words]
     assert len(shown) == 3
@@ -209,9 +209,9 @@ def test_verdicts_are_counted_under_their_own_name() -> None:
     row = verdict_counts(Run(make_header(("planed",)), tuple(trials)))[0]
     assert row["kinds"] == [1, 2, 3, 4, 5, 6]
     text = _Page(to_html(Derived(Run(make_header(("planed",)), tuple(trials))))).text
-    section = " ".join(text.split("What counted")[2].split())
+    section = " ".join(text.split("Accepted and rejected trials")[2].split())
     heads = " ".join(k.value for k in VerdictKind)
-    assert section.startswith(f"switch {heads} trials core distance planed 1 2 3 4 5 6 21")
+    assert section.startswith(f"switch {heads} trials core group planed 1 2 3 4 5 6 21")
 
 
 def test_every_trial_is_either_counted_or_listed_as_rejected() -> None:
@@ -237,12 +237,12 @@ def test_the_summary_claims_no_more_than_the_figures_allow() -> None:
     cards = summary(derive_results(run), switch_colors(run.switch_labels))
     notes = [line["note"] for card in cards for line in card["lines"]]
     assert notes == [
-        "at least +100 % over testpmd; not compared: ovs-dpdk",
+        "at least +100 % over testpmd; excluded: ovs-dpdk",
         "+11 % over testpmd",
-        "testpmd may be faster",
+        "testpmd tester-limited, cannot be ranked",
     ]
     assert headline(derive_results(run)) == (
-        "Highest throughput, over 3 comparisons: planed in 2, too close to call in 1."
+        "Throughput ranking, 3 test points: planed in 2, no significant difference in 1."
     )
 
 
@@ -251,9 +251,9 @@ def test_where_the_tester_limits_the_summary_ranks_by_cycles() -> None:
     run = Run(make_header(), trials)
     (card,) = summary(derive_results(run), switch_colors(run.switch_labels))
     assert card["lines"][0]["figure"] == "≥20.00"
-    assert card["lines"][0]["note"] == "lowest cycles a packet: 130; testpmd +100 %; 96 % busy, est. 21"
+    assert card["lines"][0]["note"] == "lowest cycles per packet: 130; testpmd +100 %; utilization 96 %, est. 21"
     assert headline(derive_results(run)) == (
-        "Lowest cycles a packet (the tester limits there), over 1 comparison: planed in 1."
+        "CPU-cost ranking (cycles per packet, tester-limited test points), 1 test point: planed in 1."
     )
 
 

@@ -37,7 +37,7 @@ def _only(run: Run) -> Recommendation:
 
 def test_a_clear_lead_has_its_ratio_and_interval() -> None:
     found = _only(_run(*_trials("planed", (18.0, 18.1, 18.2)), *_trials("testpmd", (10.0, 10.1, 10.2))))
-    assert (found.strength, found.pick, found.use) == ("clear", "planed", "between NICs (p2p), 64 B, one way")
+    assert (found.strength, found.pick, found.use) == ("clear", "planed", "between NICs (p2p), 64 B, unidirectional")
     assert found.why == "forwards 1.79 × [1.76, 1.82] the throughput of testpmd (18.10 Mpps and 10.10 Mpps)."
     assert found.more == ("18.10 Mpps on one core.",)
 
@@ -59,16 +59,18 @@ def _both(a: str, b: str) -> tuple[tuple[str, str], tuple[str, str]]:
 
 def test_what_is_level_is_not_recommended() -> None:
     found = _only(_run(*_trials("planed", (10.0, 10.4, 10.2)), *_trials("testpmd", (10.1, 10.3, 10.0))))
-    assert (found.strength, found.pick) == ("open", "No clear best:")
-    assert found.why.startswith("planed is not distinguishable from testpmd (planed 10.20 Mpps, testpmd 10.13 Mpps;")
+    assert (found.strength, found.pick) == ("open", "No significant difference:")
+    assert found.why.startswith(
+        "no significant difference between planed and testpmd: planed 10.20 Mpps, testpmd 10.13 Mpps;"
+    )
     assert found.more == ()
 
 
 def test_too_few_trials_are_said() -> None:
     found = _only(_run(*_trials("planed", (18.0,)), *_trials("testpmd", (10.0,))))
-    assert (found.strength, found.pick) == ("open", "Not told:")
-    assert found.why.startswith("planed is ahead, but too few trials count to tell it from testpmd (planed 18.00 Mpps,")
-    assert "planed over testpmd: 1.80 × (no interval); one trial each" in found.why
+    assert (found.strength, found.pick) == ("open", "Insufficient data:")
+    assert found.why.startswith("highest measured is planed; not tested against testpmd (n < 3): planed 18.00 Mpps,")
+    assert "planed / testpmd: 1.80 × (no confidence interval); only 1 accepted trial each" in found.why
 
 
 def test_a_lower_bound_that_is_behind_may_be_ahead() -> None:
@@ -77,32 +79,32 @@ def test_a_lower_bound_that_is_behind_may_be_ahead() -> None:
     )
     assert found.strength == "open"
     assert found.why.startswith(
-        "testpmd may be faster than planed, the tester was the limit there (planed 18.10 Mpps, "
+        "testpmd reached the tester's maximum rate and cannot be ranked against planed: planed 18.10 Mpps, "
     )
-    assert "testpmd ≥10.10 Mpps" in found.why and "testpmd is a lower bound" in found.why
+    assert "testpmd ≥10.10 Mpps" in found.why and "testpmd is tester-limited" in found.why
 
 
 def test_a_lower_bound_in_front_leads_by_at_least() -> None:
     found = _only(
         _run(*_trials("planed", (18.0, 18.1, 18.2), "tester-limited"), *_trials("testpmd", (10.0, 10.1, 10.2)))
     )
-    assert found.why.startswith("forwards at least 1.79 × [1.76, open] the throughput of testpmd (≥18.10 Mpps and")
-    assert found.more == ("≥18.10 Mpps on one core, a lower bound.",)
+    assert found.why.startswith("forwards at least 1.79 × [1.76, unbounded] the throughput of testpmd (≥18.10 Mpps and")
+    assert found.more == ("≥18.10 Mpps on one core, tester-limited.",)
 
 
 def test_unstable_alone_and_not_compared_are_said() -> None:
     unstable = _only(_run(*_trials("planed", (18.0, 18.1, 21.2)), *_trials("testpmd", (10.0, 10.1, 10.2))))
     assert "Unstable: the trials of planed differ by more than 10 %." in unstable.more
     alone = _only(_run(*_trials("planed", (18.0, 18.1)), *_trials("testpmd", (10.0,), "disturbed")))
-    assert (alone.strength, alone.why) == ("alone", "is alone: 18.05 Mpps, nothing to set beside it.")
-    assert alone.more[-1] == "Not compared: testpmd (no trial counts: disturbed)."
+    assert (alone.strength, alone.why) == ("alone", "is the only switch with an accepted result (18.05 Mpps).")
+    assert alone.more[-1] == "Excluded: testpmd (all trials rejected: disturbed)."
     none = _only(_run(*_trials("planed", (18.0,), "invalid")))
-    assert (none.strength, none.pick, none.why) == ("none", "No recommendation:", "no trial counts.")
+    assert (none.strength, none.pick, none.why) == ("none", "No recommendation:", "every trial was rejected.")
 
 
 def test_another_band_is_not_compared_and_marked() -> None:
     run = _run(*_trials("planed", (18.0, 18.1, 18.2)), *_trials("testpmd", (10.0, 10.1), band="far"))
-    assert _only(run).more[-1] == "Not compared: testpmd (measured in the far band of core distance)."
+    assert _only(run).more[-1] == "Excluded: testpmd (measured with far cores (core-to-core latency); not comparable)."
     derived = Derived(run)
     (table,) = paper_tables(derived.results)
     assert [(row.switch, row.groups) for row in table.rows] == [("planed", (("18.10",),)), ("testpmd", (("(10.05)",),))]
@@ -111,13 +113,17 @@ def test_another_band_is_not_compared_and_marked() -> None:
 
 def test_where_the_tester_limits_cycles_decide_and_latency_is_told_beside() -> None:
     found = _only(rich_run())
-    assert found.why.startswith("takes the fewest cycles a packet, 84; testpmd takes 2.26 × [2.26, 2.26] as many.")
+    assert found.why.startswith(
+        "needs the fewest CPU cycles per packet (84); testpmd needs 2.26 × [2.26, 2.26] as many."
+    )
     assert (
-        found.more[0] == "≥14.34 Mpps on one core, 84 cycles a packet, a lower bound, its core 45 % busy, est. 32 Mpps."
+        found.more[0] == "≥14.34 Mpps on one core, 84 cycles per packet, tester-limited, core utilization "
+        "45 %, extrapolated capacity est. 32 Mpps."
     )
     (latency,) = (text for text in found.more if "latency" in text)
     assert latency.startswith(
-        "Lowest latency not told apart at 10 % of R+ (p50: planed 5.40, ovs-dpdk 10.8 µs; at 1.43 and 1.13 Mpps;"
+        "Lowest latency: no significant difference shown at 10 % of R+ (p50: planed 5.40, ovs-dpdk 10.8 µs; "
+        "at 1.43 and 1.13 Mpps;"
     )
 
 
@@ -125,7 +131,7 @@ def test_of_many_loads_the_lowest_and_the_highest_are_told() -> None:
     (latency,) = (text for text in _only(rich_run()).more if "latency" in text)
     assert re.findall(r"at (\d+ % of R\+|\d+ loads between)", latency) == [
         "10 % of R+",
-        "4 loads between",
+        "4 intermediate loads not shown",
         "99 % of R+",
     ]
 
@@ -148,9 +154,9 @@ def test_other_sizes_and_directions_are_counted() -> None:
     trials += [*_trials("testpmd", (8.0, 8.01, 8.02), frame_size_bytes=1024)]
     trials += [*_trials("planed", (20.0, 20.1, 20.2), direction="bidirectional")]
     found = _only(_run(*trials))
-    assert found.use == "between NICs (p2p), 64 B, both ways"
+    assert found.use == "between NICs (p2p), 64 B, bidirectional"
     assert found.strength == "alone"
-    assert "Elsewhere, of 2: planed leads in 1, testpmd leads in 1." in found.more
+    assert "Other 2 frame sizes and directions: planed leads in 1, testpmd leads in 1." in found.more
 
 
 def test_cores_for_a_port_are_rounded_up_and_bounded() -> None:

@@ -38,16 +38,16 @@ def page(everything: Derived) -> str:
 def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everything: Derived, page: str) -> None:
     text = table_text(everything)
     assert "45 %  84 c est. 32" in text
-    assert "est.: an estimate, throughput / busy share" in " ".join(text.split())
+    assert "est.: extrapolated capacity = throughput / utilization" in " ".join(text.split())
     table = throughput_table(everything.run, everything.results)
     row = dict(zip(_names(table), _cells(table)[0], strict=True))
-    assert (row["Mpps"], row["core busy"], row["cycles / packet"], row["estimate"]) == (
+    assert (row["Mpps"], row["core utilization"], row["cycles / packet"], row["estimate"]) == (
         "≥14.34",
         "45 %",
         "84",
         "est. 32",
     )
-    assert "lowest cycles a packet: 84" in page
+    assert "lowest cycles per packet: 84" in page
 
 
 def test_the_page_has_every_section(page: str) -> None:
@@ -55,20 +55,20 @@ def test_the_page_has_every_section(page: str) -> None:
         "Rates by search, Mpps",
         "Deviations from the standard",
         "Back-to-back frames (RFC 9004)",
-        "Loss-rate curve",
+        "Frame loss rate",
         "Latency against load",
-        "The same at the other core distance",
-        "Drop ledger",
+        "Results of the other core group (core-to-core latency)",
+        "Loss accounting",
         "IPDV (RFC 3393)",
         "PDV (delay - minimum)",
         "burst means (ic16)",
-        "Switch against switch",
-        "Why trials did not count",
+        "Pairwise comparison",
+        "Reasons for rejected trials",
         "All 33 trials with their evidence",
         "switch pmd-c01 waited 3.1 %, 31 involuntary switches",
-        "What the tester can do on its own",
+        "Tester calibration",
         "2026-11-20T09:00:00Z",
-        "10 % of R+ is 1.8 times slower than 50 %, as where frames wait for a batch",
+        "latency at 10 % of R+ is 1.8 times that at 50 %, as where packets wait for a batch",
     ):
         assert words in page, words
 
@@ -78,7 +78,7 @@ def test_a_section_without_data_is_not_there() -> None:
     for words in (
         "Rates by search",
         "What the tester can do",
-        "other core distance",
+        "other core group",
         "Jitter",
         "Switch against",
         "est.",
@@ -101,7 +101,7 @@ def test_the_ledger_says_where_frames_were_lost_and_what_nobody_counts(everythin
         "19\u202f000 vhost ring: full (v0); 900 switch: fault",
         "⚠ 100",
     )
-    assert rows["testpmd"][-1] == "⚠ 10\u202f000 (not all count drops)"
+    assert rows["testpmd"][-1] == "⚠ 10\u202f000 (some switches report no drop counters)"
     assert [s.split(":")[0] for s in unexplained_sentences(everything.results)] == [
         "planed p2p → 64 B",
         "ovs-dpdk p2p → 64 B",
@@ -119,15 +119,15 @@ def test_a_ledger_that_adds_up_is_not_marked() -> None:
 def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> None:
     table = latency_table(everything.run, everything.results)
     row = dict(zip(_names(table), _cells(table)[0], strict=True))
-    assert [row[k] for k in ("sent", "stamped", "received", "clock", "floor")] == [
+    assert [row[k] for k in ("sent", "stamped", "received", "clock", "baseline")] == [
         "1\u202f003",
         "1\u202f001",
         "1\u202f000",
         "hardware",
         "1.20",
     ]
-    assert "floor" not in _names(latency_table(Run(make_header()), everything.results))
-    assert "Latency floor of the tester, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
+    assert "baseline" not in _names(latency_table(Run(make_header()), everything.results))
+    assert "Tester latency baseline, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
 
 
 def test_jitter_is_mean_p99_and_max_of_each_definition(everything: Derived) -> None:
@@ -153,8 +153,8 @@ def test_inversion_and_knee_are_sentences() -> None:
         return load_sentences([dataclasses.replace(result, load_finding=finding)])
 
     assert said(LoadFinding(("0.10", "1Mpps"), 2.04, "0.70")) == [
-        "planed p2p → 64 B: 10 % of R+ is 2.0 times slower than 1 Mpps, as where frames wait for a batch",
-        "planed p2p → 64 B: latency leaves its plateau above 70 % of R+",
+        "planed p2p → 64 B: latency at 10 % of R+ is 2.0 times that at 1 Mpps, as where packets wait for a batch",
+        "planed p2p → 64 B: latency rises sharply above 70 % of R+ (knee)",
     ]
     assert said(LoadFinding()) == said(None) == []
 
@@ -164,9 +164,9 @@ def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None
     results = derive_results(Run(make_header(), trials))
     assert headline(results).endswith("planed in 1.")
     assert headline(results, (_comparison(distinguishable=True),)).endswith("planed in 1.")
-    assert headline(results, (_comparison(distinguishable=False),)).endswith("too close to call in 1.")
+    assert headline(results, (_comparison(distinguishable=False),)).endswith("no significant difference in 1.")
     few = dataclasses.replace(_comparison(distinguishable=False), trials_b=2)
-    assert headline(results, (few,)).endswith("too few trials count in 1.")
+    assert headline(results, (few,)).endswith("insufficient data in 1.")
     other_metric = dataclasses.replace(_comparison(distinguishable=False), metric="latency_p50")
     assert headline(results, (other_metric,)).endswith("planed in 1.")
 
@@ -182,14 +182,19 @@ def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None
 def test_less_is_better_of_latency(metric: str, ratio: float, words: str) -> None:
     found = dataclasses.replace(_comparison(distinguishable=True), metric=metric, ratio=ratio)  # type: ignore[arg-type]
     assert told_words(found) == words
-    assert told_words(dataclasses.replace(found, distinguishable=False)) == "not distinguishable"
+    assert told_words(dataclasses.replace(found, distinguishable=False)) == "no significant difference"
 
 
 def test_a_comparison_names_point_ratio_and_interval(everything: Derived) -> None:
     open_ = dataclasses.replace(_comparison(distinguishable=True), high=None)
     row, closed = comparison_rows(everything, [open_, _comparison(distinguishable=False)])
-    assert (row.point, row.ratio, row.interval, row.told) == ("p2p → 64 B", "0.833", "0.800 to open", "planed better")
-    assert (closed.interval, closed.told) == ("0.800 to 0.870", "not distinguishable")
+    assert (row.point, row.ratio, row.interval, row.told) == (
+        "p2p → 64 B",
+        "0.833",
+        "no upper limit; lower limit 0.800",
+        "planed better",
+    )
+    assert (closed.interval, closed.told) == ("0.800 to 0.870", "no significant difference")
 
 
 def test_all_trials_are_listed_up_to_a_limit() -> None:
@@ -213,8 +218,8 @@ def test_footnotes_of_one_cause_share_a_number() -> None:
 def test_a_run_of_schema_1_has_table_and_page() -> None:
     trials = (make_trial(0, evidence=Evidence()), make_trial(1, verdict="invalid"), make_latency_trial(2))
     run = Run(make_header(schema_version=1), trials)
-    assert "Why trials did not count" in _Page(to_html(Derived(run))).text
-    assert "core distance: unknown" in table_text(Derived(run))
+    assert "Reasons for rejected trials" in _Page(to_html(Derived(run))).text
+    assert "core-to-core latency group: unknown" in table_text(Derived(run))
 
 
 def _comparison(*, distinguishable: bool) -> Comparison:

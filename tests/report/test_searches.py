@@ -49,7 +49,7 @@ def test_the_table_has_a_column_a_method_and_the_reason_of_what_is_incomplete() 
         "BSwLV",
         "first loss",
         "back-to-back",
-        "band",
+        "core group",
     ]
     ovs = next(row.cells for row in table.rows if row.cells[0] == "ovs-dpdk")
     assert ovs[3] == ("9.04–9.09", "forwards 9.04")
@@ -73,7 +73,7 @@ def test_the_terminal_table_shows_searches_and_why_one_is_incomplete() -> None:
     text = table_text(rich())
     assert "(7.91)¹" in text
     assert "1) disturbed: interrupted; bounds so far" in text
-    assert "frames a burst" in text
+    assert "frames per burst" in text
     assert "Deviations from the standard:" in text
 
 
@@ -104,10 +104,10 @@ def test_a_search_of_the_other_band_is_in_brackets_and_each_names_its_band() -> 
     ndr = search(POINT, "ndr", 5.1, 5.12, band="far", verdict=elsewhere)
     result = dataclasses.replace(first, searches=(ndr, search(POINT, "pdr", 6.1, 6.12)))
     cells = search_table((result,)).rows[0].cells
-    assert cells[3][0] == "(5.10–5.12)" and "not to be compared with it" in cells[3][1]
+    assert cells[3][0] == "(5.10–5.12)" and "not comparable" in cells[3][1]
     assert cells[4][0] == "6.10–6.12"
     assert cells[5] == "NDR far, PDR near"
     assert search_table((first,)).rows[0].cells[-1] == "near"
     text = table_text(with_results(rich().run, (result,)))
     assert "(5.10–5.12)¹" in text
-    assert "1) valid: measured in the far band, the rest of the run in the near band" in text
+    assert "1) valid: measured on far cores, the rest of the run on near cores" in text

@@ -107,7 +107,7 @@ def test_how_the_run_ended_and_what_was_skipped() -> None:
     assert "interrupted: Ctrl-C" in text
     assert "Skipped vpp: not installed: apt-get install vpp" in text
     assert "Warning: core 1 is shared" in text
-    assert "not finished" in table_text(Derived(dataclasses.replace(run, finished=None)))
+    assert "incomplete" in table_text(Derived(dataclasses.replace(run, finished=None)))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 40])
@@ -136,7 +136,7 @@ def test_v2v_says_once_that_its_latency_is_not_along_loads(loads: str | None, ti
         make_latency_trial(1, make_point(scenario="v2v"), "1Mpps", 1e6),
     )
     run = Run(make_header(settings={**make_header().settings, "latency_loads": loads}), trials)
-    said = "v2v latency is taken at the fixed rate of 1 Mpps (METHODOLOGY), not along loads"
+    said = "v2v latency is measured only at a fixed 1 Mpps (see docs/methodology.md), not at several loads"
     assert table_text(Derived(run)).count(said) == times
     assert to_html(Derived(run)).decode().count(said) == times
 
@@ -146,7 +146,7 @@ def test_a_valid_latency_with_a_remark_has_a_footnote() -> None:
     assert trial.latency is not None
     lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=1100))
     text = table_text(Derived(Run(make_header(), (make_trial(0), lossy))))
-    assert "4.53 / 9.01¹" in text
+    assert "4.00 / 9.01¹" in text
     assert "1) valid: 100 of 1100 probes did not come back" in text
 
 

@@ -100,7 +100,7 @@ def test_an_anatomy_that_does_not_add_up_is_said_not_drawn() -> None:
     (row,) = anatomy_table(results).rows
     assert row.out and "the parts add up to 5 us, the monitor reports 4 us" in row.cells
     assert anatomy_rows(results) == []
-    assert "no anatomy: the parts add up to 5 us" in " ".join(table_text(Derived(broken), 200).split())
+    assert "no latency breakdown: the parts add up to 5 us" in " ".join(table_text(Derived(broken), 200).split())
 
 
 def test_bars_are_stacked_in_path_order_a_bar_a_direction() -> None:
@@ -113,8 +113,8 @@ def test_bars_are_stacked_in_path_order_a_bar_a_direction() -> None:
 
 def test_page_table_and_figures_have_both() -> None:
     page = to_html(Derived(run())).decode()
-    assert "Where the time goes" in page and "What was sent" in page
-    assert "up to 80 %; that is the paper&#39;s figure" in page
+    assert "Latency breakdown" in page and "Offered traffic" in page
+    assert "share of up to 80 % on its own hosts" in page
     text = " ".join(table_text(Derived(run()), 200).split())
     assert (
         "planed loopback-1 → imix 362 B, 50 % of R+, n0->n1: 4.00 µs: switch hops 85 %, VNFs 5.0 %, tester 10 %" in text
@@ -129,7 +129,7 @@ def test_page_table_and_figures_have_both() -> None:
 def test_a_run_without_profiles_and_stamps_says_nothing_of_them() -> None:
     plain = Run(make_header(("planed",)), (make_trial(0), make_latency_trial(1)))
     page, text = to_html(Derived(plain)).decode(), table_text(Derived(plain))
-    for words in ("Where the time goes", "What was sent", "ic16 (Fig. 8)"):
+    for words in ("Latency breakdown", "Offered traffic", "ic16 (Fig. 8)"):
         assert words not in page and words not in text
 
 

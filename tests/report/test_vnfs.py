@@ -55,5 +55,5 @@ def test_rows_say_how_many_and_of_which_kind() -> None:
 
 
 def test_a_recommendation_names_the_number() -> None:
-    assert use_words(at("planed", 63, ROUTER)) == "one of 63 VNFs side by side, each l3fwd, 64 B, one way"
+    assert use_words(at("planed", 63, ROUTER)) == "one of 63 independent VNFs, each l3fwd, 64 B, unidirectional"
     assert use_words(at("planed", 1, "")).startswith("one VNF, each l2fwd")

@@ -65,10 +65,10 @@ def test_a_function_that_is_in_the_chain_twice_counts_twice() -> None:
     [
         ((34.0, 34.2, 34.4), (25.0, 25.1, 25.2), "less"),
         ((54.0, 54.2, 54.4), (25.0, 25.1, 25.2), "more"),
-        ((46.0, 46.1, 46.2), (25.0, 25.1, 25.2), "cannot be told"),  # the same
-        ((44.0, 45.9, 48.0), (25.0, 25.1, 25.2), "cannot be told"),  # noise
-        ((44.5, 44.7, 44.9), (25.0, 25.1, 26.9), "cannot be told"),  # apart, by less than the parts spread
-        ((34.0, 34.2), (25.0, 25.1, 25.2), "cannot be told"),  # too few
+        ((46.0, 46.1, 46.2), (25.0, 25.1, 25.2), "no significant difference"),  # the same
+        ((44.0, 45.9, 48.0), (25.0, 25.1, 25.2), "no significant difference"),  # noise
+        ((44.5, 44.7, 44.9), (25.0, 25.1, 26.9), "no significant difference"),  # apart, by less than the parts spread
+        ((34.0, 34.2), (25.0, 25.1, 25.2), "not tested"),  # too few
     ],
 )
 def test_what_can_be_told(chain_us: Sequence[float], firewall_us: Sequence[float], told: str) -> None:
@@ -76,7 +76,7 @@ def test_what_can_be_told(chain_us: Sequence[float], firewall_us: Sequence[float
         latency(BOTH, *chain_us), latency(FIREWALL, *firewall_us), latency(L3FWD, 20.9, 21.0, 21.1)
     ).latency
     assert told_words(found.effect) == told
-    assert found.note == ("" if len(chain_us) > 2 else "2 trials a side, 3 are needed")
+    assert found.note == ("" if len(chain_us) > 2 else "2 accepted trials per side; at least 3 required")
 
 
 def test_shares_of_r_plus_are_not_the_same_load() -> None:
@@ -87,14 +87,20 @@ def test_shares_of_r_plus_are_not_the_same_load() -> None:
 @pytest.mark.parametrize(
     ("firewall", "note"),
     [
-        (latency(FIREWALL, 5.0, 5.1, 5.2, load="1Mpps", pps=1e6), "no trial of firewall alone counts there"),
-        (latency(FIREWALL, 5.0, 5.1, verdict="disturbed"), "no trial of firewall alone counts there"),
+        (
+            latency(FIREWALL, 5.0, 5.1, 5.2, load="1Mpps", pps=1e6),
+            "all trials of firewall alone at this load were rejected",
+        ),
+        (latency(FIREWALL, 5.0, 5.1, verdict="disturbed"), "all trials of firewall alone at this load were rejected"),
         (
             latency(FIREWALL, 5.0, directions=(DirectionCounts("n0->n1", 100_000, 100_000, 97_000),)),
-            "no trial of firewall alone counts there",
+            "all trials of firewall alone at this load were rejected",
         ),
-        (latency(FIREWALL, 5.0, 5.1, band="far"), "chain and parts were measured at other core distances"),
-        (latency(FIREWALL), "no trial of firewall alone counts there"),
+        (
+            latency(FIREWALL, 5.0, 5.1, band="far"),
+            "not comparable: chain and functions were measured in different core-to-core latency groups",
+        ),
+        (latency(FIREWALL), "all trials of firewall alone at this load were rejected"),
     ],
     ids=["other-load", "disturbed", "not-carried", "other-band", "none"],
 )
@@ -114,8 +120,8 @@ def test_cells_and_switches_do_not_mix() -> None:
     here = [latency(BOTH, 9.0, 9.1, 9.2), latency(replace(L3FWD, switch="testpmd"), 5.0, 5.1, 5.2)]
     found = derived(*here, *(latency(point, 9.0, 9.1, 9.2) for point in other), latency(FIREWALL, 5.0, 5.1, 5.2))
     assert {(it.point.frame_size_bytes, it.note) for it in found.latency} == {
-        (64, "no trial of l3fwd alone counts there"),
-        (128, "no trial of l3fwd alone counts there"),
+        (64, "all trials of l3fwd alone at this load were rejected"),
+        (128, "all trials of l3fwd alone at this load were rejected"),
     }
 
 
@@ -146,17 +152,17 @@ def test_bounds_of_throughput_are_open() -> None:
     limited = rates(FIREWALL, 9.0, 9.01, 9.02, verdict="tester-limited")
     (_, found) = derived(whole, limited, rates(L3FWD, 12.0)).throughput[1:]
     assert found.effect is not None and (found.effect.low, told_words(found.effect)) == (None, "less")
-    assert found.note == "the part: a lower bound"
+    assert found.note == "the function: tester-limited (lower bound)"
     bound = rates(BOTH, 6.0, 6.02, 6.04, verdict="tester-limited")
     found = derived(bound, rates(FIREWALL, 9.0, 9.01, 9.02), rates(L3FWD, 12.0, 12.0, 12.0)).throughput[-1]
     assert found.bound and found.effect is not None
-    assert (found.effect.high, told_words(found.effect)) == (None, "cannot be told")
+    assert (found.effect.high, told_words(found.effect)) == (None, "inconclusive (tester-limited)")
 
 
 def test_throughput_without_a_figure() -> None:
     found = derived(rates(BOTH, 6.0), rates(FIREWALL, 9.0, verdict="disturbed"), rates(L3FWD, 12.0)).throughput
     assert [(it.point, it.throughput_pps, it.note) for it in found] == [
-        (FIREWALL, None, "no trial counts (disturbed)"),
+        (FIREWALL, None, "no accepted trial (disturbed)"),
         (L3FWD, 12e6, ""),
         (BOTH, 6e6, "firewall alone has no figure"),
     ]

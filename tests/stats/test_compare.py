@@ -70,7 +70,9 @@ def test_every_pair_is_compared_at_each_cell() -> None:
     ]
 
 
-@pytest.mark.parametrize(("n", "said"), [(1, "one trial each"), (2, "2 and 2 trials, 3 each are needed")])
+@pytest.mark.parametrize(
+    ("n", "said"), [(1, "only 1 accepted trial each"), (2, "2 and 2 accepted trials; at least 3 each required")]
+)
 def test_too_few_trials_are_named(n: int, said: str) -> None:
     found = _one(_flat("a", *[10.0] * n), _flat("b", *[20.0] * n))
     assert (found.ratio, found.low, found.high, found.distinguishable, found.note) == (2.0, None, None, False, said)
@@ -94,14 +96,14 @@ def test_a_lower_bound_leaves_its_side_open(
         _flat("b", *[other] * 3, verdict=limited.get("b", "valid")),
     )
     assert (found.distinguishable, found.low, found.high) == (told, low, high)
-    assert found.note == f"{bound} is a lower bound (tester-limited)"
+    assert found.note == f"{bound} is tester-limited (lower bound)"
 
 
 def test_two_lower_bounds_tell_nothing() -> None:
     a, b = (_flat(s, *[m] * 3, verdict="tester-limited") for s, m in (("a", 10.0), ("b", 20.0)))
     found = _one(a, b)
     assert (found.ratio, found.low, found.high, found.distinguishable) == (2.0, None, None, False)
-    assert found.note == "a and b are lower bounds (tester-limited)"
+    assert found.note == "a and b are tester-limited (lower bounds)"
 
 
 def test_only_the_band_that_both_have_is_compared() -> None:
@@ -113,23 +115,23 @@ def test_only_the_band_that_both_have_is_compared() -> None:
 def test_without_a_common_band_the_reason_is_kept() -> None:
     outcome = compared(_run(_flat("a", 10.0), _flat("b", 5.0, band="far"), _flat("c", 9, verdict="invalid")))
     assert outcome.comparisons == ()
-    apart = "no common band: a was measured in the near band, b in the far band"
+    apart = "not comparable: a ran on near cores, b on far cores"
     flat_out = ("throughput", "cycles_per_packet")
     assert outcome.skipped == (
         NotCompared("a", "b", CELL, flat_out, apart, has=("throughput",)),
-        NotCompared("a", "c", CELL, flat_out, "no trial of c counts", has=("throughput",)),
-        NotCompared("b", "c", CELL, flat_out, "no trial of c counts", has=("throughput",)),
+        NotCompared("a", "c", CELL, flat_out, "all trials of c were rejected", has=("throughput",)),
+        NotCompared("b", "c", CELL, flat_out, "all trials of c were rejected", has=("throughput",)),
     )
 
 
 def test_an_unknown_core_distance_is_noted() -> None:
     found = _one(_flat("a", 10.0, 10.0, 10.0, band=None), _flat("b", 5.0, 5.0, 5.0, band=None))
-    assert (found.band, found.note, found.distinguishable) == (None, "core distance unknown", True)
+    assert (found.band, found.note, found.distinguishable) == (None, "core-to-core latency unknown", True)
 
 
 def test_two_bands_of_a_sample_are_noted() -> None:
     found = _one(_flat("a", 10.0, 10.0, 10.0), _flat("b", 10.0, 5.0, 10.0, 5.0))
-    assert found.note == "b: two bands at the same core distance: 10 Mpps in 2 trials, 5 in 2"
+    assert found.note == "b: two bands at the same core-to-core latency: 10 Mpps in 2 trials, 5 in 2"
 
 
 def test_cycles_are_compared_where_both_know_them() -> None:
@@ -140,7 +142,7 @@ def test_cycles_are_compared_where_both_know_them() -> None:
     run = _run(trials("a", 200, "valid"), trials("b", 50, "tester-limited"), _flat("c", 9.0))
     found = _only(compared(run), "cycles_per_packet")
     assert (found.a, found.b, found.ratio, found.distinguishable) == ("a", "b", 0.25, True)
-    assert found.note == "b not saturated"
+    assert found.note == "b was not fully loaded (cycles per packet measured below saturation)"
 
 
 def test_latency_is_compared_load_by_load() -> None:
@@ -151,17 +153,17 @@ def test_latency_is_compared_load_by_load() -> None:
     b = [at("b", "0.10", 2000, 2e6), at("b", "0.50", 3000), at("b", "0.99", 1000, verdict="disturbed")]
     outcome = compared(_run(a, b))
     found = [(c.metric, c.load, c.ratio, c.note) for c in outcome.comparisons]
-    few = "2 and 1 trials, 3 each are needed"
+    few = "2 and 1 accepted trials; at least 3 each required"
     assert found == [
-        ("latency_p50", "0.10", 2.0, "at 1 and 2 Mpps; one trial each"),
-        ("latency_p99", "0.10", 2.0, "at 1 and 2 Mpps; one trial each"),
+        ("latency_p50", "0.10", 2.0, "at 1 and 2 Mpps; only 1 accepted trial each"),
+        ("latency_p99", "0.10", 2.0, "at 1 and 2 Mpps; only 1 accepted trial each"),
         ("latency_p50", "0.50", pytest.approx(3.0, rel=2e-3), few),
         ("latency_p99", "0.50", pytest.approx(3.0, rel=2e-3), few),
     ]
     assert not any(c.distinguishable for c in outcome.comparisons)
     assert [(s.metrics, s.load, s.reason) for s in outcome.skipped] == [
-        (("throughput", "cycles_per_packet"), "", "no trial of a counts"),
-        (("latency_p50", "latency_p99"), "0.99", "no trial of b counts"),
+        (("throughput", "cycles_per_packet"), "", "all trials of a were rejected"),
+        (("latency_p50", "latency_p99"), "0.99", "all trials of b were rejected"),
     ]
 
 
@@ -179,7 +181,7 @@ def test_latency_of_another_band_is_not_compared() -> None:
     far = make_latency_trial(0, make_point("b"), band="far")
     outcome = compared(_run([make_latency_trial(0, make_point("a"))], [far]))
     assert outcome.comparisons == ()
-    assert outcome.skipped[-1].reason.startswith("no common band")
+    assert outcome.skipped[-1].reason.startswith("not comparable")
 
 
 def test_searches_are_told_apart_where_their_bounds_do_not_meet() -> None:
@@ -189,7 +191,8 @@ def test_searches_are_told_apart_where_their_bounds_do_not_meet() -> None:
     assert found.low is not None and found.high is not None
     assert found.low <= 0.8 <= found.high
     assert (
-        found.note == "one search each: bounds widened by the spread of the saturating trials, not an interval of 95 %"
+        found.note == "single search each: the range shown is the search bounds widened by trial spread, not a 95 % "
+        "confidence interval"
     )
     same = _only(compared(searched_run({"a": 10.0, "b": 10.01})), "ndr")
     assert not same.distinguishable
@@ -223,7 +226,7 @@ def test_a_search_without_saturating_trials_to_know_its_noise_tells_nothing() ->
     saturating = [t.index for t in run.trials if t.role == "r_plus" and t.point.switch == "b"]
     found = _only(compared(Run(run.header, tuple(t for t in run.trials if t.index != saturating[-1]))), "ndr")
     assert (found.low, found.high, found.distinguishable) == (None, None, False)
-    assert "under 3 saturating trials a side" in found.note
+    assert "fewer than 3 trials at maximum offered load" in found.note
 
 
 def test_a_search_that_only_the_first_has_is_named() -> None:
@@ -232,7 +235,7 @@ def test_a_search_that_only_the_first_has_is_named() -> None:
     assert (left_out.metrics, left_out.has, left_out.reason) == (
         ("ndr",),
         ("ndr",),
-        "planed@b was not searched for it",
+        "no such search was run on planed@b",
     )
     assert runs_compared(Derived(b), Derived(a)).skipped == ()
 
@@ -240,7 +243,7 @@ def test_a_search_that_only_the_first_has_is_named() -> None:
 def test_a_baseline_that_forwarded_nothing_has_no_ratio() -> None:
     outcome = compared(_run(_flat("a", 0.0, 0.0, 0.0), _flat("b", 1.0, 1.0, 1.0)))
     assert outcome.comparisons == ()
-    assert outcome.skipped[0].reason == "a forwarded nothing: there is no ratio"
+    assert outcome.skipped[0].reason == "a forwarded no packets; ratio undefined"
 
 
 def test_a_switch_without_a_trial_at_a_point_is_named() -> None:
@@ -254,7 +257,7 @@ def test_a_search_that_is_not_complete_is_not_compared() -> None:
     run = searched_run({"a": 10.0, "b": 8.0})
     outcome = compared(Run(run.header, run.trials[:-2]))
     assert "ndr" not in [c.metric for c in outcome.comparisons]
-    assert [s.reason for s in outcome.skipped] == ["the search of b came to no figure: interrupted; bounds so far"]
+    assert [s.reason for s in outcome.skipped] == ["the search on b did not converge: interrupted; bounds so far"]
 
 
 def test_runs_are_compared_switch_by_switch_and_point_by_point() -> None:

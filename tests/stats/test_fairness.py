@@ -92,7 +92,7 @@ def test_what_was_measured_counts_before_what_is_said() -> None:
         ("off", True, "on (default)"),
         ("on", True, ""),
     ]
-    assert contradictions(run, fairness(run)) == ("a says mergeable buffers on (default), measured was off",)
+    assert contradictions(run, fairness(run)) == ("a declares mergeable buffers on (default), but off was measured",)
 
 
 @pytest.mark.parametrize("claim", ["unknown", "default", "as the driver likes", "", "one of both"])
@@ -125,14 +125,16 @@ def test_a_claim_is_held_against_the_ports_of_its_side(claim: str, wrong: bool) 
     both = found("a", port("n0", ON), port("v0", OFF))
     run = run_of({"a": {**ALL, "mergeable_buffers": claim}}, both)
     assert texts(rows(run)["mergeable_buffers"]) == ["wire on, VNF off"]
-    words = f"a says mergeable buffers {claim}, measured was wire on, VNF off"
+    words = f"a declares mergeable buffers {claim}, but wire on, VNF off was measured"
     assert contradictions(run, fairness(run)) == ((words,) if wrong else ())
 
 
 def test_the_claim_of_testpmd_is_held_against_a_vnf_port() -> None:
     claim = FeatureClaim(wire="on", vnf="off")  # as testpmd and Open vSwitch state it
     run = run_of({"a": {**ALL, "mergeable_buffers": str(claim)}}, found("a", port("n0", ON), port("v0", ON)))
-    assert contradictions(run, fairness(run)) == ("a says mergeable buffers wires on, VNFs off, measured was on",)
+    assert contradictions(run, fairness(run)) == (
+        "a declares mergeable buffers wires on, VNFs off, but on was measured",
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_threads_that_may_run_elsewhere_contradict_the_cores() -> None:
     run = run_of({"a": ALL, "b": ALL}, found("a", threads=(thread("0,1"),)), found("b", threads=(thread("1"),)))
     cores = rows(run)["cores"]
     assert (texts(cores), cores.cells[0].claim, cores.cells[1].claim) == (["0,1", "1"], "1", "")
-    assert contradictions(run, fairness(run)) == ("a says cores 1, measured was 0,1",)
+    assert contradictions(run, fairness(run)) == ("a declares cores 1, but 0,1 was measured",)
     assert texts(rows(run)["polling_threads"])[1] == "CPU 1, SCHED_OTHER, nice -20"
 
 

@@ -25,7 +25,7 @@ def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:
     ("ratio", "low", "high", "told", "kind"),
     [
         (0.90, 0.88, 0.92, True, "fails"),
-        (0.90, 0.80, 1.05, False, "not distinguishable"),
+        (0.90, 0.80, 1.05, False, "no significant difference"),
         (0.96, 0.94, 0.98, True, "passes"),
         (0.90, None, 0.92, True, "fails"),
         (1.10, 1.05, None, True, "passes"),
@@ -45,7 +45,7 @@ def test_a_rate_is_judged_where_its_bounds_allow(
     [
         (1.10, 1.08, 1.12, True, "fails"),
         (1.04, 1.02, 1.06, True, "passes"),
-        (1.10, 0.90, 1.20, False, "not distinguishable"),
+        (1.10, 0.90, 1.20, False, "no significant difference"),
         (0.50, 0.40, 0.60, True, "passes"),
     ],
 )
@@ -61,7 +61,7 @@ def test_cycles_stand_for_a_rate_that_the_tester_limits(
 def test_cycles_of_too_few_trials_judge_nothing() -> None:
     rate, cycles = _compared("throughput", 1.0, None, None), _compared("cycles_per_packet", 1.0, None, None)
     (found,) = judge(Outcome((rate, cycles), ()), LIMIT)
-    assert (found.kind, found.why) == ("cannot be judged", "too few trials to judge by cycles a packet")
+    assert (found.kind, found.why) == ("cannot be judged", "insufficient trials for a cycles-per-packet test")
 
 
 def test_cycles_are_not_asked_where_the_rate_says_enough() -> None:
@@ -70,12 +70,12 @@ def test_cycles_are_not_asked_where_the_rate_says_enough() -> None:
 
 
 def test_what_only_the_baseline_has_has_not_passed() -> None:
-    dead = NotCompared("a", "b", CELL, METRICS, "no trial of b counts", has=("throughput", "ndr"))
+    dead = NotCompared("a", "b", CELL, METRICS, "all trials of b were rejected", has=("throughput", "ndr"))
     theirs = NotCompared("b", "", CELL, METRICS, "only there", has=("throughput",), baseline=False)
-    nothing = NotCompared("a", "b", CELL, METRICS, "no trial of a counts")
+    nothing = NotCompared("a", "b", CELL, METRICS, "all trials of a were rejected")
     found = judge(Outcome((), (dead, theirs, nothing)), LIMIT)
     assert found == tuple(
-        Judgement("cannot be judged", m, "a", "b", CELL, LIMIT, why="no trial of b counts")
+        Judgement("cannot be judged", m, "a", "b", CELL, LIMIT, why="all trials of b were rejected")
         for m in ("throughput", "ndr")
     )
     assert [j.metric for j in judge(Outcome((), (dead,)), LIMIT, metric="ndr")] == ["ndr"]

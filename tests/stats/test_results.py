@@ -111,7 +111,7 @@ def test_a_tie_of_bands_goes_to_the_near_one() -> None:
     assert run_band([make_trial(band="far", verdict="disturbed"), make_trial(band="far", role="latency")]) is None
 
 
-@pytest.mark.parametrize(("band", "said"), [("far", "in the far band"), (None, "at an unknown core distance")])
+@pytest.mark.parametrize(("band", "said"), [("far", "on far cores"), (None, "on cores of unknown distance")])
 def test_a_point_without_a_trial_in_the_band_uses_another_and_says_so(band: str | None, said: str) -> None:
     trials = [make_trial(0, make_point("planed"), 20), make_trial(0, make_point("testpmd"), 7, band=band)]
     result = derive_results(_run(trials))[1]

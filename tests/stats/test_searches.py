@@ -121,9 +121,7 @@ def test_a_search_of_the_other_band_says_that_it_cannot_be_compared() -> None:
     run = searched_run({"planed": 10.0}, {**SETTINGS, "band": "far"})
     (found,) = derive_results(run)[0].searches
     assert (found.complete, found.band, found.verdict.kind) == (True, "near", VerdictKind.VALID)
-    assert found.verdict.texts == (
-        "measured in the near band, the rest of the run in the far band: not to be compared with it",
-    )
+    assert found.verdict.texts == ("measured on near cores, the rest of the run on far cores: not comparable",)
     (home,) = derive_results(searched_run({"planed": 10.0}))[0].searches
     assert home.verdict.texts == ()
     assert (is_foreign(found.verdict), is_foreign(home.verdict)) == (True, False)
@@ -136,7 +134,7 @@ def test_a_bound_near_the_ceiling_of_the_tester_is_a_lower_bound(ceiling_mpps: f
     (found,) = derive_results(Run(dataclasses.replace(run.header, calibration=calibration), run.trials))[0].searches
     assert found.verdict.kind.value == kind
     if kind == "tester-limited":
-        assert "is within 10% of the tester's own ceiling (11.00 Mpps)" in found.verdict.texts[0]
+        assert "is within 10% of the calibrated tester maximum (11.00 Mpps)" in found.verdict.texts[0]
 
 
 def test_an_unfinished_search_near_the_ceiling_keeps_its_verdict() -> None:

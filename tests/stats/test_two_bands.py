@@ -42,7 +42,7 @@ def test_no_bands(rates: list[float], why: str) -> None:
 def test_a_result_of_two_bands_is_unstable_and_says_both_figures() -> None:
     result = _result((10.0, 10.1, 10.2, 5.15, 5.2))
     assert result.verdict.kind is VerdictKind.UNSTABLE
-    assert result.verdict.texts == ("two bands at the same core distance: 10.1 Mpps in 3 trials, 5.17 in 2",)
+    assert result.verdict.texts == ("two bands at the same core-to-core latency: 10.1 Mpps in 3 trials, 5.17 in 2",)
 
 
 @pytest.mark.parametrize(("starts", "explained"), [((0, 1, 0, 1), True), ((0, 2, 1, 2), True), ((0, 0, 1, 1), False)])
@@ -59,4 +59,4 @@ def test_a_lower_bound_in_two_bands_stays_one() -> None:
 
 def test_no_core_distance_is_claimed_where_none_is_known() -> None:
     (reason,) = _result((10.0, 5.0, 10.1, 5.1), band=None).verdict.texts
-    assert reason.startswith("two bands where the core distance is unknown: ")
+    assert reason.startswith("two bands where the core-to-core latency is unknown: ")

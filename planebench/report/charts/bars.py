@@ -55,7 +55,7 @@ def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
 def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
     """By load and switch, on a log axis: dot = median, thick line to p99, thin line to p99.9; pale = does not count.
 
-    A thin dashed line is the latency floor of the tester, where it is known.
+    A thin dashed line is the tester latency baseline, where it is known.
     """
     scale = alt.Scale(type="log", domain=list(domain), nice=False)
     axis = alt.Axis(format="~g", values=log_ticks(*domain), labelOverlap=True)

@@ -76,7 +76,7 @@ def loss_curves(rows: Sequence[ChartRow], colors: Colors) -> alt.TopLevelMixin:
 def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | None) -> alt.TopLevelMixin:
     """p50 (line; whiskers: lowest and highest trial) and p99 (dashed) over load, log y.
 
-    Ring = knee; thin grey line = latency floor of the tester.
+    Ring = knee; thin grey line = tester latency baseline.
     """
     values = [row[key] for row in rows for key in ("low", "high", "p99")] + ([floor_us] if floor_us else [])
     domain = (min(values) / 1.3, max(values) * 1.3)

@@ -194,12 +194,17 @@ def _setup(page: Page) -> dict[str, Any]:
 
 SECTIONS: tuple[Entry, ...] = (
     Section("summary", "Summary and recommendation", _summary, "summary.html.j2"),
-    Section("cores", "What a core gives", _cores, subtitle="and how many cores a case would take"),
-    Section("papers", "Against the papers", _papers, "papers.html.j2", "what they say, and whether it is so here"),
-    Section("tables", "Tables as in the papers", lambda page: paper_tables(page.derived.results), "matrices.html.j2"),
+    Section("cores", "Per-core performance", _cores, subtitle="and estimated core count"),
+    Section("papers", "Reproduction of published results", _papers, "papers.html.j2", "claim by claim"),
+    Section(
+        "tables",
+        "Results in the format of the papers",
+        lambda page: paper_tables(page.derived.results),
+        "matrices.html.j2",
+    ),
     _scenarios,
-    Section("chains", "Chains", _chains, subtitle="a chain of network functions against its parts alone"),
-    Section("against", "Switch against switch", _against, "against.html.j2"),
+    Section("chains", "Service chains", _chains, subtitle="chain compared with each function measured alone"),
+    Section("against", "Pairwise comparison", _against, "against.html.j2"),
     Section(
         "outages",
         OUTAGES,
@@ -208,23 +213,23 @@ SECTIONS: tuple[Entry, ...] = (
     ),
     Section(
         "hosting",
-        "VNFs ran in",
+        "VNF isolation",
         lambda page: hosting_page(page.derived.run),
         "hosting.html.j2",
-        "what is no task of the tester",
+        "VNFs outside the tester process",
     ),
     Section(
         "conditions",
-        "Conditions",
+        "Test conditions",
         lambda page: conditions_page(page.derived),
         "conditions.html.j2",
-        "fairness manifest: the switches side by side",
+        "what is equal and what differs between switches",
     ),
-    Section("warnings", "Warnings", _warnings, "warnings.html.j2", "what a reader of this run must know"),
-    Section("trials", "What counted", _trials, "trials.html.j2"),
-    Section("calibration", "What the tester can do on its own", _calibration),
+    Section("warnings", "Warnings", _warnings, "warnings.html.j2", "limits on how these results may be used"),
+    Section("trials", "Accepted and rejected trials", _trials, "trials.html.j2"),
+    Section("calibration", "Tester calibration", _calibration, subtitle="no switch in the path"),
     Section("method", "Method in brief", lambda page: {"cores": cores_sentence(page.derived.run)}, "method.html.j2"),
-    Section("setup", "How it was run", _setup, "reproduce.html.j2", "and how to run it again"),
+    Section("setup", "Reproduce this run", _setup, "reproduce.html.j2"),
 )
 """Every section, in the order of the page."""
 
@@ -234,13 +239,15 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
     kinds = {r.verdict.kind for r in results} | {s.verdict.kind for r in results for s in r.latency}
     marks = {}
     if VerdictKind.TESTER_LIMITED in kinds:
-        marks["≥"] = "at least: the tester was the limit, not the switch (pale bar, hollow point)"
+        marks["≥"] = (
+            "tester-limited (lower bound): the tester, not the switch, was the bottleneck (pale bar, hollow point)"
+        )
     if any(r.capacity_estimate_pps is not None for r in results):
-        marks["est."] = "an estimate in Mpps: throughput / busy share of the switch, whose idle time may not be free"
+        marks["est."] = "extrapolated capacity in Mpps: throughput / core utilization (assumes idle cycles can be used)"
     if VerdictKind.UNSTABLE in kinds:
         marks["~"] = "unstable: the trials differ by more than 10 %"
     if any(r.throughput_pps is None for r in results):
-        marks[NOTHING] = "no trial counts; the reasons are at the end"
+        marks[NOTHING] = "no accepted trial; see Accepted and rejected trials"
     if any(s.verdict.kind is not VerdictKind.VALID for r in results for s in r.latency):
-        marks["( )"] = "a latency that does not count (pale)"
+        marks["( )"] = "a rejected latency, shown for information only (dimmed)"
     return marks
