@@ -7,7 +7,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.records import CoreDistance
 
 NEAR_LIMIT_NS = 160.0
@@ -33,7 +33,7 @@ def measure_distance(planed: Path, cpu_a: int, cpu_b: int) -> CoreDistance | Non
             [str(planed), "--core-distance", f"{cpu_a},{cpu_b}"],
             capture_output=True,
             text=True,
-            timeout=patient(TIMEOUT_S),
+            timeout=stretched(TIMEOUT_S),
             check=True,
             stdin=subprocess.DEVNULL,
         )
