@@ -70,7 +70,7 @@ def row(switch: Overview) -> dict[str, Any]:
         },
         "taxonomy": dataclasses.asdict(switch.traits) if switch.traits else None,
         "options": [dataclasses.asdict(option) for option in switch.options],
-        "how to get it": "" if found else switch.remedy,
+        "how to install it": "" if found else switch.remedy,
         "remedy": switch.remedy,
     }
 
@@ -138,7 +138,7 @@ def _details(switch: Overview) -> Iterator[str]:
         yield f"{_INDENT}found: {found.version}, {found.binary}"
     else:
         yield f"{_INDENT}found: no{f': {switch.problem}' if switch.problem else ''}"
-        yield f"{_INDENT}how to get it: {switch.remedy}"
+        yield f"{_INDENT}how to install it: {switch.remedy}"
     for wire, scenarios in switch.wires.items():
         yield f"{_INDENT}wire {wire}: {_scenario_words(scenarios).removesuffix(' (*)')}"
         yield from _remarks((name, support) for name, support in scenarios.items())
