@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from planebench.host import procfs, reaper
-from planebench.host.patience import patient
+from planebench.model.patience import patient
 from planebench.host.process import ROOT_PATH_MAX_BYTES, Process, Supervisor, sweep_stale, wait_ready
 from planebench.model.errors import StartError, UsageError
 
