@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from planebench.host import procfs, reaper
-from planebench.model.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import ROOT_PATH_MAX_BYTES, Process, Supervisor, sweep_stale, wait_ready
 from planebench.model.errors import StartError, UsageError
 
@@ -61,7 +61,7 @@ def no_links_left():
 
 
 def eventually(condition: Callable[[], bool], deadline_s: float = 8.0) -> bool:
-    end = time.monotonic() + patient(deadline_s)
+    end = time.monotonic() + stretched(deadline_s)
     while not condition():
         if time.monotonic() > end:
             return False
