@@ -22,7 +22,7 @@ TRUSTED_S = 10.0
 
 
 def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:
-    """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
+    """Return a plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
 
     Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
@@ -30,7 +30,7 @@ def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] 
 
 
 def _of_group(plan: Plan, group: Group, costs: Mapping[str, SwitchCost] | None) -> Iterator[Stage]:
-    """The seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
+    """Yield the seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
     steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
     steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
     weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}
@@ -60,7 +60,7 @@ class Pace:
 
     @property
     def steps(self) -> int:
-        """How many steps there are in all."""
+        """Return the number of steps there are in all."""
         return sum(stage.steps for stage in self._stages)
 
     def trial_begins(self) -> None:
@@ -77,11 +77,11 @@ class Pace:
         self._left_s = self._planned_left_s() * pace
 
     def left_s(self) -> float:
-        """Seconds that the rest will take."""
+        """Return seconds that the rest will take."""
         return max(0.0, self._left_s - (self._clock() - self._at_s))
 
     def ahead(self) -> tuple[Stage, ...]:
-        """The stages still to come; of the first, what is left of it."""
+        """Return the stages still to come; of the first, what is left of it."""
         behind, found = self.done, []
         for stage in self._stages:
             left = min(stage.steps, stage.steps - behind)

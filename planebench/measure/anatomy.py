@@ -45,7 +45,7 @@ class StampedVnf:
 
     @property
     def hosted(self) -> bool:
-        """Whether it is no task of the tester."""
+        """Return whether it is no task of the tester."""
         return self.call is not None or self.clock == "none"
 
 
@@ -73,7 +73,7 @@ class StampLog:
 def read_anatomy(
     call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics
 ) -> tuple[Anatomy, ...]:
-    """The anatomy of every direction of the trial just ended. ``vnfs``: in path order of the first direction."""
+    """Return the anatomy of every direction of the trial just ended. ``vnfs``: in path order of the first direction."""
     tasks = _task_names(stats)
     inner = [_vnf_log(vnf, call, tasks) for vnf in vnfs]
     found = []
@@ -93,7 +93,7 @@ def begin_stamps(vnfs: Sequence[StampedVnf], epoch: int, duration_s: float) -> N
 
 
 def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
-    """The stamps of a VNF, wherever it runs."""
+    """Return the stamps of a VNF, wherever it runs."""
     if vnf.clock == "none":
         return StampLog(vnf.name, hosted=True, clock="none")
     if vnf.call is None:
@@ -109,7 +109,7 @@ def _task_names(stats: Statistics) -> set[str]:
 
 
 def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
-    """The stamps of a task, on every queue it is on."""
+    """Return the stamps of a task, on every queue it is on."""
     log = StampLog(name)
     for queue in range(QUEUES_MAX):
         task = queue_name(name, queue)
@@ -124,7 +124,7 @@ def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
 
 
 def reported_mean_ns(flow: Flow, stats: Statistics) -> float | None:
-    """Mean latency of a direction by the histograms of its monitors; None if no probe came back."""
+    """Return mean latency of a direction by the histograms of its monitors; None if no probe came back."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     monitors = [t["monitor"] for t in stats["tasks"] if t["name"].startswith(f"mon-{flow.receiver_port}")]
     seen = [s for monitor in monitors for s in monitor["streams"] if s["stream"] in streams]
@@ -156,7 +156,7 @@ def _ends(flow: Flow) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
-    """Where the way of a probe breaks off, or is not one way; empty if it is whole."""
+    """Return where the way of a probe breaks off, or is not one way; empty if it is whole."""
     for log in (log for log in path if log.clock != "none"):
         if probe in log.twice:
             return f"seen twice at {log.name}"
@@ -185,7 +185,7 @@ def _place(path: Sequence[StampLog], place: int) -> tuple[str, PartKind]:
 def _between(
     path: Sequence[StampLog], joined: Sequence[Stamps], place: int, following: int, tsc_hz: int
 ) -> Iterator[AnatomyPart]:
-    """The hops from a place to the next that has its clock, less the time inside the VNFs on the way; then these."""
+    """Yield the hops from a place to the next that has its clock, less the time inside the VNFs on the way; then these."""
     inner = range(place + 1, following)
     inside = {k: _inside_ns(joined, k, path[k].tsc_hz) for k in inner if path[k].clock == "own"}
     scale = 1e9 / tsc_hz
@@ -200,7 +200,7 @@ def _between(
 
 
 def _inside_ns(joined: Sequence[Stamps], place: int, tsc_hz: int) -> list[float]:
-    """How long each probe was at a place, by that place's clock."""
+    """Return how long each probe was at a place, by that place's clock."""
     scale = 1e9 / tsc_hz
     return [(stamps[place][1] - stamps[place][0]) * scale for stamps in joined]
 
@@ -215,7 +215,7 @@ def _part(name: str, kind: PartKind, times_ns: Sequence[float]) -> AnatomyPart:
 
 
 def _problem(anatomy: Anatomy) -> str:
-    """Why the parts do not stand for the whole; empty if they do."""
+    """Return why the parts do not stand for the whole; empty if they do."""
     if not anatomy.joined or anatomy.reported_mean_ns is None:
         return "no probe has a stamp at every task of its path"
     whole, parts = anatomy.reported_mean_ns, anatomy.sum_ns

@@ -55,7 +55,7 @@ class Bench:
 
     @property
     def what(self) -> str:
-        """The topology, for people: ``loopback-3``."""
+        """Return the topology, for people: ``loopback-3``."""
         return self.group.points[0].scenario_label
 
     def start(self) -> None:
@@ -100,7 +100,7 @@ class Bench:
                 self.restart()
 
     def run(self, request: TrialRequest) -> Trial:
-        """One trial; one that cannot be, because it is not up, is invalid and says why."""
+        """Return one trial; one that cannot be, because it is not up, is invalid and says why."""
         if self.runner is None:
             return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
         self.fresh = False

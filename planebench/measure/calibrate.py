@@ -81,7 +81,7 @@ class FlatOut:
 
 
 def check_duration(duration_s: float) -> float:
-    """Seconds of one send; UsageError for what is no number of DURATION_MIN_S to DURATION_MAX_S."""
+    """Return seconds of one send; UsageError for what is no number of DURATION_MIN_S to DURATION_MAX_S."""
     if DURATION_MIN_S <= duration_s <= DURATION_MAX_S:
         return duration_s
     raise UsageError(f'duration "{duration_s:g}" s is not valid. Valid: {DURATION_MIN_S:g} to {DURATION_MAX_S:g}')
@@ -210,7 +210,7 @@ def compose(size: int, there: FlatOut, back: FlatOut, tester_cpus: int) -> tuple
 
 
 def set_point_rates(ceiling_pps: float) -> tuple[float, ...]:
-    """The paced rates to try below a ceiling, rising. Pure."""
+    """Return the paced rates to try below a ceiling, rising. Pure."""
     shares = [share * ceiling_pps for share in SET_POINT_SHARES]
     return tuple(sorted({*shares, *(pps for pps in SET_POINTS_PPS if pps <= max(shares))}))
 
@@ -223,7 +223,7 @@ def set_point(size: int, intended_pps: float, stats: Statistics) -> SetPoint:
 
 
 def latency_floor(size: int, background_pps: float, stats: Statistics) -> LatencyFloor | None:
-    """The probes of one try from a to b; None if none came back. Pure."""
+    """Return the probes of one try from a to b; None if none came back. Pure."""
     record = tester_counts(stats, (THERE,)).latency
     if record is None or record.probes_received == 0:
         return None
@@ -240,7 +240,7 @@ def latency_floor(size: int, background_pps: float, stats: Statistics) -> Latenc
 
 
 def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloor:
-    """The middle one by p50, the lower of two middles; DiedError if no probe of any try came back. Pure."""
+    """Return the middle one by p50, the lower of two middles; DiedError if no probe of any try came back. Pure."""
     found = sorted((floor for floor in tries if floor is not None), key=lambda floor: floor.p50_ns)
     if not found:
         raise DiedError(f"no probe of {size} B came back: the tester has no CPU; stop what runs beside it")

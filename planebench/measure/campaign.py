@@ -113,7 +113,7 @@ class Campaign:
         )
 
     def _finished(self, group: Group) -> bool:
-        """Whether an earlier session of this run has measured everything of the group."""
+        """Return whether an earlier session of this run has measured everything of the group."""
         methods = ("r_plus", *self.plan.search.methods)
         band = self._band("ndr")
         searched = all(isinstance(self._next(m, p, band), SearchResult) for m in methods for p in group.points)
@@ -140,7 +140,7 @@ class Campaign:
                     self._advance(left.pop(turn.point))
 
     def _band(self, method: str) -> str | None:
-        """The band whose trials a search uses. R+ takes every trial and leaves the choice to the statistics."""
+        """Return the band whose trials a search uses. R+ takes every trial and leaves the choice to the statistics."""
         if method == "r_plus":
             return None
         common = Counter(t.band for t in self.trials if t.band is not None).most_common(1)
@@ -213,7 +213,7 @@ class Campaign:
         return measured > 0 or disturbed > self.plan.throughput.retries
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
-        """The load of a latency step in pps; None where the point has no R+ to take a share of."""
+        """Return the load of a latency step in pps; None where the point has no R+ to take a share of."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
         if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
@@ -245,7 +245,7 @@ class Campaign:
                 return
 
     def _out_of_time(self) -> bool:
-        """Whether the rest of the plan needs what is left of its time budget: then nothing is repeated."""
+        """Return whether the rest of the plan needs what is left of its time budget: then nothing is repeated."""
         if self.plan.time_budget_s is None:
             return False
         share_left = 1 - self.done / max(self._planned, 1)
@@ -272,7 +272,8 @@ class Campaign:
 
 
 def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
-    """How many steps a run has, repetitions of disturbed trials not counted: the length of the progress bar.
+    """Return the number of steps a run has, repetitions of disturbed trials not counted: the length of the progress
+    bar.
 
     A search takes as many trials as it takes; what it is expected to take is counted.
     """

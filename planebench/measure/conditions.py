@@ -57,7 +57,10 @@ def read_conditions(
 
 
 def port_conditions(ports: Sequence[PortState], topology: Topology) -> tuple[PortConditions, ...]:
-    """The ports of a ``ports.get`` of the tester, in the order of the topology. What a port does not say is None."""
+    """Return the ports of a ``ports.get`` of the tester, in the order of the topology.
+
+    What a port does not say is None.
+    """
     told = {port["name"]: port for port in ports}
     return tuple(_port(port.side, told[port.name]) for port in topology.ports if port.name in told)
 

@@ -83,12 +83,12 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:
 
 
 def received_total(stats: Statistics) -> int:
-    """Everything the monitors have seen: grows as long as stragglers come in."""
+    """Return everything the monitors have seen: grows as long as stragglers come in."""
     return sum(task["monitor"]["received_packets"] for task in stats["tasks"] if "monitor" in task)
 
 
 def arrived(stats: Statistics, flow: Flow) -> bool:
-    """Whether frames came in on every queue of the receiving port."""
+    """Return whether frames came in on every queue of the receiving port."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return all(monitor["received_packets"] for monitor in _monitors(flow, tasks))
 
@@ -165,7 +165,7 @@ def _bytes(parts: Sequence[Mapping[str, object]], key: str) -> int | None:
 
 
 def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
-    """The probes of all directions, each kind of histogram added up over the flows. None if no probe was sent."""
+    """Return the probes of all directions, each kind of histogram added up over the flows. None if no probe was sent."""
     generators = [generator for flow in flows for generator in _generators(flow, tasks)]
     sent = sum(generator["probes_sent"] for generator in generators)
     if sent == 0:

@@ -17,7 +17,7 @@ TIMEOUT_S = 5.0
 
 
 def band_of(median_ns: float) -> CoreDistance:
-    """The band of a median round trip in ns."""
+    """Return the band of a median round trip in ns."""
     return CoreDistance(median_ns, "near" if median_ns < NEAR_LIMIT_NS else "far")
 
 

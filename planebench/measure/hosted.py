@@ -71,7 +71,7 @@ def hosted_requests(
 
 
 def functional_reasons(topology: Topology, placement: Placement, facts: Iterable[HostingFacts]) -> tuple[Reason, ...]:
-    """Why rates and latencies of a topology tell nothing; nothing where they do.
+    """Return why rates and latencies of a topology tell nothing; nothing where they do.
 
     A hosted VNF of a chain that shares its CPU takes turns by the scheduler's slices of milliseconds. Of VNFs side by
     side sharing is what is measured.
@@ -110,7 +110,7 @@ class HostedVnfs:
     def start(
         cls, topology: Topology, placement: Placement, links: LinkSettings, planed: Path, supervisor: Supervisor
     ) -> HostedVnfs:
-        """All of them, at the same time, asked to forward. The switch listens already. Raises StartError."""
+        """Return all of them, at the same time, asked to forward. The switch listens already. Raises StartError."""
         requests = hosted_requests(topology, placement, links, planed)
         made = cls([hosting_of(vnf) for vnf in topology.hosted_vnfs], requests, supervisor)
         try:
@@ -149,17 +149,17 @@ class HostedVnfs:
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """Every process of all of them."""
+        """Return every process of all of them."""
         return tuple(process for vnf in self.vnfs for process in vnf.processes)
 
     def vnf(self, name: str) -> RunningVnf:
-        """One of them. Raises DiedError where it is not running."""
+        """Return one of them. Raises DiedError where it is not running."""
         if name not in self._running:
             raise DiedError(f"{name} is not running")
         return self._running[name]
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """The threads that forward; of each VNF they stay the same."""
+        """Return the threads that forward; of each VNF they stay the same."""
         missing = [vnf for vnf in self.vnfs if vnf.name not in self._threads]
         found = self._pool.map(lambda vnf: vnf.threads(), missing)
         self._threads.update({vnf.name: threads for vnf, threads in zip(missing, found, strict=True)})
@@ -222,7 +222,7 @@ class HostedVnfs:
         return found
 
     def _together(self, ask: Callable[[RunningVnf], T]) -> list[T]:
-        """One answer of each, asked at the same time: one after the other, 63 on a core would take 63 turns."""
+        """Return one answer of each, asked at the same time: one after the other, 63 on a core would take 63 turns."""
         return list(self._pool.map(ask, self.vnfs))
 
 

@@ -188,12 +188,12 @@ class LiveTopology:
 
     @property
     def netns_pid(self) -> int | None:
-        """The process that holds the network namespace of the wires; None where they are no kernel interfaces."""
+        """Return the process that holds the network namespace of the wires; None where they are no kernel interfaces."""
         return self._veth.netns_pid if self._veth is not None else None
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """The tester, then what was started for the switch, then VNFs that are processes of their own."""
+        """Return the tester, then what was started for the switch, then VNFs that are processes of their own."""
         return (
             self._tester.process,
             *self._switch_processes,
@@ -201,7 +201,8 @@ class LiveTopology:
         )
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Every thread that polls: the tester's workers, the switch's, and those of VNFs in processes of their own."""
+        """Return every thread that polls: the tester's workers, the switch's, and those of VNFs in processes of their
+        own."""
         pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
         tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
         switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
@@ -219,7 +220,7 @@ class LiveTopology:
 
     @property
     def switch(self) -> RunningSwitch:
-        """The running switch."""
+        """Return the running switch."""
         if self._switch is None:
             raise DiedError("the switch is not running")
         return self._switch
@@ -286,19 +287,19 @@ class LiveTopology:
 
     @property
     def turns(self) -> int:
-        """How many take turns on the busiest core: a frame may wait for all of them."""
+        """Return the number of take turns on the busiest core: a frame may wait for all of them."""
         if self.hosted is None:
             return 1
         most = 1 + max(Counter(self.placement.vnf_cpus).values())
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
-        """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
+        """Return a traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
-        """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
+        """Return how the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
         return read_anatomy(self.call, sent, self._stamped_vnfs(), stats)
 
     def _stamped_vnfs(self) -> list[StampedVnf]:
@@ -335,7 +336,7 @@ class LiveTopology:
             self._veth = None
 
     def document(self) -> Document:
-        """The whole document of the tester: every port and task."""
+        """Return the whole document of the tester: every port and task."""
         return self._document(self.topology)
 
     def _document(self, topology: Topology) -> Document:
@@ -364,12 +365,12 @@ class LiveTopology:
         apply(self.call, self._document(topology), timeout_s)
 
     def logs(self) -> str:
-        """The last log lines of all processes but the tester's, then of the tester."""
+        """Return the last log lines of all processes but the tester's, then of the tester."""
         first, *others = self.processes
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
 
 
 def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[TrafficProfile]) -> str:
-    """The port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
+    """Return the port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
     wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""

@@ -97,7 +97,7 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
 
 
 def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> Statistics:
-    """The counters of a sending at a constant rate that goes on until ``work`` has returned."""
+    """Return the counters of a sending at a constant rate that goes on until ``work`` has returned."""
     queues, rate = live.links.queues, request.rate_pps
     start(live.call, live.next_epoch(), (way,), request.frame_size_bytes, LONGEST_S, rate, queues=queues)
     try:
@@ -154,14 +154,14 @@ class Account:
         self._first = Counter({k: n for k, n in self._first.items() if not self._theirs(k)})
 
     def drops(self) -> dict[str, int]:
-        """All of it."""
+        """Return all of it."""
         now = self._read()
         total = Counter({k: n - self._first[k] for k, n in now.items()})
         total.update(self._last_of_old)
         return {key: count for key, count in sorted(total.items()) if count}
 
     def _theirs(self, key: str) -> bool:
-        """Whether the victim counts it: ``vnf0:runt``, ``v1:tx_full``, ``switch v0:tx_full``."""
+        """Return whether the victim counts it: ``vnf0:runt``, ``v1:tx_full``, ``switch v0:tx_full``."""
         return re.split("[: ]", key, maxsplit=1)[0] in self._own
 
     def _read(self) -> Drops:
@@ -170,7 +170,7 @@ class Account:
 
 
 def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, drops: Mapping[str, int]) -> Outage:
-    """The record of a restart: ``calm`` and ``stats`` are counters of the sendings before and around it. Pure."""
+    """Return the record of a restart: ``calm`` and ``stats`` are counters of the sendings before and around it. Pure."""
     quiet, counts = tester_counts(calm, (way,)).directions[0], tester_counts(stats, (way,))
     sent = counts.directions[0]
     return Outage(

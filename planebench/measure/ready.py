@@ -52,7 +52,7 @@ class Crossed(Protocol):
         tester."""
 
     def logs(self) -> str:
-        """The last log lines of all processes."""
+        """Return the last log lines of all processes."""
 
 
 def wait_until_forwarding(
@@ -103,7 +103,7 @@ def _try(
 
 
 def _came(topology: Topology, stats: Statistics, flow: Flow) -> bool:
-    """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
+    """Return whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
     return arrived(stats, flow) and not (topology.side_by_side and lost(stats, flow))
 
 

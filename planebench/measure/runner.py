@@ -26,16 +26,16 @@ class Runner(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether switch and tester share a CPU: then no trial is worth repeating."""
+        """Return whether switch and tester share a CPU: then no trial is worth repeating."""
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises for what a switch does: a process that died makes an invalid trial."""
 
     def band(self) -> str | None:
-        """The core-distance band right now; None where there is no such thing."""
+        """Return the core-distance band right now; None where there is no such thing."""
 
     def alive(self) -> bool:
-        """Whether it can run another trial: False once a process of it is gone."""
+        """Return whether it can run another trial: False once a process of it is gone."""
 
     def stop(self) -> None:
         """End it. Never raises; safe to call twice."""
@@ -46,7 +46,8 @@ class SelfMeasured(Protocol):
     """An adapter of something that needs no tester, because it is one: the simulator."""
 
     def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
-        """A runner; ``past`` are the trials this switch has behind it, so that an interrupted run goes on as begun."""
+        """Return a runner; ``past`` are the trials this switch has behind it, so that an interrupted run goes on as
+        begun."""
 
 
 @runtime_checkable
@@ -67,7 +68,7 @@ class LiveRunner:
 
     @property
     def shared(self) -> bool:
-        """Whether switch and tester share a CPU."""
+        """Return whether switch and tester share a CPU."""
         return self.live.placement.shared
 
     @property
@@ -76,7 +77,7 @@ class LiveRunner:
         return self.live.conditions
 
     def run(self, request: TrialRequest) -> Trial:
-        """One trial, with the core distance before and after it."""
+        """Return one trial, with the core distance before and after it."""
         return run_trial(
             self.live, request, self._distance, tester_ceiling_pps(self.settings.calibration, request.point)
         )
@@ -87,7 +88,7 @@ class LiveRunner:
         return distance.band if distance is not None else None
 
     def alive(self) -> bool:
-        """Whether tester and switch are there."""
+        """Return whether tester and switch are there."""
         try:
             self.live.check()
         except PlanebenchError:

@@ -100,14 +100,14 @@ def start(
 
 
 def end(call: Call, turns: int = 1) -> Statistics:
-    """The counters once nothing is sent any more and no straggler comes in."""
+    """Return the counters once nothing is sent any more and no straggler comes in."""
     while is_sending(call):
         time.sleep(0.001)
     return _settled(call, STRAGGLER_STEP_S if turns == 1 else turns * SLICE_S)
 
 
 def _settled(call: Call, step_s: float) -> Statistics:
-    """The counters once no more frames come in for so long."""
+    """Return the counters once no more frames come in for so long."""
     deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)
     time.sleep(2 * step_s)
     stats = get_statistics(call)

@@ -50,7 +50,7 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
 
 
 def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
-    """A sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
+    """Yield a sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
 
     Nothing is said where too few frames were sent to tell, or of a capture, whose frames the generator chooses.
     """
@@ -71,7 +71,7 @@ def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reas
 
 
 def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
-    """The shares of the frame sizes, and their mean."""
+    """Yield the shares of the frame sizes, and their mean."""
     mean, intended = sent.mean_frame_bytes, profile.mean_frame_bytes
     if not profile.sizes or mean is None or intended is None or sent.packets < FRAMES_MIN:
         return
@@ -91,7 +91,7 @@ def _differs(text: str) -> Reason:
 
 
 def _distinct(population: int, draws: int, in_turn: bool) -> float:
-    """How many different ones come of so many draws: all in turn, or with replacement."""
+    """Return the number of different ones come of so many draws: all in turn, or with replacement."""
     if in_turn:
         return float(min(population, draws))
     return float(population * (1 - (1 - 1 / population) ** draws))

@@ -64,7 +64,7 @@ def fib_updates(stats: Statistics) -> FibUpdates | None:
 
 
 def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
-    """A remark where fewer updates were applied than were asked for."""
+    """Return a remark where fewer updates were applied than were asked for."""
     if updates is None:
         return ()
     wanted = updates.intended_per_s

@@ -69,7 +69,7 @@ def judge(
     functional: Sequence[Reason] = (),
     side_by_side: bool = True,
 ) -> Verdict:
-    """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
+    """Return the verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
 
     ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
     ``policy_packets``: what network functions dropped of their own accord, which is no loss of the switch.
@@ -97,8 +97,8 @@ def judge(
 
 
 def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:
-    """The counts as if what network functions dropped had arrived: functions count all directions together, so each
-    direction gets its share by what it lost."""
+    """Return the counts as if what network functions dropped had arrived: functions count all directions together, so
+    each direction gets its share by what it lost."""
     lost = sum(d.lost_packets for d in all_of)
     if policy <= 0 or lost <= 0:
         return direction
@@ -177,7 +177,7 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[R
 
 
 def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
-    """How long others ran on the CPU of a thread of the kernel's: one for each port, they wait for each other.
+    """Return how long others ran on the CPU of a thread of the kernel's: one for each port, they wait for each other.
 
     So do a switch and its VNFs, where these are processes on its core: sharing it is what is measured (ic16's
     over-provisioning). Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is
@@ -204,7 +204,8 @@ def _has_vnfs(evidence: Evidence) -> bool:
 def _tester_limited(
     saturating: bool, flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles
 ) -> Iterator[Reason]:
-    """A paced generator has to keep its pace, a saturating trial to show a saturated switch, a monitor to keep up."""
+    """Yield a paced generator has to keep its pace, a saturating trial to show a saturated switch, a monitor to keep
+    up."""
     for d in directions:
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)

@@ -66,7 +66,7 @@ class OfLatency(OfResult):
 
     @property
     def floor(self) -> LatencyFloor | None:
-        """The latency that the tester measures on its own wire at this frame size."""
+        """Return the latency that the tester measures on its own wire at this frame size."""
         return latency_floor(self.run.header.calibration, self.result.point)
 
 

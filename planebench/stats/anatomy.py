@@ -13,7 +13,7 @@ from planebench.stats.histogram import merge, percentile_ns
 
 
 def summarise_anatomy(trials: Sequence[Trial]) -> tuple[AnatomySummary, ...]:
-    """One summary a direction, of the trials whose parts add up to the whole; none where nothing was stamped.
+    """Return one summary a direction, of the trials whose parts add up to the whole; none where nothing was stamped.
 
     Means are weighted by probes, percentiles are of the merged histograms. Without a trial that adds up there are no
     parts, and ``problem`` says why.

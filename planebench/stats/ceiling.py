@@ -13,7 +13,7 @@ CEILING_SHARE = 0.10
 
 
 def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float | None:
-    """The most the tester could do between the ends of this point if the switch were free; None if unknown.
+    """Return the most the tester could do between the ends of this point if the switch were free; None if unknown.
 
     In loopback the VNFs may share the tester's core: the ceiling is then above what the tester can really do. With a
     CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them. Nor of a
@@ -32,12 +32,12 @@ def _profiled(point: Point) -> bool:
 
 
 def latency_floor(calibration: Calibration | None, point: Point) -> LatencyFloor | None:
-    """The least that latency can be at this point; None where that was not measured, as with a traffic profile."""
+    """Return the least that latency can be at this point; None where that was not measured, as with a traffic profile."""
     return None if calibration is None or _profiled(point) else calibration.floor(point.frame_size_bytes)
 
 
 def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> Reason | None:
-    """Why this rate may be the tester's; None if it is not near the ceiling, or there is none."""
+    """Return why this rate may be the tester's; None if it is not near the ceiling, or there is none."""
     if ceiling_pps is None or rate_pps < (1 - CEILING_SHARE) * ceiling_pps:
         return None
     return Reason(

@@ -145,7 +145,7 @@ def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:
 
 
 def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> ChainLatency:
-    """The trials of chain and parts that count, all of one band; the band with most of the chain's first."""
+    """Return the trials of chain and parts that count, all of one band; the band with most of the chain's first."""
     sides = [point, *part_points(point, trials)]
     usable = [[t for t in _at_rates(trials.get(side, ())) if t.load.label == load and _carried(t)] for side in sides]
     for side, found in zip(sides, usable, strict=True):
@@ -182,7 +182,7 @@ def _bands(trials: Sequence[Trial]) -> list[str | None]:
 
 
 def _carried(trial: Trial) -> bool:
-    """Whether the latency of a trial counts, and is one of the load it was to have."""
+    """Return whether the latency of a trial counts, and is one of the load it was to have."""
     intended = sum(d.intended_packets for d in trial.directions)
     came_back = trial.latency is not None and trial.latency.probes_received > 0
     return trial.verdict.kind is VALID and came_back and trial.forwarded_packets >= MIN_CARRIED * intended

@@ -26,7 +26,7 @@ class Choice:
 
 
 def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
-    """The core-distance band that all switches are compared in: the one with most valid saturating trials.
+    """Return the core-distance band that all switches are compared in: the one with most valid saturating trials.
 
     Tester-limited ones decide where as many are valid, and the near band where they do not. None where no trial knows
     its band. ``forced``: the setting ``band`` of the run's header; ``near`` or ``far`` wins over the majority, anything
@@ -42,7 +42,8 @@ def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
 
 
 def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, ...] = (VALID, LIMITED)) -> Choice:
-    """The trials that count: of the best of ``kinds`` (best first) that the wanted band has; else of another band.
+    """Return the trials that count: of the best of ``kinds`` (best first) that the wanted band has; else of another
+    band.
 
     The wanted band comes first even where it has only tester-limited trials: a lower bound that can be compared says
     more than a figure that cannot. Without any trial of these kinds, ``trials`` is empty and the verdict collects why.
@@ -56,7 +57,7 @@ def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, 
 
 
 def nothing_counts(trials: Sequence[Trial]) -> Verdict:
-    """The verdict of a point none of whose trials count: the mildest kind among them, with every reason."""
+    """Return the verdict of a point none of whose trials count: the mildest kind among them, with every reason."""
     if not trials:
         return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_TRIAL, "no trial was run"),))
     order = (LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
@@ -67,14 +68,15 @@ def nothing_counts(trials: Sequence[Trial]) -> Verdict:
 
 
 def _bands_to_try(trials: Sequence[Trial], wanted: str | None) -> list[str | None]:
-    """The wanted band, then the others by number of trials, then trials that do not know theirs."""
+    """Return the wanted band, then the others by number of trials, then trials that do not know theirs."""
     known = Counter(t.band for t in trials if t.band is not None and t.band != wanted)
     others: list[str | None] = [band for band, _ in known.most_common()]
     return list(dict.fromkeys([wanted, *others, None]))
 
 
 def foreign_band(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
-    """The reason that goes with a figure of another band than the run is compared in; empty for one of that band."""
+    """Return the reason that goes with a figure of another band than the run is compared in; empty for one of that
+    band."""
     if band == wanted:
         return ()
     here, there = ("on cores of unknown distance" if b is None else f"on {b} cores" for b in (band, wanted))
@@ -83,11 +85,11 @@ def foreign_band(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
 
 
 def is_foreign(verdict: Verdict) -> bool:
-    """Whether a verdict carries the reason of :func:`foreign_band`."""
+    """Return whether a verdict carries the reason of :func:`foreign_band`."""
     return verdict.has(ReasonCode.OTHER_BAND)
 
 
 def _reasons(trials: Iterable[Trial]) -> tuple[Reason, ...]:
-    """Every reason once, in order, with how often it was given."""
+    """Return every reason once, in order, with how often it was given."""
     counts = Counter(reason for t in trials for reason in t.verdict.reasons)
     return tuple(replace(r, values={**r.values, "trials": n}) if n > 1 else r for r, n in counts.items())

@@ -232,7 +232,7 @@ def _comparison(
     notes: Iterable[str] = (),
     load: str = "",
 ) -> Comparison:
-    """A comparison with the notes that every one needs."""
+    """Return a comparison with the notes that every one needs."""
     unknown = "core-to-core latency unknown" if band is None else ""
     return Comparison(
         a=a.name,
@@ -331,13 +331,13 @@ def _latency_at(load: str, a: _Side, b: _Side) -> Found:
 
 
 def _latency_trials(side: _Side, load: str) -> list[Trial]:
-    """The valid latency trials at a load of which a probe came back."""
+    """Return the valid latency trials at a load of which a probe came back."""
     at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load and t.verdict.kind is VALID)
     return [t for t in at_load if t.latency is not None and t.latency.probes_received]
 
 
 def _preferred(a: _Side, b: _Side, common: Collection[str | None]) -> str | None:
-    """The band of the results first: the one that their run is compared in."""
+    """Return the band of the results first: the one that their run is compared in."""
     return next(band for band in (a.result.band, b.result.band, *_OTHER_BANDS) if band in common)
 
 

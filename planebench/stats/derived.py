@@ -27,27 +27,27 @@ class Derived:
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
-        """One result per point, in the order of the tables."""
+        """Return one result per point, in the order of the tables."""
         return derive_results(self.run)
 
     @cached_property
     def rankings(self) -> tuple[Ranking, ...]:
-        """The switches of each cell of the matrix, best first."""
+        """Return the switches of each cell of the matrix, best first."""
         return rank(self.results)
 
     @cached_property
     def compared(self) -> Outcome:
-        """Every pair of switches at each cell, and the pairs that could not be compared."""
+        """Return every pair of switches at each cell, and the pairs that could not be compared."""
         return switches_compared(self)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Every pair of switches at each cell of the matrix; ``a`` is the one that the header names first."""
+        """Return every pair of switches at each cell of the matrix; ``a`` is the one that the header names first."""
         return self.compared.comparisons
 
     @cached_property
     def rejected(self) -> tuple[Trial, ...]:
-        """The trials that no result rests on, in the order of the run.
+        """Return the trials that no result rests on, in the order of the run.
 
         Warm-up trials and functional trials are not among them: neither was meant to give a figure.
         """
@@ -67,22 +67,22 @@ class Derived:
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
-        """The fairness manifest: the conditions that each switch ran under."""
+        """Return the fairness manifest: the conditions that each switch ran under."""
         return fairness(self.run)
 
     @cached_property
     def contradictions(self) -> tuple[str, ...]:
-        """One sentence for each condition in which an adapter's statement differs from the measured value."""
+        """Return one sentence for each condition in which an adapter's statement differs from the measured value."""
         return contradictions(self.run, self.conditions)
 
     @cached_property
     def trials(self) -> dict[Point, list[Trial]]:
-        """The trials of each point, in the order in which they ran."""
+        """Return the trials of each point, in the order in which they ran."""
         return self.run.by_point()
 
     @cached_property
     def band(self) -> str | None:
-        """The core-distance band that results of this run are taken from."""
+        """Return the core-distance band that results of this run are taken from."""
         return run_band(self.run.trials, self.run.header.settings.get("band"))
 
     def histograms(self, result: Result, summary: LatencySummary) -> tuple[str, ...]:

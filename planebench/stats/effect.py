@@ -66,7 +66,8 @@ def percentile_effect(a: Sequence[Counts], b: Sequence[Counts], share: float, se
 
 
 def with_bounds(effect: Effect, a_is_bound: bool, b_is_bound: bool) -> Effect:
-    """The effect where a or b is only known to be *at least* what was measured: that side of the interval is open.
+    """Return the effect where a or b is only known to be *at least* what was measured: that side of the interval is
+    open.
 
     Distinguishable only where the direction is still certain: b above a although b is a lower bound, or below although
     a is one.
@@ -103,7 +104,8 @@ def search_effect(
 
 
 def beyond_noise(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether the ranks of two samples differ: Mann-Whitney where it can reach ALPHA, else separation by a wide gap.
+    """Return whether the ranks of two samples differ: Mann-Whitney where it can reach ALPHA, else separation by a wide
+    gap.
 
     Of two equal samples of three one lies wholly above the other in one case of ten. So the gap between them must also
     be wider than either sample.

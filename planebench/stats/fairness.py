@@ -59,13 +59,13 @@ class Condition:
 
 
 def title(key: str) -> str:
-    """A key in words: ``ring size``, ``CPU MHz``."""
+    """Return a key in words: ``ring size``, ``CPU MHz``."""
     return "CPU MHz" if key == MHZ else key.replace("_", " ")
 
 
 def fairness(run: Run) -> tuple[Condition, ...]:
-    """Every condition that is stated or measured of any switch, in the order of the manifest, then keys of a switch's
-    own, then what was only measured, then the host. The cells are in the order of ``run.header.switches``."""
+    """Return every condition that is stated or measured of any switch, in the order of the manifest, then keys of a
+    switch's own, then what was only measured, then the host. The cells are in the order of ``run.header.switches``."""
     sides = [_Side(switch.settings, _measured_of(run, switch.label)) for switch in run.header.switches]
     if not sides:
         return ()
@@ -81,7 +81,7 @@ def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 
 
 def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    """A sentence for each condition of which an adapter says something else than was measured."""
+    """Return a sentence for each condition of which an adapter says something else than was measured."""
     labels = [switch.label for switch in run.header.switches]
     return tuple(
         f"{label} declares {condition.title} {cell.claim}, but {cell.text} was measured"
@@ -92,7 +92,7 @@ def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]
 
 
 def unread(run: Run) -> tuple[str, ...]:
-    """A sentence for each thing about conditions that could not be read, once a switch."""
+    """Return a sentence for each thing about conditions that could not be read, once a switch."""
     found = (f"conditions of {it.switch} could not all be read: {it.problem}" for it in run.conditions if it.problem)
     return tuple(dict.fromkeys(found))
 
@@ -136,7 +136,7 @@ def _stated(key: str, claim: str | None) -> str:
 
 
 def _contradicts(key: str, claim: str, found: Measured) -> bool:
-    """Whether a claim is certainly not what was measured; one that cannot be read contradicts nothing."""
+    """Return whether a claim is certainly not what was measured; one that cannot be read contradicts nothing."""
     if key in _NUMBERS:
         numbers = frozenset(re.findall(r"\d+", claim))
         return bool(numbers) and not found.values <= numbers
@@ -157,7 +157,7 @@ def _condition(key: str, sides: Sequence[_Side]) -> Condition:
 
 
 def _with_threads(cell: Cell, side: _Side) -> Cell:
-    """Where the threads may really run stands in for a claim that is wrong."""
+    """Return where the threads may really run stands in for a claim that is wrong."""
     if not cell.claim:
         return cell
     return Cell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)

@@ -34,7 +34,7 @@ class Judgement:
 def judge(
     outcome: Outcome, limit: float, baseline: str | None = None, metric: Metric | None = None
 ) -> tuple[Judgement, ...]:
-    """One judgement a rate that the baseline has a counting figure for; each once.
+    """Return one judgement a rate that the baseline has a counting figure for; each once.
 
     ``baseline``: the switch that the others of a run are measured by; None for two runs. ``metric``: only this rate.
     """
@@ -54,7 +54,8 @@ def _left_out(outcome: Outcome, limit: float, baseline: str | None, watched: tup
 
 
 def _rate(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
-    """An open side of the interval is a lower bound, or too few trials: then the ratio proves only one direction."""
+    """Return an open side of the interval is a lower bound, or too few trials: then the ratio proves only one
+    direction."""
     what = (rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, rate.note)
     if rate.ratio < limit and rate.distinguishable:
         return Judgement("fails", *what)

@@ -74,7 +74,7 @@ def encode(counts: Iterable[Sequence[int]], overflow: int = 0) -> str:
 
 @lru_cache(maxsize=256)
 def decode(text: str) -> Counts:
-    """The counts of a stored histogram, read-only. Raises StoreError where the text is none of our shape."""
+    """Return the counts of a stored histogram, read-only. Raises StoreError where the text is none of our shape."""
     try:
         histogram = HdrHistogram.decode(text.encode("ascii"))
         counts = np.ctypeslib.as_array(histogram.counts).astype(np.int64)
@@ -89,7 +89,7 @@ def decode(text: str) -> Counts:
 
 
 def merge(texts: Iterable[str]) -> Counts:
-    """All stored histograms as one: counts added bucket by bucket."""
+    """Return all stored histograms as one: counts added bucket by bucket."""
     return merge_counts(decode(text) for text in texts)
 
 
@@ -102,7 +102,7 @@ def merge_counts(histograms: Iterable[Counts]) -> Counts:
 
 
 def summarise(counts: Counts) -> HistogramSummary | None:
-    """Mean, deviation (population), percentiles and maximum in us; None for an empty histogram.
+    """Return mean, deviation (population), percentiles and maximum in us; None for an empty histogram.
 
     A percentile is the upper edge of the bucket that holds its rank, as in HDR: at most 0.1 % above the sample.
     """
@@ -121,7 +121,7 @@ def summarise(counts: Counts) -> HistogramSummary | None:
 
 
 def percentile_ns(counts: Counts, share: float) -> float:
-    """The latency in ns that ``share`` (0..1) of the samples do not exceed: nearest rank. Needs a sample."""
+    """Return the latency in ns that ``share`` (0..1) of the samples do not exceed: nearest rank. Needs a sample."""
     cumulative = np.cumsum(counts)
     # The tolerance keeps 0.999 x 1000, which floating point makes 999.0000000000001, at rank 999.
     rank = max(1, int(np.ceil(share * int(cumulative[-1]) - 1e-9)))
@@ -129,7 +129,7 @@ def percentile_ns(counts: Counts, share: float) -> float:
 
 
 def used_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
-    """The buckets that hold samples, rising: the value in the middle of each in ns, and its count."""
+    """Return the buckets that hold samples, rising: the value in the middle of each in ns, and its count."""
     used = np.flatnonzero(counts)
     return _MIDDLE_NS[used], counts[used]
 

@@ -42,7 +42,7 @@ def median_ratio_interval(
 
 
 def percentile_interval(drawn: NDArray[np.float64], confidence: float = 0.95) -> Interval:
-    """The middle ``confidence`` of bootstrap figures."""
+    """Return the middle ``confidence`` of bootstrap figures."""
     tail = (1 - confidence) / 2
     lower, upper = np.quantile(drawn, [tail, 1 - tail])
     return Interval(float(lower), float(upper), confidence)

@@ -82,12 +82,12 @@ def finding(groups: Mapping[str, Choice], summaries: Sequence[LatencySummary]) -
 
 
 def latency_records(choice: Choice) -> list[LatencyRecord]:
-    """The latency records of the trials that count."""
+    """Return the latency records of the trials that count."""
     return [t.latency for t in choice.trials if t.latency is not None]
 
 
 def trial_counts(choice: Choice) -> list[Counts]:
-    """The histograms of the trials that count and got a probe back, one each."""
+    """Return the histograms of the trials that count and got a probe back, one each."""
     histograms = [decode(r.histogram) for r in latency_records(choice)]
     return [counts for counts in histograms if counts.any()]
 

@@ -39,7 +39,7 @@ def load_finding(curve: Sequence[LoadPoint]) -> LoadFinding | None:
 
 
 def _strongest_inversion(curve: Sequence[LoadPoint]) -> tuple[LoadPoint, LoadPoint] | None:
-    """The pair of lower and higher load with the highest ratio of p50, beyond noise: frames waited for a batch."""
+    """Return the pair of lower and higher load with the highest ratio of p50, beyond noise: frames waited for a batch."""
     inverted = [(low, high) for low, high in combinations(curve, 2) if _ratio(low, high) - 1 > _noise(low, high)]
     return max(inverted, key=lambda pair: _ratio(*pair), default=None)
 
@@ -53,7 +53,7 @@ def _noise(low: LoadPoint, high: LoadPoint) -> float:
 
 
 def _knee(curve: Sequence[LoadPoint]) -> str | None:
-    """The highest load on the plateau whose next load is above it; None if latency never leaves the plateau."""
+    """Return the highest load on the plateau whose next load is above it; None if latency never leaves the plateau."""
     if len(curve) < MIN_KNEE_LOADS:
         return None
     limit = KNEE_FACTOR * min(point.p50_us for point in curve)

@@ -26,7 +26,7 @@ the other end, or its buffer went with a connection."""
 
 
 def ledger(trial: Trial) -> Ledger:
-    """The ledger of one trial, all directions together.
+    """Return the ledger of one trial, all directions together.
 
     Places: a full ring of the switch is the **wire ring** or the **vhost ring** of a port; everything else that the
     switch dropped, or damaged, is **switch**. Of ``Trial.tester_drops``, ``v1:tx_full`` is a VNF that found the ring
@@ -47,7 +47,7 @@ def ledger(trial: Trial) -> Ledger:
 
 
 def merge(ledgers: Iterable[Ledger]) -> Ledger:
-    """All of them added up. Counted only if each is; of none: an empty ledger."""
+    """Return all of them added up. Counted only if each is; of none: an empty ledger."""
     every = tuple(ledgers)
     return Ledger(
         offered_packets=sum(it.offered_packets for it in every),
@@ -58,7 +58,7 @@ def merge(ledgers: Iterable[Ledger]) -> Ledger:
 
 
 def describe(ledger: Ledger) -> str:
-    """One line for people: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``. Thin spaces in numbers."""
+    """Return one line for people: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``. Thin spaces in numbers."""
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
     parts = [f"{count(loss.packets)} {_words(loss)}" for loss in ledger.losses]
     if rest > 0:
@@ -73,7 +73,7 @@ def describe(ledger: Ledger) -> str:
 
 
 def counts_drops(switch: SwitchCycles) -> bool:
-    """Whether a switch counts drops at all: failed attempts are none."""
+    """Return whether a switch counts drops at all: failed attempts are none."""
     return any(reason_of(key) not in ATTEMPTS for key in switch.drops)
 
 
@@ -152,7 +152,7 @@ def _cause(owner: str, reason: str) -> str:
 
 
 def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
-    """One loss a place and cause, largest first; equal ones by name. Zeros are left out."""
+    """Return one loss a place and cause, largest first; equal ones by name. Zeros are left out."""
     total: Counter[tuple[LossPlace, str, bool]] = Counter()
     for loss in losses:
         total[loss.place, loss.cause, loss.policy] += loss.packets

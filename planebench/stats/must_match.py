@@ -52,7 +52,10 @@ MUST_MATCH = (
 
 
 def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
-    """One sentence for each fact that differs: ``kernel: 6.1.0 against 6.5.0``. Not stated on both sides is equal."""
+    """Return one sentence for each fact that differs: ``kernel: 6.1.0 against 6.5.0``.
+
+    Not stated on both sides is equal.
+    """
     found = []
     for fact in MUST_MATCH:
         tables = [getattr(header, fact.where) for header in (a, b)]

@@ -37,7 +37,7 @@ class Ranking:
 
     @property
     def first(self) -> Result:
-        """The highest throughput, or the fewest cycles a packet."""
+        """Return the highest throughput, or the fewest cycles a packet."""
         return self.results[0]
 
 
@@ -50,7 +50,7 @@ def same_cell(results: Iterable[Result]) -> dict[Point, list[Result]]:
 
 
 def rank(results: Sequence[Result]) -> tuple[Ranking, ...]:
-    """One ranking for each cell that has a counting result; only results of the cell's main band are compared."""
+    """Return one ranking for each cell that has a counting result; only results of the cell's main band are compared."""
     rankings = []
     for cell, members in same_cell(results).items():
         usable = [r for r in members if counts(r)]
@@ -67,7 +67,8 @@ def _main_band(results: Sequence[Result]) -> str | None:
 
 
 def _cycles_decide(results: Sequence[Result]) -> bool:
-    """Where the tester limits: every switch that it limits must know its cycles, and there must be two to compare."""
+    """Return where the tester limits: every switch that it limits must know its cycles, and there must be two to
+    compare."""
     limited = [r for r in results if _is_limited(r)]
     return bool(limited) and all(_cycles(r) for r in limited) and sum(bool(_cycles(r)) for r in results) > 1
 
@@ -99,7 +100,7 @@ def _by_cycles(cell: Point, results: Sequence[Result]) -> Ranking:
 
 
 def _may_be_as_fast(other: Result, first: Result) -> bool:
-    """Whether the trials of the other overlap with those of the first, or are a lower bound."""
+    """Return whether the trials of the other overlap with those of the first, or are a lower bound."""
     floor = min(first.throughput_trials_pps, default=_pps(first))
     return _is_limited(other) or max(other.throughput_trials_pps, default=_pps(other)) >= floor
 

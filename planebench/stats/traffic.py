@@ -16,7 +16,7 @@ def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
-    """Mean size of the frames that came through, with FCS; None where a trial did not count bytes, or none came."""
+    """Return mean size of the frames that came through, with FCS; None where a trial did not count bytes, or none came."""
     directions = [d for trial in trials for d in trial.directions]
     packets = sum(d.forwarded_packets for d in directions)
     known = [d.forwarded_bytes for d in directions if d.forwarded_bytes is not None]

@@ -35,7 +35,7 @@ class TwoBands:
         )
 
     def _by_start(self, starts: Sequence[int]) -> bool:
-        """Whether every start of the switch lies wholly in one group."""
+        """Return whether every start of the switch lies wholly in one group."""
         return not {starts[i] for i in self.upper} & {starts[i] for i in self.lower}
 
 

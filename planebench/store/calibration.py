@@ -46,7 +46,7 @@ class Condition:
 
 
 def condition_of(calibration: Calibration) -> Condition:
-    """The condition a calibration was measured under."""
+    """Return the condition a calibration was measured under."""
     return Condition(**{name: getattr(calibration, name) for name in Condition.__slots__})
 
 
@@ -86,7 +86,7 @@ def load(
     folder: Path | None = None,
     now: datetime | None = None,
 ) -> Calibration | None:
-    """The calibration of this condition that has every frame size, if it is younger than ``max_age_s``.
+    """Return the calibration of this condition that has every frame size, if it is younger than ``max_age_s``.
 
     None when there is none, or it is too old, torn, of another schema, or lacks a frame size: measure again.
     """

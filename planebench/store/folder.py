@@ -70,7 +70,7 @@ def read_finished(folder: Path) -> Finished | None:
 
 
 def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
-    """All readable runs, oldest first. Folders without a run.json, or with one of another version, are left out."""
+    """Return all readable runs, oldest first. Folders without a run.json, or with one of another version, are left out."""
     found = []
     for folder in _run_folders(runs_dir or default_runs_dir()):
         try:
@@ -81,7 +81,7 @@ def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
 
 
 def find_run(runs_dir: Path | None, wanted: str) -> Path:
-    """The folder of a run: ``latest``, a run id, the start of one, a name (its newest run) or a path.
+    """Return the folder of a run: ``latest``, a run id, the start of one, a name (its newest run) or a path.
 
     Raises UsageError with the candidates where nothing, or more than one id, fits.
     """

@@ -40,14 +40,14 @@ def read_status(folder: Path) -> Status | None:
 
 
 def is_alive(status: Status) -> bool:
-    """Whether the process that wrote it is still there. Another that got its pid has another start."""
+    """Return whether the process that wrote it is still there. Another that got its pid has another start."""
     if not is_running(status.pid):
         return _exists(status.pid)
     return status.pid_started_ticks in (None, start_ticks(status.pid))
 
 
 def live_runs(runs_dir: Path) -> tuple[Path, ...]:
-    """The folders of runs that go on now, newest first."""
+    """Return the folders of runs that go on now, newest first."""
     try:
         told = [path.parent for path in runs_dir.glob(f"*/{STATUS_FILE}")]
     except OSError:
