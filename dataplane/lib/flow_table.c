@@ -4,17 +4,15 @@
 #include <errno.h>
 #include <rte_common.h>
 #include <stdlib.h>
-#include <sys/random.h>
+
+#include "lib/random.h"
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
 static void secret_make(struct flow_table *table)
 {
-	uint64_t seed = (uintptr_t)table->slots ^ (uint64_t)random() << 32;
-
-	if (getrandom(table->secret, sizeof(table->secret), GRND_NONBLOCK) != sizeof(table->secret))
-		for (size_t i = 0; i < RTE_DIM(table->secret); i++) // early in the life of a machine
-			table->secret[i] = seed = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	for (size_t i = 0; i < RTE_DIM(table->secret); i++)
+		table->secret[i] = random_secret();
 	table->secret[FLOW_KEY_WORDS] |= 1;
 }
 

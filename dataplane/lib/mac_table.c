@@ -4,18 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/random.h"
+
 _Static_assert(sizeof(struct mac_bucket) == 64, "one cache line a bucket");
 _Static_assert(47 + 12 + MAC_TABLE_PORT_BITS == 64, "address, VLAN and port fill an entry");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the group bit of a loaded address is bit 0");
-
-// splitmix64 (Steele, Lea, Flood 2014): a seed of few bits becomes a factor of many.
-static uint64_t scramble(uint64_t x)
-{
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
 
 struct mac_table *mac_table_create(uint32_t size, uint64_t ageing_cycles, uint64_t tsc_hz, uint64_t seed)
 {
@@ -31,8 +24,8 @@ struct mac_table *mac_table_create(uint32_t size, uint64_t ageing_cycles, uint64
 	table->buckets = buckets;
 	table->bucket_count = count;
 	table->shift = 64 - (unsigned)__builtin_ctz(count);
-	table->multipliers[0] = scramble(seed) | 1;
-	table->multipliers[1] = scramble(~seed) | 1;
+	table->multipliers[0] = random_mix(seed) | 1;
+	table->multipliers[1] = random_mix(~seed) | 1;
 	table->ageing_cycles = (int64_t)ageing_cycles;
 	table->refresh_cycles = (int64_t)(tsc_hz / MAC_TABLE_REFRESH_HZ);
 	return table;

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "lib/log.h"
 #include "lib/mac_table.h"
+#include "lib/random.h"
 #include "lib/schema.h"
 #include "tasks/task.h"
 
@@ -413,13 +413,12 @@ static bool is_same(const struct shared *shared, const struct config_task *confi
 static struct shared *create(const struct config_task *config, struct port *const *ports)
 {
 	struct shared *shared = calloc(1, sizeof(*shared));
-	uint64_t hz = rte_get_tsc_hz(), seed = rte_rdtsc();
+	uint64_t hz = rte_get_tsc_hz();
 
 	if (shared == NULL)
 		return NULL;
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
-		seed ^= (uintptr_t)shared; // early in the life of a machine
-	shared->table = mac_table_create(config->bridge.table_size, config->bridge.ageing_s * hz, hz, seed);
+	shared->table = mac_table_create(config->bridge.table_size, config->bridge.ageing_s * hz, hz,
+	                                 random_secret());
 	if (shared->table == NULL) {
 		free(shared);
 		return NULL;

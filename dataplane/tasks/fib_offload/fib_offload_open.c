@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/random.h"
 #include "tasks/fib_offload/fib_offload.h"
 #include "lib/schema.h"
 
@@ -89,15 +89,6 @@ static void vnf_put(struct offload_fib *fib, const struct offload_vnf_settings *
 
 // --- A FIB -----------------------------------------------------------------------------------------------
 
-static uint64_t any_seed(void)
-{
-	uint64_t seed = rte_rdtsc();
-
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
-		seed *= UINT64_C(0x9e3779b97f4a7c15); // early in the life of a machine
-	return seed;
-}
-
 // A file that is no good is not worth refusing to forward.
 static void snapshot_load(struct offload_fib *fib, const char *task)
 {
@@ -144,7 +135,7 @@ static struct offload_fib *create(const struct offload_fib_settings *settings, c
 	const struct fib_config config = {
 	        .routes4 = settings->routes4,
 	        .routes6 = settings->routes6,
-	        .seed = any_seed(),
+	        .seed = random_secret(),
 	        .pages = settings->pages,
 	};
 	struct offload_fib *fib = calloc(1, sizeof(*fib));
@@ -285,20 +276,11 @@ static bool macs_fit(struct offload *o, uint64_t factor)
 	return true;
 }
 
-static uint64_t any_odd(void)
-{
-	uint64_t word = rte_rdtsc();
-
-	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
-		word *= UINT64_C(0x9e3779b97f4a7c15); // early in the life of a machine
-	return word | 1;
-}
-
 static int macs_set(struct offload *o, const char *task)
 {
-	uint64_t factor = any_odd();
+	uint64_t factor = random_secret() | 1;
 
-	for (unsigned i = 0; i < MAC_TRIES; i++, factor += UINT64_C(0x9e3779b97f4a7c14))
+	for (unsigned i = 0; i < MAC_TRIES; i++, factor += RANDOM_GOLDEN - 1)
 		if (macs_fit(o, factor))
 			return 0;
 	LOG_ERROR("task %s: no place for the MAC addresses of %u VNFs", task, o->vnf_count);
@@ -373,7 +355,7 @@ int offload_open(struct vnf *vnf, const struct config_task *config)
 	if (status)
 		return status;
 	o->reader = fib_reader_add(o->fib->fib);
-	o->neighbours = mac_table_create(NEIGHBOURS, NEIGHBOUR_AGEING_S * hz, hz, any_odd());
+	o->neighbours = mac_table_create(NEIGHBOURS, NEIGHBOUR_AGEING_S * hz, hz, random_secret() | 1);
 	if (o->reader < 0 || !o->neighbours) {
 		LOG_ERROR("task %s: no memory, or too many tasks share the FIB \"%s\"", config->name,
 		          o->settings.fib.name);

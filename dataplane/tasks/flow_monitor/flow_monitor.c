@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// flow_monitor: forwards every frame as l2fwd does and counts it by flow (flow_key.h), in both directions.
+// flow_monitor: forwards every frame as l2fwd does and counts it by flow (flow_table.h), in both directions.
 //
 // A flow that was idle for the timeout is over: its counts go to "expired", its packets begin a new one. What
 // finds the table full of busy flows is "untracked". Frames that are no sound IP packet are "other". Nothing

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "lib/draw.h"
+#include "lib/random.h"
 
 // Slots whose due times follow from each other, for pacer.c: exponential gaps, and recorded times. How many
 // there are in a duration is known at its end only, so intended grows with next. A call does a bounded amount

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/flow_key.h"
+#include "lib/flow_table.h"
 #include "lib/flow_table.h"
 #include "tasks/vnf/vnf.h"
 

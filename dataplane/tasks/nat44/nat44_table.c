@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "lib/hugepages.h"
+#include "lib/random.h"
 #include "tasks/nat44/nat44.h"
 
 // --- Ports -----------------------------------------------------------------------------------------------
@@ -534,29 +534,25 @@ static void timeouts_set(struct nat44 *nat)
 	nat->timeout_tsc[NAT44_CLASS_STATIC] = INT64_MAX;
 }
 
-static int seed(struct nat44 *nat)
+static void seed(struct nat44 *nat)
 {
-	uint64_t random[3];
-
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return -EIO;
-	nat->seed[0] = random[0];
-	nat->seed[1] = random[1] | 1;
-	nat->random = random[2] | 1;
-	return 0;
+	nat->seed[0] = random_secret();
+	nat->seed[1] = random_secret() | 1;
+	nat->random = random_secret() | 1;
 }
 
 int nat44_table_open(struct nat44 *nat)
 {
 	uint32_t count = nat->settings.sessions_max + nat->settings.forward.count + 1;
 	unsigned bits = 64 - (unsigned)__builtin_clzll(count);
-	int status = seed(nat);
+	int status;
 
 	nat->bucket_shift = 63 - bits; // two buckets a session, or up to four
 	nat->sessions = nat44_memory(nat, count * sizeof(*nat->sessions));
 	nat->buckets = nat44_memory(nat, sizeof(*nat->buckets) << (bits + 1));
-	if (status != 0 || !nat->sessions || !nat->buckets)
-		return status ? status : -ENOMEM;
+	if (!nat->sessions || !nat->buckets)
+		return -ENOMEM;
+	seed(nat);
 	for (uint32_t i = count - 1; i > 0; i--) {
 		nat->sessions[i].chain = nat->free_session;
 		nat->free_session = i;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "lib/alias.h"
-#include "lib/draw.h"
+#include "lib/random.h"
 #include "lib/input_file.h"
 #include "lib/schema.h"
 #include "tasks/tester/frame.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/alias.h"
-#include "lib/draw.h"
+#include "lib/random.h"
 #include "tasks/tester/frame_load.h"
 #include "tasks/tester/profile.h"
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random numbers, by seed or secret. What number k draws is a function of key and k alone, in any order and as often
+// as wanted (docs/design/traffic.md). The mixing function is SplitMix64's (Steele, Lea, Flood: Fast Splittable
+// Pseudorandom Number Generators, OOPSLA 2014), whose k-th output this is.
+#pragma once
+
+#include <rte_cycles.h>
+#include <stdint.h>
+#include <sys/random.h>
+
+// 2^64 divided by the golden ratio, odd: multiples of it are spread evenly (Fibonacci hashing).
+#define RANDOM_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+// Return the first output of SplitMix64 from this seed: a seed of few bits becomes a number of many.
+static inline uint64_t random_mix(uint64_t seed)
+{
+	uint64_t x = seed + RANDOM_GOLDEN;
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+// Return a secret from the kernel. Early in the life of a machine, when it has none yet, mix the time instead.
+static inline uint64_t random_secret(void)
+{
+	uint64_t secret;
+
+	return getrandom(&secret, sizeof(secret), GRND_NONBLOCK) == sizeof(secret) ? secret
+	                                                                           : random_mix(rte_rdtsc());
+}
+
+static inline uint64_t draw_hash(uint64_t key, uint64_t k)
+{
+	return random_mix(key + k * RANDOM_GOLDEN);
+}
+
+// A key of its own for each purpose and stream.
+static inline uint64_t draw_key(uint64_t seed, uint64_t purpose, uint64_t stream)
+{
+	return draw_hash(draw_hash(seed, purpose), stream);
+}
+
+// The upper 32 bits of a hash to 0 .. n - 1. What is not even about it is below n / 2^32.
+static inline uint32_t draw_below(uint64_t hash, uint32_t n)
+{
+	return (uint32_t)((hash >> 32) * n >> 32);
+}
