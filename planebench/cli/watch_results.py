@@ -16,7 +16,7 @@ from planebench.model.words import NOTHING, frames, throughput
 from planebench.report.glyphs import Glyphs
 from planebench.report.grid import Column as Kind
 from planebench.report.grid import column_of, column_title, columns_of
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.results import derive_results, run_band
 from planebench.store.follow import Seen
 
@@ -86,7 +86,7 @@ def _fitting(
 def figure(result: Result) -> str:
     """R+ with its mark; in brackets what may not be compared with the rest of the run."""
     words = throughput(result)
-    return f"({words})" if is_foreign(result.verdict) else words
+    return f"({words})" if of_other_band(result.verdict) else words
 
 
 def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:

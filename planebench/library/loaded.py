@@ -100,7 +100,7 @@ class Loaded:
         return self.frame("ledger")
 
     def frame(self, name: str) -> pd.DataFrame:
-        """Return a table (planebench.library.TABLES) as a DataFrame, the same object each time. UsageError for another."""
+        """Return a table as a DataFrame, the same object each time. Raises UsageError for an unknown table."""
         if name not in self._frames:
             self._frames[name] = tables.frame(self.arrow(name))
         return self._frames[name]

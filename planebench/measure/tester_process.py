@@ -21,7 +21,7 @@ def eal_prefix(supervisor: Supervisor, label: str) -> str:
 
 
 def make_veth(topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor) -> VethWire | None:
-    """Return the ports of a topology that are kernel interfaces; None where none is."""
+    """Make the ports of a topology that are kernel interfaces; return None if there are none."""
     names = [port.name for port in topology.ports if links.is_veth(port)]
     return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
 

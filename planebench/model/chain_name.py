@@ -57,7 +57,7 @@ def unquote(text: str) -> str:
 
 
 def vnf_texts(chain: str, length: int) -> tuple[str, ...]:
-    """Return the functions of a chain in path order, each with its options; those of a chain without a name are plain."""
+    """Return the functions of a chain in path order, with their options; plain functions for a chain without a name."""
     return tuple(split(chain, SEPARATOR)) if chain else (PLAIN,) * length
 
 

@@ -113,7 +113,7 @@ def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str
 
 
 def existing_file(text: str, what: str, base: Path) -> Path:
-    """Return the absolute path of a readable file. UsageError if it is none, or if its path cannot be part of a chain."""
+    """Return the absolute path of a readable file. Raises UsageError if it is not, or cannot be part of a chain."""
     path = _fit((base / Path(text).expanduser()).resolve(), what)
     try:
         with path.open("rb") as file:

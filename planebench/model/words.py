@@ -74,7 +74,7 @@ def us(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share of 1 as per cent: ``12 %``, one decimal below ten, ``< 0.1 %`` for what would look like nothing."""
+    """Return a share of 1 in percent: ``12 %``, one decimal below ten, ``< 0.1 %`` for a tiny share above 0."""
     if share is None:
         return NOTHING
     value = share * 100

@@ -183,7 +183,7 @@ def _of_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float 
 
 
 def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
-    """Return the chains by name, and what is in the files that they name: rules may change while their path does not."""
+    """Return the chains by name, and digests of the files that they name, which may change under one path."""
     if not plan.chains:
         return {}
     files = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]

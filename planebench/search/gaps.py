@@ -18,7 +18,7 @@ def late_only(trial: Trial, loss_ratio: float) -> bool:
 
 
 def bound_by_others(failed: Sequence[Trial], loss_ratio: float) -> Verdict | None:
-    """Return a verdict where at least half of the trials that ``failed`` at the upper bound do not tell of the switch."""
+    """Return a verdict if the host or tester, not the switch, explains at least half of the ``failed`` trials."""
     if not failed:
         return None
     load = (aggregate_pps(failed[0]) or 0.0) / 1e6

@@ -44,7 +44,7 @@ def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
 
 
 def with_doubts(verdict: Verdict, found: Finding, log: TrialLog) -> Verdict:
-    """Return the verdict, and what a reader must know of the trials: many passed over, or two bands, make it disturbed."""
+    """Return the verdict with doubts about the trials: many passed over, or two bands, make it disturbed."""
     passed_over, outnumber = _passed_over(found, log)
     bands = _bands(log.used)
     kind = verdict.kind

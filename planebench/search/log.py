@@ -87,7 +87,7 @@ class TrialLog:
         raise Unanswered(ask)
 
     def repetition(self, ask: Ask) -> Trial:
-        """Return the last trial of this repetition of R+, whatever it is worth: statistics choose. Raises Unanswered."""
+        """Return the last trial of this repetition of R+, whatever its verdict. Raises Unanswered."""
         for i in reversed(range(len(self._trials))):
             if self._trials[i].role == "r_plus" and self._trials[i].repetition == ask.repetition:
                 return self._use(i)
