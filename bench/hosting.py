@@ -89,7 +89,7 @@ def parse(text: str) -> Kind:
 def measure(kind: Kind, it: Planed, supervisor: Supervisor, seconds: float) -> Round:
     """Start it, take all figures, end it."""
     sockets = (it.workdir / "n0.sock", it.workdir / "n1.sock")
-    request = hosted_request("vnf0", sockets, supervisor, kind.values, OTHER_CPU, crowded=False)
+    request = hosted_request("vnf0", sockets, supervisor, kind.values, OTHER_CPU, shares_cpu=False)
     before, begun = distance(it), time.monotonic()
     vnf = start_vnf(kind.hosting, request, supervisor)
     try:

@@ -57,7 +57,7 @@ def hosted_request(
     supervisor: Supervisor,
     values: Mapping[str, Value] | None = None,
     cpu: int = OTHER_CPU,
-    crowded: bool = True,
+    shares_cpu: bool = True,
 ) -> HostedRequest:
     """An l2fwd between two sockets where somebody listens."""
     ports = (f"{name}a", f"{name}b")
@@ -68,7 +68,7 @@ def hosted_request(
         "memory": MEMORY,
         "ports": [virtio(port, path, RING) for port, path in zip(ports, sockets, strict=True)],
         "tasks": [task(name, "l2fwd", *ports, peer_macs=list(PEER_MACS))],
-        "workers": [worker | ({"idle": "sleep"} if crowded else {})],
+        "workers": [worker | ({"idle": "sleep"} if shares_cpu else {})],
     }
     planed = find_planed()
     assert planed is not None
@@ -86,7 +86,7 @@ def hosted_request(
         workdir=sockets[0].parent,
         planed=planed,
         ring_size=RING,
-        crowded=crowded,
+        shares_cpu=shares_cpu,
     )
 
 

@@ -72,7 +72,7 @@ class Bed:
             "workdir": self.workdir,
             "planed": Path(planed_binary()),
             "queues": self.queues,
-            "crowded": True,
+            "shares_cpu": True,
         }
         return HostedRequest(**(made | more))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import time
 
-from planebench.conformance.bed import Bed
-from planebench.conformance.counting import Tally, send_exact
+from planebench.conformance.counting import Counts, send_exact
 from planebench.conformance.model import Check, Failure, Remarks
-from planebench.host.patience import patient
+from planebench.conformance.rig import Rig
+from planebench.host.deadlines import stretched
 from planebench.host.programs import NotFound
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.claims import parse_claim
@@ -47,9 +47,9 @@ def refuses_options(adapter: Adapter) -> Remarks:
     raise Failure(f"UsageError for option {NO_SUCH_OPTION}", "an adapter")
 
 
-def states_manifest(bed: Bed) -> Remarks:
+def states_manifest(rig: Rig) -> Remarks:
     """Fail unless every key of the fairness manifest has a value, and those of virtio features are claims."""
-    settings = bed.adapter.settings(bed.live.request)
+    settings = rig.adapter.settings(rig.live.request)
     missing = [key for key in MANIFEST_KEYS if not settings.get(key, "").strip()]
     if missing:
         raise Failure(f"a value for each of {', '.join(MANIFEST_KEYS)}", f"none for {', '.join(missing)}")
@@ -60,34 +60,34 @@ def states_manifest(bed: Bed) -> Remarks:
     return (f"manifest has unknown: {', '.join(unknown)}",) if unknown else ()
 
 
-def counts_frames(bed: Bed) -> Remarks:
+def counts_frames(rig: Rig) -> Remarks:
     """At a low rate: received and sent are exactly what the tester counts, nothing dropped."""
     for attempt in range(TRIES):
-        bed.calm()
-        before = bed.switch.counters()
-        tally = send_exact(bed, bed.ways, rounds=ROUNDS)
-        counters = _counted(bed, before, bed.hops * tally.arrived)
-        wrong = _wrong(counters, bed.hops, tally)
+        rig.calm()
+        before = rig.switch.counters()
+        tally = send_exact(rig, rig.ways, rounds=ROUNDS)
+        counters = _counted(rig, before, rig.hops * tally.arrived)
+        wrong = _wrong(counters, rig.hops, tally)
         if not wrong:
             return _unknown(counters)
         if attempt + 1 == TRIES:
-            words = f"{bed.hops} x {tally.offered} frames received and sent, {tally.lost} dropped"
+            words = f"{rig.hops} x {tally.offered} frames received and sent, {tally.lost} dropped"
             raise Failure(words, "; ".join(wrong))
     return ()
 
 
-def _counted(bed: Bed, before: SwitchCycles, wanted: int) -> SwitchCycles:
+def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
     """What it counted since, once that is as many as wanted, or SETTLE_S later."""
-    deadline = time.monotonic() + patient(SETTLE_S)
+    deadline = time.monotonic() + stretched(SETTLE_S)
     while True:
-        counters = cycles_of_trial(before, bed.switch.counters(), 0)
+        counters = cycles_of_trial(before, rig.switch.counters(), 0)
         late = [n for n in (counters.packets, counters.forwarded_packets) if n is not None and n < wanted]
         if not late or time.monotonic() > deadline:
             return counters
         time.sleep(0.02)
 
 
-def _wrong(counters: SwitchCycles, hops: int, tally: Tally) -> list[str]:
+def _wrong(counters: SwitchCycles, hops: int, tally: Counts) -> list[str]:
     """What cannot be: of a switch that loses nothing every count is exact."""
     least, most = hops * tally.arrived, hops * tally.offered
     found = _outside(counters, least, most)

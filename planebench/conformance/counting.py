@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
-from planebench.conformance.bed import Bed
-from planebench.host.patience import patient
+from planebench.conformance.rig import Rig
+from planebench.host.deadlines import stretched
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.requests import Call, get_statistics
@@ -25,7 +25,7 @@ LOOK_S = 0.01
 
 
 @dataclass
-class Tally:
+class Counts:
     """What became of frames, added up over rounds."""
 
     offered: int = 0
@@ -64,24 +64,24 @@ class Tally:
 
 
 def send_exact(
-    bed: Bed, flows: Sequence[Flow], size: int = 64, profile: TrafficProfile = PLAIN, rounds: int = 1
-) -> Tally:
+    rig: Rig, flows: Sequence[Flow], size: int = 64, profile: TrafficProfile = PLAIN, rounds: int = 1
+) -> Counts:
     """Send up to ``FRAMES`` frames in each of the flows, each round once the one before has arrived.
 
     ``rounds`` times, or until one is lost.
     """
-    tally, live = Tally(), bed.live
+    tally, live = Counts(), rig.live
     frames = live.profile(profile, live.topology.chain, flat_out=False)
     while rounds and not tally.lost:
         stats = live.send(flows, size, FRAMES / RATE_PPS, RATE_PPS, profile=frames)
-        tally.add(settled(live.call, stats, flows, bed.lossless))
+        tally.add(settled(live.call, stats, flows, rig.lossless))
         rounds -= 1
     return tally
 
 
 def settled(call: Call, stats: Statistics, flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
     """The counters of a sending once every frame has come, or a while later; a short one where some never come."""
-    deadline = time.monotonic() + patient(SETTLE_S if lossless else LOSSY_SETTLE_S)
+    deadline = time.monotonic() + stretched(SETTLE_S if lossless else LOSSY_SETTLE_S)
     counts = tester_counts(stats, flows)
     while not _complete(counts) and time.monotonic() < deadline:
         time.sleep(LOOK_S)

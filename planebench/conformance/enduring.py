@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from planebench.conformance.bed import Bed
 from planebench.conformance.counting import send_exact
 from planebench.conformance.exchange import send_bad
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
-from planebench.conformance.vnf_process import Split, end_quietly
+from planebench.conformance.rig import Rig
+from planebench.conformance.vnf_process import VnfProcess, end_quietly
 from planebench.host import procfs
+from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
-from planebench.host.patience import patient
 from planebench.model.errors import DiedError
 from planebench.wiring import wire_stage
 
@@ -30,35 +30,35 @@ DEATH_S = 5.0
 LAST_LINES = "last log lines:\n"
 
 
-def still_forwards(bed: Bed, after: str) -> None:
+def still_forwards(rig: Rig, after: str) -> None:
     """Frames come through again, and from then on every one, if that was so before. Raises Failure."""
-    bed.live.check()
-    bed.live.wait_until_forwarding()
+    rig.live.check()
+    rig.live.wait_until_forwarding()
     for _ in range(2):
-        tally = send_exact(bed, bed.ways, rounds=2)
-        if tally.offered and not (tally.lost if bed.lossless else not tally.arrived):
+        counts = send_exact(rig, rig.ways, rounds=2)
+        if counts.offered and not (counts.lost if rig.lossless else not counts.arrived):
             return
-    raise Failure(f"all {tally.offered} frames to come through after {after}", tally.words())
+    raise Failure(f"all {counts.offered} frames to come through after {after}", counts.words())
 
 
-def survives_bad_frames(bed: Bed) -> Remarks:
+def survives_bad_frames(rig: Rig) -> Remarks:
     """Runts, giants and headers that lie into every port; then good ones have to pass."""
-    send_bad(bed)
-    still_forwards(bed, "runts, giants and headers that lie")
+    send_bad(rig)
+    still_forwards(rig, "runts, giants and headers that lie")
     return ()
 
 
-def survives_pause(bed: Bed) -> Remarks:
+def survives_pause(rig: Rig) -> Remarks:
     """Stopped and let go as between the trials of other switches."""
-    bed.live.pause()
+    rig.live.pause()
     try:
         time.sleep(PAUSE_S)
-        awake = [pid for pid in bed.switch.pids() if not _stopped(pid)]
+        awake = [pid for pid in rig.switch.pids() if not _stopped(pid)]
     finally:
-        bed.live.resume()
+        rig.live.resume()
     if awake:
         raise Failure("every process of pids() to be stopped by SIGSTOP", f"still running: {_words(awake)}")
-    still_forwards(bed, "a pause")
+    still_forwards(rig, "a pause")
     return ()
 
 
@@ -67,89 +67,89 @@ def _stopped(pid: int) -> bool:
     return fields is None or fields[0] in "Tt"
 
 
-def survives_vnf_restart(bed: Bed) -> Remarks:
+def survives_vnf_restart(rig: Rig) -> Remarks:
     """The VNFs close their ports and open them again."""
-    bed.live.apply(wire_stage(bed.topology, bed.live.links))
-    bed.live.check()
-    bed.live.apply(bed.live.document())
-    still_forwards(bed, "a restart of the VNFs")
+    rig.live.apply(wire_stage(rig.topology, rig.live.links))
+    rig.live.check()
+    rig.live.apply(rig.live.document())
+    still_forwards(rig, "a restart of the VNFs")
     return ()
 
 
-def survives_vnf_death(bed: Bed) -> Remarks:
+def survives_vnf_death(rig: Rig) -> Remarks:
     """A VNF process is killed while frames flow; another one opens the same ports."""
     epoch, sendings = 0, 0
     for number in range(2):
-        split = Split.start(bed, epoch)
+        vnf = VnfProcess.start(rig, epoch)
         try:
-            split.wait_until_forwarding()
-            sendings = _count_through(split, f"start {number + 1} of the VNF process")
+            vnf.wait_until_forwarding()
+            sendings = _count_through(vnf, f"start {number + 1} of the VNF process")
             if number == 0:
-                split.flood(FLOOD_S)
-                split.kill()
-                end_quietly(split)
-                bed.live.check()
-                epoch = split.epoch
+                vnf.flood(FLOOD_S)
+                vnf.kill()
+                end_quietly(vnf)
+                rig.live.check()
+                epoch = vnf.epoch
         finally:
-            split.stop()
-    bed.live.apply(bed.live.document())
-    still_forwards(bed, "a VNF that was killed")
+            vnf.stop()
+    rig.live.apply(rig.live.document())
+    still_forwards(rig, "a VNF that was killed")
     return (f"it keeps frames for a port that is down: {sendings} sendings until all came",) if sendings > 2 else ()
 
 
-def _count_through(split: Split, after: str) -> int:
+def _count_through(vnf: VnfProcess, after: str) -> int:
     """Send a few frames each way until all of them come; how many sendings that took, at most.
 
     A switch may hold frames for a port that was full or gone, and bring them first: that is no loss of what follows.
     """
     most = 0
-    for flow in split.bed.ways:
+    for flow in vnf.rig.ways:
         for sending in range(1, SENDINGS_MAX + 1):
-            tally = split.count(flow)
+            counts = vnf.count(flow)
             most = max(most, sending)
-            if tally.offered and not (tally.lost if split.bed.lossless else not tally.arrived):
+            if counts.offered and not (counts.lost if vnf.rig.lossless else not counts.arrived):
                 break
         else:
-            raise Failure(f"{flow.name}: all {tally.offered} frames to come through after {after}", tally.words())
+            raise Failure(f"{flow.name}: all {counts.offered} frames to come through after {after}", counts.words())
     return most
 
 
-def starts_again(bed: Bed) -> Remarks:
+def starts_again(rig: Rig) -> Remarks:
     """Stopped, it is gone; started again in the same folder, it forwards."""
-    pids = bed.switch.pids()
-    switch = bed.switch
-    known = len(bed.supervisor.processes)
-    bed.live.restart_switch(bed.adapter, bed.supervisor)
-    bed.live.resume()
-    bed.note_logs(known)
+    pids = rig.switch.pids()
+    switch = rig.switch
+    known = len(rig.supervisor.processes)
+    rig.live.restart_switch(rig.adapter, rig.supervisor)
+    rig.live.resume()
+    rig.note_logs(known)
     if left := [pid for pid in pids if procfs.is_running(pid)]:
         raise Failure("stop() to end every process", f"still running: {_words(left)}")
     if pids:
         _expect_died(switch.check, "check() of a switch that was stopped")
     switch.stop()
-    still_forwards(bed, "a start in the same folder")
+    still_forwards(rig, "a start in the same folder")
     return ()
 
 
-def tells_its_death(bed: Bed) -> Remarks:
+def tells_its_death(rig: Rig) -> Remarks:
     """Killed, it says so in a DiedError with its last log lines; it can still be stopped."""
-    pids = bed.switch.pids()
+    pids = rig.switch.pids()
     if not pids:
         raise NotSupported("it has no process that could die")
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    for call, name in ((bed.switch.check, "check()"), (bed.switch.counters, "counters()")):
+    for call, name in ((rig.switch.check, "check()"), (rig.switch.counters, "counters()")):
         error = _expect_died(call, f"{name} of a switch that was killed")
         if LAST_LINES not in error or not error.partition(LAST_LINES)[2].strip():
             raise Failure(f"{name} to give its last log lines", error)
-    bed.switch.stop()
-    bed.switch.stop()
+    rig.switch.stop()
+    rig.switch.stop()
     return ()
 
 
 def _expect_died(call: Callable[[], object], what: str) -> str:
     """What it says; dying takes a process a moment."""
-    deadline = time.monotonic() + patient(DEATH_S)
+    deadline = time.monotonic() + stretched(DEATH_S)
     while time.monotonic() < deadline:
         try:
             call()
@@ -163,23 +163,23 @@ def _words(pids: Iterable[int]) -> str:
     return ", ".join(f"{pid} ({procfs.read_text(f'/proc/{pid}/comm') or 'gone'})" for pid in pids)
 
 
-def leaves_nothing(bed: Bed) -> Remarks:
+def leaves_nothing(rig: Rig) -> Remarks:
     """After stop(): no process, file, socket, interface or namespace that was not there before.
 
     Others work on the machine too: what appeared once, and is not touched when it is all done again, is theirs, and
     where things appear without us nothing can be told.
     """
-    bed.stop()
-    left = bed.before.left(bed.supervisor.root)
+    rig.stop()
+    left = rig.before.left(rig.supervisor.root)
     suspects = [text for text in left if text.startswith("/")]
     if len(suspects) < len(left):
         raise Failure("nothing to be left", _some([text for text in left if text not in suspects]))
     if not suspects:
         return ()
     again = Leftovers.take()
-    bed.start()
-    bed.stop()
-    found = dict.fromkeys((*again.left(bed.supervisor.root), *again.touched(suspects)))
+    rig.start()
+    rig.stop()
+    found = dict.fromkeys((*again.left(rig.supervisor.root), *again.touched(suspects)))
     busy = _folders_of_others()
     if guilty := [path for path in found if str(Path(path).parent) not in busy]:
         raise Failure("nothing to be left", _some(guilty))

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from planebench.conformance.bed import Bed
 from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
-from planebench.host.patience import patient
+from planebench.conformance.rig import Rig
+from planebench.host.deadlines import stretched
 from planebench.planed.document import Document, Port, Task, Worker
 
 SETTLE_S = 2.0
@@ -32,7 +32,7 @@ Frames = Mapping[str, Sequence[RawFrame]]
 
 
 @dataclass
-class Exchange:
+class PcapExchange:
     """What went into the ports, and what came out, over all tries."""
 
     sent: Frames
@@ -78,50 +78,50 @@ class Exchange:
         return [f"{f.words} ({port} -> {self.peers[port]})" for port, f in frames if (f.kind == PLAIN) == plain]
 
 
-def exchange_good(bed: Bed) -> Exchange:
+def exchange_good(rig: Rig) -> PcapExchange:
     """Every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
-    names = [port.name for port in bed.topology.ports]
-    peers = _peers(bed)
-    kernel = any(bed.live.links.is_veth(port) for port in bed.topology.ports)
+    names = [port.name for port in rig.topology.ports]
+    peers = _peers(rig)
+    kernel = any(rig.live.links.is_veth(port) for port in rig.topology.ports)
     sent = {name: good_frames(names.index(name), names.index(peers[name]), kernel=kernel) for name in names}
-    found = Exchange(sent, peers)
+    found = PcapExchange(sent, peers)
     wanted = {name: len(sent[peers[name]]) for name in names}
     while found.tries < TRIES and (found.lost or found.tries == 0):
-        settle_s = SETTLE_S if bed.lossless else LOSSY_SETTLE_S
-        came = _pass_through(bed, sent, lambda came: all(len(came[name]) >= wanted[name] for name in names), settle_s)
+        settle_s = SETTLE_S if rig.lossless else LOSSY_SETTLE_S
+        came = _pass_through(rig, sent, lambda came: all(len(came[name]) >= wanted[name] for name in names), settle_s)
         found.add(came)
     return found
 
 
-def send_bad(bed: Bed) -> dict[str, list[bytes]]:
+def send_bad(rig: Rig) -> dict[str, list[bytes]]:
     """Every bad frame into every port; what came out of each."""
-    names = [port.name for port in bed.topology.ports]
-    peers = _peers(bed)
+    names = [port.name for port in rig.topology.ports]
+    peers = _peers(rig)
     sent = {name: bad_frames(names.index(name), names.index(peers[name])) for name in names}
-    return _pass_through(bed, sent, lambda came: False, BAD_S)
+    return _pass_through(rig, sent, lambda came: False, BAD_S)
 
 
-def _peers(bed: Bed) -> dict[str, str]:
-    pairs = bed.topology.cross_connects
+def _peers(rig: Rig) -> dict[str, str]:
+    pairs = rig.topology.cross_connects
     return dict(pairs) | {b: a for a, b in pairs}
 
 
 def _pass_through(
-    bed: Bed, sent: Frames, complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
+    rig: Rig, sent: Frames, complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
 ) -> dict[str, list[bytes]]:
     """Send, wait until it is complete and quiet, and put the tester's own tasks back."""
-    bed.calm()
+    rig.calm()
     number = next(_numbers)
-    outs = {port: bed.live.links.workdir / f"out-{port}-{number}.pcap" for port in sent}
-    ins = {port: bed.live.links.workdir / f"in-{port}-{number}.pcap" for port in sent}
+    outs = {port: rig.live.links.workdir / f"out-{port}-{number}.pcap" for port in sent}
+    ins = {port: rig.live.links.workdir / f"in-{port}-{number}.pcap" for port in sent}
     for port, frames in sent.items():
         write_pcap(ins[port], (frame.data for frame in frames))
-    bed.live.apply(_document(bed, ins, outs))
+    rig.live.apply(_document(rig, ins, outs))
     try:
         came = _collected(outs, complete, settle_s)
-        bed.live.check()
+        rig.live.check()
     finally:
-        bed.live.apply(bed.live.document())
+        rig.live.apply(rig.live.document())
     for path in (*ins.values(), *outs.values()):
         path.unlink(missing_ok=True)
     return came
@@ -130,7 +130,7 @@ def _pass_through(
 def _collected(
     outs: Mapping[str, Path], complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
 ) -> dict[str, list[bytes]]:
-    deadline = time.monotonic() + patient(settle_s)
+    deadline = time.monotonic() + stretched(settle_s)
     came: dict[str, list[bytes]] = {port: [] for port in outs}
     while not complete(came) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -139,12 +139,12 @@ def _collected(
     return {port: read_pcap(path) for port, path in outs.items()}
 
 
-def _document(bed: Bed, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> Document:
+def _document(rig: Rig, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> Document:
     """The tester with a patch between each port and its files."""
-    document = bed.live.document()
+    document = rig.live.document()
     files = (Port(f"f{port}", "ethdev", device=_device(port, ins, outs)) for port in ins)
     tasks = tuple(Task(f"raw-{port}", "patch", (port, f"f{port}")) for port in ins)
-    worker = Worker("raw", bed.placement.tester_cpus[0], tuple(task.name for task in tasks))
+    worker = Worker("raw", rig.placement.tester_cpus[0], tuple(task.name for task in tasks))
     return replace(document, ports=(*document.ports, *files), tasks=tasks, workers=(worker,))
 
 

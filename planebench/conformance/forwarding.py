@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from planebench.conformance.bed import Bed
-from planebench.conformance.counting import Tally, send_exact
-from planebench.conformance.exchange import Exchange, exchange_good, most
+from planebench.conformance.counting import Counts, send_exact
+from planebench.conformance.exchange import PcapExchange, exchange_good, most
 from planebench.conformance.model import Check, Failure, Remarks
+from planebench.conformance.rig import Rig
 from planebench.measure.counts import tester_counts
 from planebench.traffic.registry import parse_traffic
 
@@ -18,43 +18,43 @@ ORDER_S = 0.05
 WITHOUT_RAW = ("ports have several queues, so raw frames were left out",)
 
 
-def forwards(bed: Bed) -> Remarks:
+def forwards(rig: Rig) -> Remarks:
     """Each direction alone, then both: every frame that was offered arrives."""
-    there, back = bed.ways
-    bed.live.wait_until_forwarding()
+    there, back = rig.ways
+    rig.live.wait_until_forwarding()
     for flows, rounds in (((there,), 1), ((back,), 1), ((there, back), ROUNDS)):
-        tally = send_exact(bed, flows, rounds=rounds)
-        if tally.lost or not tally.offered:
-            tally = send_exact(bed, flows, rounds=2 * rounds)  # once more: a count that persists is wrong
-        if tally.lost or not tally.offered:
-            bed.lossless = False
+        counts = send_exact(rig, flows, rounds=rounds)
+        if counts.lost or not counts.offered:
+            counts = send_exact(rig, flows, rounds=2 * rounds)  # once more: a count that persists is wrong
+        if counts.lost or not counts.offered:
+            rig.lossless = False
             names = " and ".join(flow.name for flow in flows)
-            raise Failure(f"{names}: all {tally.offered} frames", f"{tally.arrived} ({tally.words()})")
+            raise Failure(f"{names}: all {counts.offered} frames", f"{counts.arrived} ({counts.words()})")
     return ()
 
 
-def keeps_to_its_ports(bed: Bed) -> Remarks:
+def keeps_to_its_ports(rig: Rig) -> Remarks:
     """Nothing of a cross-connect comes out at a port of another one, or goes back where it came from."""
-    tally = send_exact(bed, bed.ways, rounds=2)
-    if tally.misdirected or tally.foreign:
-        raise Failure("no frame at a port where it does not belong", tally.words())
-    found = _exchanged(bed)
+    counts = send_exact(rig, rig.ways, rounds=2)
+    if counts.misdirected or counts.foreign:
+        raise Failure("no frame at a port where it does not belong", counts.words())
+    found = _exchanged(rig)
     if found is None:
         return WITHOUT_RAW
     if found.astray:
-        pairs = ", ".join(f"{a} <-> {b}" for a, b in bed.topology.cross_connects)
+        pairs = ", ".join(f"{a} <-> {b}" for a, b in rig.topology.cross_connects)
         raise Failure(f"frames to go {pairs}, and nowhere else", most(found.astray))
     return ()
 
 
-def changes_nothing(bed: Bed) -> Remarks:
+def changes_nothing(rig: Rig) -> Remarks:
     """Frames of all sizes and kinds come out as they went in, addresses included."""
     for size in SIZES:
-        _intact(send_exact(bed, bed.ways, size), f"frames of {size} B")
+        _intact(send_exact(rig, rig.ways, size), f"frames of {size} B")
     for text in PROFILES:
         profile = parse_traffic(text)
-        _intact(send_exact(bed, bed.ways, PROFILE_SIZE, profile), f"frames of traffic {text}")
-    found = _exchanged(bed)
+        _intact(send_exact(rig, rig.ways, PROFILE_SIZE, profile), f"frames of traffic {text}")
+    found = _exchanged(rig)
     if found is None:
         return WITHOUT_RAW
     if found.changed:
@@ -65,18 +65,18 @@ def changes_nothing(bed: Bed) -> Remarks:
     return (f"does not carry: {', '.join(lost)}",) if lost else ()
 
 
-def _intact(tally: Tally, what: str) -> None:
-    if tally.corrupt:
-        raise Failure(f"{what} whole", f"{tally.corrupt} of {tally.offered} damaged")
+def _intact(counts: Counts, what: str) -> None:
+    if counts.corrupt:
+        raise Failure(f"{what} whole", f"{counts.corrupt} of {counts.offered} damaged")
 
 
-def keeps_order(bed: Bed) -> Remarks:
+def keeps_order(rig: Rig) -> Remarks:
     """Flat out and frame by frame: none overtakes another, none comes twice."""
-    tally = Tally()
-    tally.add(tester_counts(bed.live.send(bed.ways, 64, ORDER_S, None), bed.ways))
-    if tally.reordered or tally.duplicate:
-        raise Failure("frames in the order in which they were sent, each once", tally.words())
-    found = _exchanged(bed)
+    counts = Counts()
+    counts.add(tester_counts(rig.live.send(rig.ways, 64, ORDER_S, None), rig.ways))
+    if counts.reordered or counts.duplicate:
+        raise Failure("frames in the order in which they were sent, each once", counts.words())
+    found = _exchanged(rig)
     if found is None:
         return WITHOUT_RAW
     overtaken, twice = most(found.disorder), most(found.doubled)
@@ -86,14 +86,14 @@ def keeps_order(bed: Bed) -> Remarks:
     return ()
 
 
-def _exchanged(bed: Bed) -> Exchange | None:
+def _exchanged(rig: Rig) -> PcapExchange | None:
     """One exchange serves three checks; there is none where ports have several queues."""
-    links = bed.live.links
+    links = rig.live.links
     if links.queues > 1 or (links.wire == "memif" and links.memif_receive_queue):
         return None
-    if bed.exchange is None:
-        bed.exchange = exchange_good(bed)
-    return bed.exchange
+    if rig.exchange is None:
+        rig.exchange = exchange_good(rig)
+    return rig.exchange
 
 
 CHECKS = (

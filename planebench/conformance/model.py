@@ -46,7 +46,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that an adapter has to do. ``run`` gets what it works on: an adapter, or a Bed that is up.
+    """One thing that an adapter has to do. ``run`` gets what it works on: an adapter, or a Rig that is up.
 
     It returns remarks, and raises Failure or NotSupported. A PlanebenchError that it raises is a failure.
     """

@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from planebench.conformance.bed import Bed
 from planebench.conformance.model import Check, Failure, Remarks
-from planebench.host.patience import patient
+from planebench.conformance.rig import Rig
+from planebench.host.deadlines import stretched
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
@@ -82,28 +82,28 @@ class Account:
         return [(name, n, low, high) for name, n in named if n is not None and not low <= n <= high]
 
 
-def accounts_for_drops(bed: Bed) -> Remarks:
+def accounts_for_drops(rig: Rig) -> Remarks:
     """Flat out: what was offered came through, or was dropped by somebody who counts it by name."""
-    kernel = any(bed.live.links.is_veth(port) for port in bed.topology.ports)
+    kernel = any(rig.live.links.is_veth(port) for port in rig.topology.ports)
     for _ in range(TRIES):
-        account = _flood(bed, exact=not kernel)
+        account = _flood(rig, exact=not kernel)
         wrong = account.wrong(exact=not kernel) if account.offered else ["nothing was taken flat out"]
         if not wrong:
             return (_uncounted(account, kernel),) if account.unexplained else ()
     raise Failure("offered = forwarded + drops by named reasons", "; ".join(wrong))
 
 
-def _flood(bed: Bed, *, exact: bool) -> Account:
+def _flood(rig: Rig, *, exact: bool) -> Account:
     """The account of one flood, once it adds up, or SETTLE_S later."""
-    bed.calm()
-    before = bed.switch.counters()
-    bed.live.send(bed.ways, 64, OVERLOAD_S, None)
-    bed.calm()
-    deadline = time.monotonic() + patient(SETTLE_S)
+    rig.calm()
+    before = rig.switch.counters()
+    rig.live.send(rig.ways, 64, OVERLOAD_S, None)
+    rig.calm()
+    deadline = time.monotonic() + stretched(SETTLE_S)
     while True:
-        stats = get_statistics(bed.live.call)
-        switch = cycles_of_trial(before, bed.switch.counters(), 0)
-        account = Account.of(tester_counts(stats, bed.ways), switch, bed.hops)
+        stats = get_statistics(rig.live.call)
+        switch = cycles_of_trial(before, rig.switch.counters(), 0)
+        account = Account.of(tester_counts(stats, rig.ways), switch, rig.hops)
         if not account.wrong(exact=exact) or time.monotonic() > deadline:
             return account
         time.sleep(LOOK_S)

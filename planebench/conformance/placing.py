@@ -7,30 +7,30 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from planebench.conformance.bed import Bed
 from planebench.conformance.counting import send_exact
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
+from planebench.conformance.rig import Rig
 from planebench.host import procfs
 from planebench.host.evidence import read_counts
 from planebench.wiring.adapter import ThreadRef
 
 
-def runs_on_its_core(bed: Bed) -> Remarks:
+def runs_on_its_core(rig: Rig) -> Remarks:
     """The threads that forward are pinned to the cores asked for and run there; no other thread of it may run there."""
-    polling = bed.switch.polling_threads()
+    polling = rig.switch.polling_threads()
     if not polling:
-        if "interrupt" in bed.adapter.traits.models:
+        if "interrupt" in rig.adapter.traits.models:
             raise NotSupported("it has no thread of its own: the kernel forwards in softirqs")
         raise Failure("threads that forward", "none")
-    send_exact(bed, bed.ways)
-    wrong = [text for thread in polling for text in _misplaced(thread, set(bed.live.request.cpus))]
-    strangers = {thread.pid for thread in polling if not procfs.is_kernel_thread(thread.pid)} - {*bed.switch.pids()}
+    send_exact(rig, rig.ways)
+    wrong = [text for thread in polling for text in _misplaced(thread, set(rig.live.request.cpus))]
+    strangers = {thread.pid for thread in polling if not procfs.is_kernel_thread(thread.pid)} - {*rig.switch.pids()}
     wrong += [f"thread {t.name} is of process {t.pid}, which pids() leaves out" for t in polling if t.pid in strangers]
     if wrong:
-        raise Failure(f"every forwarding thread pinned to one of CPUs {_list(bed.live.request.cpus)}", "; ".join(wrong))
-    others = list(_intruders(bed, {thread.tid for thread in polling}))
+        raise Failure(f"every forwarding thread pinned to one of CPUs {_list(rig.live.request.cpus)}", "; ".join(wrong))
+    others = list(_intruders(rig, {thread.tid for thread in polling}))
     if others:
-        raise Failure(f"nothing else of the switch on CPUs {_list(bed.live.request.cpus)}", "; ".join(others))
+        raise Failure(f"nothing else of the switch on CPUs {_list(rig.live.request.cpus)}", "; ".join(others))
     return ()
 
 
@@ -47,12 +47,12 @@ def _misplaced(thread: ThreadRef, cpus: set[int]) -> Iterator[str]:
         yield f"thread {thread.name} ran on CPU {counts.cpu}"
 
 
-def _intruders(bed: Bed, polling: set[int]) -> Iterator[str]:
+def _intruders(rig: Rig, polling: set[int]) -> Iterator[str]:
     """Other threads of the switch that may run on its forwarding cores; alone on the machine, they have to."""
-    if bed.placement.shared:
+    if rig.placement.shared:
         return
-    cpus = set(bed.live.request.cpus)
-    for pid in bed.switch.pids():
+    cpus = set(rig.live.request.cpus)
+    for pid in rig.switch.pids():
         for tid, name in procfs.threads(pid).items():
             with contextlib.suppress(OSError):
                 if tid not in polling and os.sched_getaffinity(tid) & cpus:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from planebench.conformance import accounts, enduring, forwarding, overload, placing
-from planebench.conformance.bed import Bed
 from planebench.conformance.model import (
     ITSELF,
     Case,
@@ -22,6 +21,7 @@ from planebench.conformance.model import (
     Remarks,
     Result,
 )
+from planebench.conformance.rig import Rig
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError
@@ -31,7 +31,7 @@ from planebench.wiring.adapter import Adapter
 
 LOG_LINES = 12
 
-STARTS = Check("starts", "It starts, opens its ports, and frames cross it both ways.", lambda bed: bed.start() or ())
+STARTS = Check("starts", "It starts, opens its ports, and frames cross it both ways.", lambda rig: rig.start() or ())
 CASE_CHECKS: tuple[Check, ...] = (
     STARTS,
     *accounts.CHECKS[:1],
@@ -100,8 +100,8 @@ def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
 
 def _case(plan: Plan, case: Case, wire: WireName, listener: Listener) -> Iterator[Result]:
     with Supervisor() as supervisor:
-        bed = Bed(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
-        refusal = plan.adapter.refusal(bed.situation)
+        rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
+        refusal = plan.adapter.refusal(rig.situation)
         usable = not refusal
         try:
             checks = plan.chosen(CASE_CHECKS)
@@ -111,27 +111,27 @@ def _case(plan: Plan, case: Case, wire: WireName, listener: Listener) -> Iterato
                     words = refusal or "it did not come up"
                     yield Result(check.name, case.name, wire, "not supported" if refusal else "not run", (words,))
                     continue
-                result = check_on_bed(check, bed)
+                result = check_on_rig(check, rig)
                 yield result
                 more = check not in checks[-2:]  # leftovers, the last, needs nothing that is up
                 if result.outcome == "fail" and more:
-                    usable = _renewed(bed)
+                    usable = _renewed(rig)
         finally:
-            bed.stop()
+            rig.stop()
 
 
-def check_on_bed(check: Check, bed: Bed) -> Result:
+def check_on_rig(check: Check, rig: Rig) -> Result:
     """One check on what is up."""
-    case, wire = bed.case.name, bed.settings.wire
-    if check.needs_vnf and not bed.topology.vnf_ports:
+    case, wire = rig.case.name, rig.settings.wire
+    if check.needs_vnf and not rig.topology.vnf_ports:
         return Result(check.name, case, wire, "not supported", ("the scenario has no VNF",))
-    result = _judged(check, case, wire, lambda: check.run(bed))
-    return replace(result, log=_log(bed)) if result.outcome == "fail" else result
+    result = _judged(check, case, wire, lambda: check.run(rig))
+    return replace(result, log=_log(rig)) if result.outcome == "fail" else result
 
 
-def _renewed(bed: Bed) -> bool:
+def _renewed(rig: Rig) -> bool:
     try:
-        bed.renew()
+        rig.renew()
     except Exception:  # as in _judged; the check of starting says why
         return False
     return True
@@ -162,10 +162,10 @@ def _where(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno} in {frame.name})"
 
 
-def _log(bed: Bed) -> str:
+def _log(rig: Rig) -> str:
     """The last lines of every process of the switch, with their names."""
     parts = []
-    for path in bed.logs:
+    for path in rig.logs:
         try:
             lines = path.read_text(errors="replace").splitlines()
         except OSError:

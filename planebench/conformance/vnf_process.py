@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VNFs in a process of their own, that can be killed: a second planed has the ports of the VNFs, the tester the wires.
 
-Both are asked as if they were one (:meth:`Split.call`), so what sends and counts need not know.
+Both are asked as if they were one (:meth:`VnfProcess.call`), so what sends and counts need not know.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planebench.conformance.bed import Bed
-from planebench.conformance.counting import FRAMES, RATE_PPS, Tally, settled
-from planebench.host.patience import patient
+from planebench.conformance.counting import FRAMES, RATE_PPS, Counts, settled
+from planebench.conformance.rig import Rig
+from planebench.host.deadlines import stretched
 from planebench.measure.counts import arrived
 from planebench.measure.live import CONNECT_DEADLINE_S
 from planebench.measure.sending import next_epoch, send
@@ -28,44 +28,44 @@ from planebench.scenarios import Flow
 FLOOD_MAX_S = 10.0
 
 
-def halves(bed: Bed) -> tuple[Document, Document]:
+def halves(rig: Rig) -> tuple[Document, Document]:
     """Return the tester's document without what the VNFs have, and one with only that."""
-    document, vnf_ports = bed.live.document(), set(bed.topology.vnf_ports)
+    document, vnf_ports = rig.live.document(), set(rig.topology.vnf_ports)
     theirs = replace(document.part(vnf_ports.__contains__), name=f"{document.name[: NAME_MAX - 4]}-vnf")
     return document.part(lambda port: port not in vnf_ports), theirs
 
 
 @dataclass
-class Split:
+class VnfProcess:
     """A VNF process beside the tester. Made by :meth:`start`."""
 
-    bed: Bed
+    rig: Rig
     planed: PlanedProcess
     tasks: frozenset[str]
     epoch: int = 0
 
     @classmethod
-    def start(cls, bed: Bed, epoch: int = 0) -> Split:
+    def start(cls, rig: Rig, epoch: int = 0) -> VnfProcess:
         """Start the process, alone on its core until it is up; its ports connect to the switch. Raises StartError.
 
         ``epoch`` is the last one that frames were sent with: a switch may still have some of them.
         """
-        live = bed.live
-        wires, document = halves(bed)
+        live = rig.live
+        wires, document = halves(rig)
         live.apply(wires.idle())
         planed = PlanedProcess.start(
             document,
-            bed.supervisor,
-            planed=bed.settings.planed,
+            rig.supervisor,
+            planed=rig.settings.planed,
             name="vnf",
             title="the VNF",
-            file=f"vnf{len(bed.supervisor.processes)}",
+            file=f"vnf{len(rig.supervisor.processes)}",
             workdir=live.links.workdir,
-            cpus=frozenset({*bed.placement.control_cpus, *bed.placement.tester_cpus, *bed.placement.vnf_cpus}),
+            cpus=frozenset({*rig.placement.control_cpus, *rig.placement.tester_cpus, *rig.placement.vnf_cpus}),
             netns_pid=live.netns_pid,
         )
         live.apply(wires)
-        return cls(bed, planed, frozenset(task.name for task in document.tasks), epoch)
+        return cls(rig, planed, frozenset(task.name for task in document.tasks), epoch)
 
     def kill(self) -> None:
         """SIGKILL: it has no time to say goodbye to anybody."""
@@ -78,12 +78,12 @@ class Split:
     def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Ask both. Who only receives is told first that a trial begins: counters are cleared then."""
         if method != "traffic.start":
-            ours, theirs = self.bed.live.call(method, params), self.planed.call(method, params)
+            ours, theirs = self.rig.live.call(method, params), self.planed.call(method, params)
             return _merged(ours, theirs)
         assert params is not None
         mine = [it for it in params["generators"] if it["task"] in self.tasks]
         others = [it for it in params["generators"] if it["task"] not in self.tasks]
-        sides = [(self.planed.call, mine), (self.bed.live.call, others)]
+        sides = [(self.planed.call, mine), (self.rig.live.call, others)]
         for call, generators in sorted(sides, key=lambda side: len(side[1])):
             call(method, {**params, "generators": generators})
         return {}
@@ -91,28 +91,28 @@ class Split:
     def flood(self, seconds: float) -> None:
         """Begin to send flat out from every end, and wait so long."""
         self.epoch = next_epoch(self.epoch)
-        loads = [Load(f"gen-{flow.sender_port}", None, frame_size_bytes=64) for flow in self.bed.ways]
+        loads = [Load(f"gen-{flow.sender_port}", None, frame_size_bytes=64) for flow in self.rig.ways]
         start_traffic(self.call, self.epoch, FLOOD_MAX_S, loads)
         time.sleep(seconds)
 
-    def count(self, flow: Flow) -> Tally:
+    def count(self, flow: Flow) -> Counts:
         """Send a few frames of one flow, and wait for all of them."""
-        tally = Tally()
-        tally.add(settled(self.call, self._send(flow), [flow], self.bed.lossless))
-        return tally
+        counts = Counts()
+        counts.add(settled(self.call, self._send(flow), [flow], self.rig.lossless))
+        return counts
 
     def _send(self, flow: Flow) -> Statistics:
         self.epoch = next_epoch(self.epoch)
-        queues = self.bed.live.links.queues
+        queues = self.rig.live.links.queues
         return send(self.call, self.epoch, [flow], 64, FRAMES / RATE_PPS, RATE_PPS, queues=queues)
 
     def wait_until_forwarding(self) -> None:
         """Until frames of every flow come through. Raises StartError, DiedError."""
-        within_s = patient(CONNECT_DEADLINE_S)
+        within_s = stretched(CONNECT_DEADLINE_S)
         deadline = time.monotonic() + within_s
-        missing: Sequence[Flow] = self.bed.ways
+        missing: Sequence[Flow] = self.rig.ways
         while missing:
-            self.bed.live.check()
+            self.rig.live.check()
             missing = [flow for flow in missing if not arrived(self._send(flow), flow)]
             if missing and time.monotonic() > deadline:
                 names = ", ".join(flow.name for flow in missing)
@@ -131,7 +131,7 @@ def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def end_quietly(split: Split) -> None:
+def end_quietly(vnf: VnfProcess) -> None:
     """No more frames from the tester; it may have none to stop."""
     with contextlib.suppress(PlanebenchError):
-        split.bed.live.call("traffic.stop")
+        vnf.rig.live.call("traffic.stop")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.planed_program import planed_version
 from planebench.host.procfs import read_text, stat_fields
 
@@ -368,7 +368,7 @@ def _hypervisor() -> str:
     """The name as lscpu knows it from CPUID; Python cannot ask the CPU itself."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(
-            ["lscpu"], capture_output=True, text=True, timeout=patient(5), env={**os.environ, "LC_ALL": "C"}
+            ["lscpu"], capture_output=True, text=True, timeout=stretched(5), env={**os.environ, "LC_ALL": "C"}
         )
         return _first(r"^Hypervisor vendor:\s*(.*)$", done.stdout, "unknown")
     return "unknown"
@@ -426,7 +426,7 @@ def _dpdk_version() -> str | None:
         return named
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(
-            ["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=patient(5)
+            ["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=stretched(5)
         )
         return f"DPDK {done.stdout.strip()}" if done.returncode == 0 else None
     return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.model.errors import StartError, UsageError
 
@@ -92,7 +92,7 @@ def _make_pairs(
         netns_pid=holder_pid,
         high_priority=False,
     )
-    code = setup.wait(patient(SETUP_TIMEOUT_S))
+    code = setup.wait(stretched(SETUP_TIMEOUT_S))
     if code != 0:
         text = setup.exit_report()
         setup.terminate()

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from planebench.host import launch, procfs, reaper
-from planebench.host.patience import patience, patient
+from planebench.host.deadlines import deadline_factor, stretched
 from planebench.model.errors import StartError, UsageError
 
 ROOT_PREFIX = "pb-"
@@ -128,7 +128,7 @@ class Process:
 
     def terminate(self, timeout_s: float = 5.0) -> None:
         """End it and its group: SIGTERM, after ``timeout_s`` seconds SIGKILL. Works when paused; safe to repeat."""
-        timeout_s = patient(timeout_s)
+        timeout_s = stretched(timeout_s)
         if self.returncode is not None:
             self._close_stdin()  # a child of one that is dead may wait for that (switches/vale_guard.py)
             return
@@ -142,7 +142,7 @@ class Process:
     def kill(self, timeout_s: float = 5.0) -> None:
         """SIGKILL to its group, as when it crashes, and wait up to ``timeout_s`` seconds. Harmless if it is gone."""
         self._signal(signal.SIGKILL)
-        self.wait(patient(timeout_s))
+        self.wait(stretched(timeout_s))
 
     def _exited_within(self, timeout_s: float) -> bool:
         """Wait for the exit without collecting the status, so that the pid stays reserved."""
@@ -163,7 +163,7 @@ class Process:
                 os.killpg(self.pid, number)
 
 
-class Enclosed(Process):
+class NamespacedProcess(Process):
     """A child that only waits for a program in a pid namespace of its own, as bwrap does, and takes it with it.
 
     What is inside may have process groups of its own. So all descendants are paused, and the innermost asked to end:
@@ -197,7 +197,7 @@ class Supervisor:
     """
 
     def __init__(self, root: Path | None = None) -> None:
-        patience()  # one that is wrong is told before there is anything to end
+        deadline_factor()  # one that is wrong is told before there is anything to end
         self.root = Path(tempfile.mkdtemp(prefix=ROOT_PREFIX, dir=root or default_base()))
         self._processes: list[Process] = []
         self._closed = False
@@ -269,7 +269,7 @@ class Supervisor:
         ``env`` is added to our own environment. ``workdir`` is the current directory of the child, ``workdir(name)`` by
         default. ``netns_pid``: live in the network namespace of that process; ``new_netns``: in one of its own.
         ``high_priority``: nice -20 where the system allows it (see :attr:`Process.nice`). ``enclosed``: it is one that
-        waits for a program in a pid namespace of its own (:class:`Enclosed`).
+        waits for a program in a pid namespace of its own (:class:`NamespacedProcess`).
         A program that cannot be executed shows as a dead process with the reason in its log. Raises StartError only if
         the supervisor is closed.
         """
@@ -286,7 +286,7 @@ class Supervisor:
             netns,
             *argv,
         ]
-        kind = Enclosed if enclosed else Process
+        kind = NamespacedProcess if enclosed else Process
         return self._spawner.submit(self._start, name, command, where, env or {}, pipe_stdin, kind).result()
 
     def _start(
@@ -346,7 +346,7 @@ def wait_ready(
 ) -> None:
     """Poll ``probe`` until true. Raises StartError, with log lines, after ``deadline_s`` or when a process dies."""
     watched = tuple(processes)
-    deadline_s = patient(deadline_s)
+    deadline_s = stretched(deadline_s)
     deadline = time.monotonic() + deadline_s
     pause_s = 0.001
     while not probe():

@@ -22,7 +22,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import UsageError
 from planebench.model.option import Option
 
@@ -95,7 +95,7 @@ class Installation:
 def program_output(argv: tuple[str, ...], mtime_ns: int) -> Output:
     """Run a program for 10 s at most and return what it printed. Cached for each version of the file (``mtime_ns``)."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=patient(10), stdin=subprocess.DEVNULL)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=stretched(10), stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError) as error:
         return Output(False, (str(error),))
     return Output(done.returncode == 0, tuple((done.stdout or done.stderr).strip().splitlines()))

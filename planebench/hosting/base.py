@@ -58,7 +58,7 @@ class HostedRequest:
     """Queue pairs of each port."""
     max_frame_bytes: int = 1518
     hugepages: bool = False
-    crowded: bool = False
+    shares_cpu: bool = False
     """Others poll on ``cpus`` too: it should sleep when it has nothing to do."""
 
 

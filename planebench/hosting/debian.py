@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import StartError
 
 FETCH_DEADLINE_S = 300.0
@@ -79,7 +79,7 @@ def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = No
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=patient(deadline_s),
+            timeout=stretched(deadline_s),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StartError(f"cannot {what}: {error}; {WAY_OUT}") from error

@@ -26,7 +26,7 @@ DYING_S = 1.0
 """A process closes its socket a moment before it is dead."""
 
 
-class Around(Protocol):
+class Sandbox(Protocol):
     """What is around the process of a VNF, and made for it."""
 
     def why(self) -> str:
@@ -36,7 +36,7 @@ class Around(Protocol):
         """For the end, when nothing is in it any more. Never raises; safe to call twice."""
 
 
-class Nothing:
+class NoSandbox:
     """Nothing is around it."""
 
     def why(self) -> str:
@@ -85,11 +85,11 @@ class RunningProcess:
 
     same_clock = True
 
-    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, around: Around) -> None:
+    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
         self.name = request.name
         self.facts = facts
         self._process = process
-        self._around = around
+        self._sandbox = sandbox
         self._threads: tuple[WatchedThread, ...] | None = None
 
     @property
@@ -110,26 +110,26 @@ class RunningProcess:
     def kill(self) -> None:
         """SIGKILL, as when it crashes. Never raises."""
         self._process.kill()
-        self._around.remove()
+        self._sandbox.remove()
 
     def stop(self) -> None:
         """End it, paused or not. Never raises; safe to call twice."""
         self._process.terminate()
-        self._around.remove()
+        self._sandbox.remove()
 
     @property
     def _title(self) -> str:
         return f"{self.name} ({self.facts.hosting})"
 
     def _last_words(self) -> str:
-        return self._process.exit_report() + self._around.why()
+        return self._process.exit_report() + self._sandbox.why()
 
 
 class RunningPlaned(RunningProcess):
     """A planed that has come up, and does not poll yet. One thread at a time may ask it. Raises StartError."""
 
-    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, around: Around) -> None:
-        super().__init__(request, process, facts, around)
+    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
+        super().__init__(request, process, facts, sandbox)
         self._document = document_of(request)
         try:
             self._planed = attach(process, rpc_of(request), self._title, self._last_words)
@@ -168,8 +168,8 @@ class RunningPlaned(RunningProcess):
 class RunningCommand(RunningProcess):
     """A command of the user's. It begins by itself."""
 
-    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, around: Around) -> None:
-        super().__init__(request, process, facts, around)
+    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
+        super().__init__(request, process, facts, sandbox)
         self.planed: PlanedProcess | None = None
         self._cpus = frozenset(request.cpus)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.cache_folder import default_folder, keep
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found
 from planebench.hosting import qemu
@@ -111,7 +111,7 @@ class Probe:
             machine.name, [str(self.qemu.binary), *qemu.arguments(machine)], cpus=self.cpus, high_priority=False
         )
         try:
-            return _watched(process, patient(self.limit_s))
+            return _watched(process, stretched(self.limit_s))
         finally:
             process.kill()
 

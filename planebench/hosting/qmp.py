@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from qemu.qmp import QMPClient, QMPError
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, wait_ready
 from planebench.model.errors import StartError
 
@@ -31,7 +31,7 @@ def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tu
     """
     wait_ready(process.name, monitor.is_socket, [process], DEADLINE_S)
     try:
-        return asyncio.run(asyncio.wait_for(_begin(monitor, cpus), patient(DEADLINE_S)))
+        return asyncio.run(asyncio.wait_for(_begin(monitor, cpus), stretched(DEADLINE_S)))
     except (QMPError, OSError, TimeoutError, EOFError) as error:
         process.wait(0.2)
         raise StartError(f"{process.name} does not begin: {error or 'no answer'}; {process.exit_report()}") from error

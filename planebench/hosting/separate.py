@@ -7,7 +7,7 @@ from planebench.host.planed_program import missing_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
-from planebench.hosting.inside import Nothing, RunningPlaned, folder_of, planed_arguments
+from planebench.hosting.inside import NoSandbox, RunningPlaned, folder_of, planed_arguments
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
 from planebench.planed import REMEDY, find_planed, planed_version
@@ -40,7 +40,7 @@ class SeparateHosting:
         facts = HostingFacts(
             request.name, "separate", planed_version(request.planed) or "planed", details={"cpus": cpus}
         )
-        return RunningPlaned(request, process, facts, Nothing())
+        return RunningPlaned(request, process, facts, NoSandbox())
 
 
 HOSTING = SeparateHosting()

@@ -78,7 +78,7 @@ def _linux_vcpus(request: HostedRequest, accelerator: Accelerator) -> int:
     Where the VNF shares CPUs the worker sleeps when it can. Emulated CPUs wait for each other: on two CPUs with pollers
     such a guest took 24 s and more to boot with two, and 9 s with one.
     """
-    return 1 if accelerator.name == "kvm" and not request.crowded else 0
+    return 1 if accelerator.name == "kvm" and not request.shares_cpu else 0
 
 
 def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRequest, first: int) -> qemu.Kernel:

@@ -73,7 +73,7 @@ class StampLog:
 def read_anatomy(
     call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics
 ) -> tuple[Anatomy, ...]:
-    """Return the anatomy of every direction of the trial just ended.
+    """Return the anatomy of every direction of the trial just ended. ``vnfs`` is in path order of the first direction.
 
     ``vnfs`` is in path order of the first direction.
     """

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import get_args
 
 from planebench.host import facts as host_facts
+from planebench.host.deadlines import stretched
 from planebench.host.netns import VethWire
-from planebench.host.patience import patient
 from planebench.host.process import Supervisor
 from planebench.measure.counts import TesterCounts, received_total, tester_counts
 from planebench.measure.sending import next_epoch, send
@@ -326,7 +326,7 @@ class _SelfLoop:
 
     def wait_until_forwarding(self) -> None:
         """Wait until frames cross in both directions. Raises StartError after a timeout."""
-        within_s = patient(CONNECT_DEADLINE_S)
+        within_s = stretched(CONNECT_DEADLINE_S)
         deadline = time.monotonic() + within_s
         for flow in (THERE, BACK):
             while not received_total(self.send(flow, 64, READY_RATE_PPS, 0, duration_s=READY_DURATION_S)):

@@ -7,7 +7,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.records import CoreDistance
 
 NEAR_LIMIT_NS = 160.0
@@ -26,6 +26,8 @@ def measure_distance(planed: Path, cpu_a: int, cpu_b: int) -> CoreDistance | Non
 
     The pollers on both CPUs must be paused.
 
+    The pollers on both CPUs must be paused.
+
     One CPU with itself is the band ``same``: there is nothing to measure.
     """
     if cpu_a == cpu_b:
@@ -35,7 +37,7 @@ def measure_distance(planed: Path, cpu_a: int, cpu_b: int) -> CoreDistance | Non
             [str(planed), "--core-distance", f"{cpu_a},{cpu_b}"],
             capture_output=True,
             text=True,
-            timeout=patient(TIMEOUT_S),
+            timeout=stretched(TIMEOUT_S),
             check=True,
             stdin=subprocess.DEVNULL,
         )

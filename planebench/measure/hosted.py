@@ -26,7 +26,7 @@ from planebench.placement import Placement
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.scenarios import Topology, Vnf
-from planebench.wiring import LinkSettings, crowded, port_macs, vnf_documents
+from planebench.wiring import LinkSettings, port_macs, shares_cpu, vnf_documents
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def hosted_requests(
             queues=links.queues,
             max_frame_bytes=links.max_frame_bytes,
             hugepages=links.hugepages,
-            crowded=crowded(topology, placement, number),
+            shares_cpu=shares_cpu(topology, placement, number),
         )
         for number, vnf, document in zip(topology.hosted_numbers, topology.hosted_vnfs, documents, strict=True)
     )
@@ -83,7 +83,7 @@ def functional_reasons(topology: Topology, placement: Placement, facts: Iterable
     ]
     if topology.side_by_side:
         return tuple(emulated)
-    beside = {number: placement.beside(number) for number in sorted(placement.hosted)}
+    beside = {number: placement.cpu_neighbours(number) for number in sorted(placement.hosted)}
     shared = [
         Reason(
             ReasonCode.EMULATED_OR_SHARED,
@@ -111,6 +111,8 @@ class HostedVnfs:
         cls, topology: Topology, placement: Placement, links: LinkSettings, planed: Path, supervisor: Supervisor
     ) -> HostedVnfs:
         """Start all hosted VNFs at the same time and have them forward.
+
+        The switch must listen already. Raises StartError.
 
         The switch must listen already. Raises StartError.
         """
@@ -170,6 +172,8 @@ class HostedVnfs:
 
     def drops(self) -> Counter[str]:
         """Return all drops since the start, as ``v0:tx_full`` and ``vnf0:no_route``. Raises DiedError.
+
+        Drops of user VNFs are unknown.
 
         Drops of user VNFs are unknown.
         """

@@ -227,7 +227,7 @@ class LiveTopology:
 
     @property
     def switch(self) -> RunningSwitch:
-        """Return the running switch."""
+        """The running switch."""
         if self._switch is None:
             raise DiedError("the switch is not running")
         return self._switch
@@ -289,7 +289,7 @@ class LiveTopology:
                 queues=self.links.queues,
                 profile=profile,
                 stamps=stamps,
-                turns=self.turns,
+                pollers_on_core=self.pollers_on_core,
             )
 
     def next_epoch(self) -> int:
@@ -298,8 +298,8 @@ class LiveTopology:
         return self._epoch
 
     @property
-    def turns(self) -> int:
-        """Return the number of pollers on the busiest core: a frame may wait for all of them."""
+    def pollers_on_core(self) -> int:
+        """Return how many pollers share the busiest core: a frame may wait for all of them."""
         if self.hosted is None:
             return 1
         most = 1 + max(Counter(self.placement.vnf_cpus).values())

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor
 from planebench.measure.counts import received_total, tester_counts
 from planebench.measure.live import LiveTopology
@@ -104,7 +104,7 @@ def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Ca
         work()
     finally:
         live.call("traffic.stop")
-    return end(live.call, live.turns)
+    return end(live.call, live.pollers_on_core)
 
 
 def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> None:
@@ -124,7 +124,7 @@ def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, reque
 
 def _until_back(live: LiveTopology) -> None:
     """Wait until frames arrive and keep arriving."""
-    within_s = patient(BACK_WITHIN_S)
+    within_s = stretched(BACK_WITHIN_S)
     deadline, grew = time.monotonic() + within_s, 0
     seen = received_total(get_statistics(live.call))
     while grew < LOOKS:

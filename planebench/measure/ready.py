@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.measure.counts import arrived, lost
 from planebench.model.errors import StartError, UsageError
 from planebench.model.traffic import PLAIN, TrafficProfile
@@ -38,9 +38,11 @@ class Crossed(Protocol):
         pps: float | None,
         *,
         profile: Profile | None = None,
-    ) -> Statistics: ...
+    ) -> Statistics:
+        """Send frames as a live topology does."""
 
-    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None: ...
+    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
+        """Return a traffic profile as a live topology does."""
 
     def check(self) -> None:
         """Raise DiedError if a process has exited."""
@@ -63,14 +65,14 @@ def wait_until_forwarding(
     """
     wanted = all_flows(live.topology)
     begun = time.monotonic()
-    within_s = patient(within_s)
+    within_s = stretched(within_s)
     missing = [flow.name for flow in wanted]
     while time.monotonic() < begun + within_s:
         live.check()
         missing, dropped = _try(live, wanted, profiles)
         if not missing:
             return
-        if dropped and time.monotonic() > begun + patient(DROPPING_S):
+        if dropped and time.monotonic() > begun + stretched(DROPPING_S):
             if any(mode.isdisjoint(missing) for mode in modes):
                 return
             raise StartError(f"no frame came through {', '.join(missing)}: {_words(live.topology, dropped)}")

@@ -67,6 +67,7 @@ class LiveRunner:
 
     @property
     def shared(self) -> bool:
+        """Return whether switch and tester share a CPU."""
         return self.live.placement.shared
 
     @property
@@ -86,6 +87,7 @@ class LiveRunner:
         return distance.band if distance is not None else None
 
     def alive(self) -> bool:
+        """Return whether tester and switch are running."""
         try:
             self.live.check()
         except PlanebenchError:
@@ -93,6 +95,7 @@ class LiveRunner:
         return True
 
     def stop(self) -> None:
+        """End tester and switch."""
         self.live.stop()
 
     def _distance(self) -> CoreDistance | None:

@@ -39,13 +39,13 @@ def send(
     queues: int = 1,
     profile: Profile | None = None,
     stamps: bool = False,
-    turns: int = 1,
+    pollers_on_core: int = 1,
     sleep: Callable[[float], None] = time.sleep,
     watch: Callable[[], None] = lambda: None,
 ) -> Statistics:
     """Clear, send for ``duration_s`` (``pps`` None: maximum offered load), wait for late frames; return ``stats.get``.
 
-    ``turns``: how many pollers share a core on the way: a frame waits for the slices of all of them.
+    ``pollers_on_core``: how many pollers share a core on the way: a frame waits for the slices of all of them.
     ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that. The others as in
     :func:`start`.
     """
@@ -64,7 +64,7 @@ def send(
     )
     sleep(duration_s + START_DELAY_S)
     watch()
-    return end(call, turns)
+    return end(call, pollers_on_core)
 
 
 def start(
@@ -99,11 +99,11 @@ def start(
     start_traffic(call, epoch, duration_s, [replace(load, task=name) for name in names], stamps=stamps)
 
 
-def end(call: Call, turns: int = 1) -> Statistics:
+def end(call: Call, pollers_on_core: int = 1) -> Statistics:
     """Return the counters once nothing is sent and no late frame arrives any more."""
     while is_sending(call):
         time.sleep(0.001)
-    return _settled(call, STRAGGLER_STEP_S if turns == 1 else turns * SLICE_S)
+    return _settled(call, STRAGGLER_STEP_S if pollers_on_core == 1 else pollers_on_core * SLICE_S)
 
 
 def _settled(call: Call, step_s: float) -> Statistics:

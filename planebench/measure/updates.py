@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.traffic import Updates
@@ -24,7 +24,7 @@ MIN_UPDATES = 1000
 
 def wait_for_session(call: Call, port: str) -> None:
     """Wait until the forwarder has accepted the session at ``port``. Raises StartError after SESSION_DEADLINE_S."""
-    deadline = time.monotonic() + patient(SESSION_DEADLINE_S)
+    deadline = time.monotonic() + stretched(SESSION_DEADLINE_S)
     while port and not _source(get_statistics(call))["up"]:
         if time.monotonic() > deadline:
             raise StartError(f"the switch does not answer the FIB messages of the VNF at port {port}")

@@ -68,11 +68,11 @@ class Placement:
         tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)
         return frozenset((*self.tester_cpus, *tasks))
 
-    def beside(self, number: int) -> tuple[str, ...]:
+    def cpu_neighbours(self, number: int) -> tuple[str, ...]:
         """Who else polls on the CPU of a VNF that is a process of its own: ``the switch``, ``the tester``, ``vnf2``."""
-        return tuple(self._beside(number))
+        return tuple(self._cpu_neighbours(number))
 
-    def _beside(self, number: int) -> Iterator[str]:
+    def _cpu_neighbours(self, number: int) -> Iterator[str]:
         cpu = self.vnf_cpus[number]
         if cpu in self.switch_cpus:
             yield "the switch"

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import PlanebenchError, StartError
 
 PROTOCOL_VERSION = 1
@@ -61,7 +61,7 @@ class PlanedClient:
         self.timeout_s = timeout_s
         self._ids = itertools.count(1)
         self._received = bytearray()
-        self._socket = _connect(path, time.monotonic() + patient(deadline_s), give_up)
+        self._socket = _connect(path, time.monotonic() + stretched(deadline_s), give_up)
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +83,7 @@ class PlanedClient:
         request: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
         if params is not None:
             request["params"] = params
-        deadline = time.monotonic() + patient(self.timeout_s if timeout_s is None else timeout_s)
+        deadline = time.monotonic() + stretched(self.timeout_s if timeout_s is None else timeout_s)
         try:
             self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
             self._socket.sendall(json.dumps(request).encode() + b"\n")

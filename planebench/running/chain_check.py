@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import UsageError
 from planebench.placement import Cpus, place
 from planebench.vnfs.chain import parse_chain
@@ -42,7 +42,7 @@ def _check(chain: str, planed: Path) -> None:
                 capture_output=True,
                 text=True,
                 errors="replace",
-                timeout=patient(CHECK_DEADLINE_S),
+                timeout=stretched(CHECK_DEADLINE_S),
                 check=False,
                 stdin=subprocess.DEVNULL,
             )

@@ -95,7 +95,7 @@ def _hosted_settings(
         return {}, []
     placement = place(cpus, most.chain_length, hosted=_hosted(most))
     used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in _hosted(most)})))
-    names = [name for number in _hosted(most) for name in placement.beside(number)]
+    names = [name for number in _hosted(most) for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "

@@ -54,6 +54,7 @@ class Condition:
 
     @property
     def title(self) -> str:
+        """Return the key in words."""
         return title(self.key)
 
 

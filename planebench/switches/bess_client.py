@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import PlanebenchError
 
 EXTRA_MODULES = ("grpc", "grpc_tools", "google.protobuf")
@@ -67,7 +67,7 @@ class BessClient:
             response_deserializer=message_factory.GetMessageClass(rpc.output_type).FromString,
         )
         try:
-            reply = send(message, timeout=patient(_TIMEOUT_S))
+            reply = send(message, timeout=stretched(_TIMEOUT_S))
         except grpc.RpcError as error:
             raise PlanebenchError(f"bessd does not answer {method}: {error.details()}") from error
         if error_of(reply):

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, wait_ready
 from planebench.host.programs import Installation
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
@@ -65,7 +65,7 @@ def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], argum
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=patient(10),
+        timeout=stretched(10),
         env={**os.environ, **dict(env), "LC_ALL": "C"},
         stdin=subprocess.DEVNULL,
     )
@@ -130,7 +130,7 @@ def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_
     request = "".join(f"READ {name}\r\n" for name in handlers) + "QUIT\r\n"
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(patient(timeout_s))
+            connection.settimeout(stretched(timeout_s))
             connection.connect(str(path))
             connection.sendall(request.encode())
             received = b"".join(iter(lambda: connection.recv(1 << 16), b""))

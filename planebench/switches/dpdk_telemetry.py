@@ -12,7 +12,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import PlanebenchError
 
 SOCKET_NAME = "dpdk_telemetry.v2"
@@ -31,7 +31,7 @@ def ask(path: Path, *commands: str, timeout_s: float = 5.0) -> list[Any]:
     port that it has not got. Raises PlanebenchError where nobody listens, or what is said is not the protocol."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-            connection.settimeout(patient(timeout_s))
+            connection.settimeout(stretched(timeout_s))
             connection.connect(str(path))
             size = _output_bytes(connection.recv(GREETING_BYTES))
             return [_answer(connection, command, size) for command in commands]

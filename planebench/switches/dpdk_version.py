@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 
 ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help")
 """EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
@@ -40,7 +40,7 @@ def _words(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...]) -> str
                 [str(binary), *ASK],
                 capture_output=True,
                 text=True,
-                timeout=patient(10),
+                timeout=stretched(10),
                 env={**dict(env), "RUNTIME_DIRECTORY": runtime, "LC_ALL": "C"},
                 stdin=subprocess.DEVNULL,
             )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, everywhere
@@ -124,7 +124,7 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
     It has the priority of pollers: the tester, which may poll on the same CPU, would leave it next to nothing.
     """
     done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
-    if done.wait(patient(SETUP_TIMEOUT_S)) != 0:
+    if done.wait(stretched(SETUP_TIMEOUT_S)) != 0:
         text = done.exit_report()
         done.terminate()
         raise StartError(f"the kernel could not be set up: {text}")

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, program_lines
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
@@ -306,7 +306,7 @@ def _vsctl(paths: Paths, commands: Commands) -> None:
     argv = [
         "ovs-vsctl",
         f"--db=unix:{paths.database_socket}",
-        f"--timeout={patient(TOOL_TIMEOUT_S):.0f}",
+        f"--timeout={stretched(TOOL_TIMEOUT_S):.0f}",
         "--no-wait",
         "init",
     ]
@@ -354,7 +354,7 @@ def _tool(argv: list[str], *, stdin: str | None = None) -> str:
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             text=True,
-            timeout=patient(TOOL_TIMEOUT_S),
+            timeout=stretched(TOOL_TIMEOUT_S),
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise StartError(f"{' '.join(argv[:3])}: {error}") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from planebench.host import procfs
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import DiedError, StartError
@@ -197,7 +197,7 @@ class RunningTestpmd(common.ProcessGroup):
         self.check()
         log, stdin = self._process.log_path, self._process.stdin
         before = log.stat().st_size
-        deadline = time.monotonic() + patient(COMMAND_DEADLINE_S)
+        deadline = time.monotonic() + stretched(COMMAND_DEADLINE_S)
         try:
             assert stdin is not None
             stdin.write(command.encode() + b"\n")

@@ -11,7 +11,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.model.errors import PlanebenchError
 
 
@@ -20,7 +20,7 @@ def unixctl(path: Path, method: str, *arguments: str, timeout_s: float = 5.0) ->
     request = json.dumps({"id": 0, "method": method, "params": arguments}).encode()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(patient(timeout_s))
+            connection.settimeout(stretched(timeout_s))
             connection.connect(str(path))
             connection.sendall(request)
             answer = _receive_object(connection)

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from planebench.host.patience import patient
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
 from planebench.model.errors import DiedError, StartError
@@ -225,7 +225,7 @@ class RunningVpp(common.ProcessGroup):
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                timeout=patient(TOOL_DEADLINE_S),
+                timeout=stretched(TOOL_DEADLINE_S),
                 check=True,
                 env={**os.environ, **self._env},
             ).stdout

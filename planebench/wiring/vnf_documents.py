@@ -32,10 +32,10 @@ def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
     return tuple(f"02:00:00:00:04:{2 * number + port + 1:02x}" for port in range(len(vnf.ports)))
 
 
-def crowded(topology: Topology, placement: Placement, number: int) -> bool:
+def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
     """Whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do. Those side
     by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
-    return bool(placement.beside(number)) and not topology.side_by_side
+    return bool(placement.cpu_neighbours(number)) and not topology.side_by_side
 
 
 def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
@@ -43,7 +43,7 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
     peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # side by side all send to the monitor
     tasks = each_queue(Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers), links.queues)
     suffix = f"-v{number}"
-    usual = "sleep" if crowded(topology, placement, number) else "poll"
+    usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
     idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
     names = tuple(task.name for task in tasks)
     needed = memory(

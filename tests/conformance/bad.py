@@ -19,9 +19,9 @@ from typing import Any
 import pyswitch
 
 from planebench.conformance import ALL_CHECKS, Plan, Result, run_suite
-from planebench.conformance.bed import Bed
 from planebench.conformance.cases import parse_cases, parse_checks
-from planebench.conformance.suite import check_on_bed
+from planebench.conformance.rig import Rig
+from planebench.conformance.suite import check_on_rig
 from planebench.host import facts as host_facts
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
@@ -268,12 +268,12 @@ def settings(wire: str) -> LiveSettings:
 
 
 @contextlib.contextmanager
-def bed(adapter: Adapter, scenario: str, wire: str) -> Iterator[Bed]:
+def rig(adapter: Adapter, scenario: str, wire: str) -> Iterator[Rig]:
     """A scenario that is up."""
     facts = host_facts.collect()
     with Supervisor() as supervisor:
         (case,) = parse_cases(scenario)
-        it = Bed(adapter, case, cpus_of(facts), settings(wire), supervisor)
+        it = Rig(adapter, case, cpus_of(facts), settings(wire), supervisor)
         with measuring(facts):
             it.start()
         it.live.pause()  # its tester polls on the core that everything else here needs
@@ -283,14 +283,14 @@ def bed(adapter: Adapter, scenario: str, wire: str) -> Iterator[Bed]:
             it.stop()
 
 
-def checked(it: Bed, checks: str) -> dict[str, Result]:
+def checked(it: Rig, checks: str) -> dict[str, Result]:
     """The results of some checks on it, by name."""
     it.exchange, it.lossless = None, True
     wanted = parse_checks(checks)
     it.live.resume()
     try:
         with measuring(host_facts.collect()):
-            return {check.name: check_on_bed(check, it) for check in ALL_CHECKS if check.name in wanted}
+            return {check.name: check_on_rig(check, it) for check in ALL_CHECKS if check.name in wanted}
     finally:
         it.live.pause()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import bad
 import pytest
 
-from planebench.conformance.bed import Bed
+from planebench.conformance.rig import Rig
 from planebench.host import leftovers
 from planebench.host.leftovers import processes_with
 from planebench.host.netns import VethWire
@@ -65,9 +65,9 @@ def test_a_page_of_python_passes_everything() -> None:
 
 
 @pytest.fixture(scope="module")
-def one_that_changes(namespaces: None) -> Iterator[Bed]:
+def one_that_changes(namespaces: None) -> Iterator[Rig]:
     """A switch that can be told to go wrong, in place of a start for each fault."""
-    with bad.bed(bad.PySwitch(), "p2p", "veth") as it:
+    with bad.rig(bad.PySwitch(), "p2p", "veth") as it:
         yield it
 
 
@@ -82,7 +82,7 @@ def one_that_changes(namespaces: None) -> Iterator[Bed]:
         ("sends-back", "wiring"),
     ],
 )
-def test_a_fault_of_forwarding_fails_its_own_check(one_that_changes: Bed, fault: str, wrong: str) -> None:
+def test_a_fault_of_forwarding_fails_its_own_check(one_that_changes: Rig, fault: str, wrong: str) -> None:
     switch = one_that_changes.switch
     assert isinstance(switch, bad.RunningPySwitch)
     switch.become(fault)

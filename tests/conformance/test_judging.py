@@ -14,7 +14,7 @@ from rich.console import Console
 
 from planebench.conformance import ALL_CHECKS, Report, Result
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
-from planebench.conformance.exchange import Exchange, most
+from planebench.conformance.exchange import PcapExchange, most
 from planebench.conformance.frames import bad_frames, good_frames, read_pcap, write_pcap
 from planebench.conformance.overload import Account
 from planebench.conformance.show import print_report, to_document
@@ -28,10 +28,10 @@ PEERS = {"n0": "v0", "v0": "n0", "v1": "n1", "n1": "v1"}
 Came = dict[str, list[bytes]]
 
 
-def fresh() -> tuple[Exchange, Came]:
+def fresh() -> tuple[PcapExchange, Came]:
     """An exchange, and what a good switch makes of it."""
     sent = {name: good_frames(PORTS.index(name), PORTS.index(PEERS[name])) for name in PORTS}
-    return Exchange(sent, PEERS), {name: [frame.data for frame in sent[PEERS[name]]] for name in PORTS}
+    return PcapExchange(sent, PEERS), {name: [frame.data for frame in sent[PEERS[name]]] for name in PORTS}
 
 
 def found(change: Callable[[Came], object]) -> dict[str, str]:

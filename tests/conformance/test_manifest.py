@@ -14,7 +14,7 @@ from planebench.switches.manifest import FEATURE_KEYS, MANIFEST_KEYS
 
 
 def bed_of(**settings: str) -> Any:
-    """Return a bed whose adapter states these settings, and a value for every other key."""
+    """Return a rig whose adapter states these settings, and a value for every other key."""
     stated = {**dict.fromkeys(MANIFEST_KEYS, "default"), **settings}
     return SimpleNamespace(adapter=SimpleNamespace(settings=lambda request: stated), live=SimpleNamespace(request=None))
 

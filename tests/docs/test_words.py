@@ -39,6 +39,9 @@ NOT_YET_CODE = {
 }
 """Packages with texts that still have such words. This set only shrinks: take out a package when it is clean."""
 
+OLD_TEXTS = {PACKAGE / "model" / "reasons.py"}
+"""Modules that recognize texts of stored runs, whatever the words."""
+
 CLEAN_DOCS = {"report.md", "papers.md", "terminology.md", "design/adding-a-report-section.md"}
 """Documents without such words. This set only grows, until it is all of them."""
 
@@ -73,6 +76,8 @@ def faults(folder: Path) -> Iterator[str]:
     """Yield every word to avoid in the modules, templates and YAML files below a folder or in one file."""
     for path in sorted(folder.rglob("*") if folder.is_dir() else [folder]):
         where = path.relative_to(ROOT)
+        if path in OLD_TEXTS:
+            continue
         if path.suffix == ".py":
             yield from (f"{where}:{line}: {fault}" for line, text in texts_of_module(path) for fault in found(text))
         elif path.suffix in (".j2", ".yaml"):

@@ -59,7 +59,7 @@ def bed(supervisor: Supervisor, kind: str) -> tuple[Planed, HostedRequest]:
     folder = supervisor.workdir(kind)
     it = tester(supervisor, f"tester-{kind}", ["a", "b"], folder)
     values = {} if kind == "separate" else {"runtime": kind}
-    return it, hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, crowded=False)
+    return it, hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, shares_cpu=False)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -159,7 +159,7 @@ def test_our_own_image_is_one_that_a_user_may_have(supervisor: Supervisor, tmp_p
     folder = supervisor.workdir("own")
     it = tester(supervisor, "own-tester", ["a", "b"], folder)
     values = {"command": "/planed --config own.json", "image": str(archive)}
-    request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, crowded=False)
+    request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, shares_cpu=False)
     request.document.write(folder_of(request) / "own.json")
     vnf = start_vnf(HOSTING, replace(request, document=None), supervisor)
     until_crossing(it, WAYS[0], [vnf])

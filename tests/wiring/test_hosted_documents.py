@@ -40,7 +40,7 @@ def test_those_come_first_and_tasks_take_turns(
 ) -> None:
     placement = place(cpus, 3, hosted=(0, 2))
     assert placement.vnf_cpus == vnf_cpus
-    assert {number: placement.beside(number) for number in (0, 2)} == beside
+    assert {number: placement.cpu_neighbours(number) for number in (0, 2)} == beside
     assert placement.switch_cpu not in placement.polled_by_tester or len(cpus.allowed) == 1
 
 
@@ -95,7 +95,7 @@ def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     topology = build_chain("loopback", 2, chain=f"container:firewall:rules={rules}:pids=9,exec:true")
     first, own = hosted_requests(topology, place(TWO, 2, hosted=(0, 1)), LINKS, Path("/bin/planed"))
     assert (first.name, first.values, first.files, first.cpus) == ("vnf0", {"pids": 9}, (rules,), (1,))
-    assert (first.crowded, first.control_cpus, first.planed) == (True, {0}, Path("/bin/planed"))
+    assert (first.shares_cpu, first.control_cpus, first.planed) == (True, {0}, Path("/bin/planed"))
     assert [(port.name, port.socket) for port in first.ports] == [
         ("v0", Path("/run/x/v0.sock")),
         ("v1", Path("/run/x/v1.sock")),

@@ -15,12 +15,12 @@ VARIABLE = "PLANEBENCH_PATIENCE"
 MOST = 1000.0
 
 
-def patient(deadline_s: float) -> float:
+def stretched(deadline_s: float) -> float:
     """A deadline in seconds, times the patience of this machine. Raises UsageError if that is none."""
-    return deadline_s * patience()
+    return deadline_s * deadline_factor()
 
 
-def patience() -> float:
+def deadline_factor() -> float:
     """The factor, 1 unless $PLANEBENCH_PATIENCE has another. Raises UsageError for one that is no number from 1 on."""
     text = os.environ.get(VARIABLE) or "1"
     try:

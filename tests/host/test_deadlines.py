@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import planebench
-from planebench.host.patience import VARIABLE, patient
+from planebench.host.deadlines import VARIABLE, stretched
 from planebench.host.process import Supervisor, wait_ready
 from planebench.model.errors import StartError, UsageError
 
@@ -20,7 +20,7 @@ def test_factor(monkeypatch: pytest.MonkeyPatch, text: str | None, deadline_s: f
     monkeypatch.delenv(VARIABLE, raising=False)
     if text is not None:
         monkeypatch.setenv(VARIABLE, text)
-    assert patient(2.0) == deadline_s
+    assert stretched(2.0) == deadline_s
 
 
 @pytest.mark.parametrize("text", ["0", "0.5", "-1", "nan", "inf", "1e9", "ten"])
@@ -57,6 +57,6 @@ def test_every_deadline_of_a_tool_or_a_socket_is_stretched() -> None:
     for path in (path for path in sorted(root.rglob("*.py")) if not path.is_relative_to(root / "fib")):
         for value in _deadlines(ast.parse(path.read_text(encoding="utf-8"))):
             words = ast.unparse(value)
-            if not words.startswith("patient(") and words not in REMAINDERS:
+            if not words.startswith("stretched(") and words not in REMAINDERS:
                 found.append(f"{path.relative_to(root)}: {words}")
-    assert not found, "deadlines without patient(...)"
+    assert not found, "deadlines without stretched(...)"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planebench.conformance.model import Case
+from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
-from planebench.host.patience import patient
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import DiedError
@@ -19,7 +19,7 @@ from planebench.scenarios import Flow, Topology, build, flows
 from planebench.wiring.adapter import Adapter, RunningSwitch, Situation
 
 if TYPE_CHECKING:
-    from planebench.conformance.exchange import Exchange
+    from planebench.conformance.exchange import PcapExchange
 
 CALM_S = 0.03
 UNCOUNTED_CALM_S = 0.2
@@ -27,7 +27,7 @@ CALM_DEADLINE_S = 3.0
 
 
 @dataclass
-class Bed:
+class Rig:
     """One scenario on one wire. Not paused while a check has it; :meth:`renew` starts everything anew."""
 
     adapter: Adapter
@@ -41,7 +41,7 @@ class Bed:
     """Of the switch that was started last."""
     lossless: bool = True
     """Not once it was seen to lose frames: other checks then only ask whether frames come at all."""
-    exchange: Exchange | None = None
+    exchange: PcapExchange | None = None
     """Raw frames through every cross-connect, once it was done: several checks look at it."""
     _live: LiveTopology | None = None
 
@@ -107,7 +107,7 @@ class Bed:
 
     def calm(self) -> None:
         """Wait until the switch has worked off what it still has of a flood, as far as its counters tell."""
-        deadline = time.monotonic() + patient(CALM_DEADLINE_S)
+        deadline = time.monotonic() + stretched(CALM_DEADLINE_S)
         before = self.switch.counters().packets
         time.sleep(UNCOUNTED_CALM_S if before is None else CALM_S)
         while time.monotonic() < deadline and (now := self.switch.counters().packets) != before:
