@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copying a frame, compiled for each instruction set (isa.h). Reads and writes exactly the bytes it is told
 // to: what lies behind a piece may be another's memory, or none. Frames of 64 B and less take no loop: two
-// vector moves that overlap. For isa_sources only.
+// vector moves that overlap. For isa_sources only, but for prefetch_to_write().
 #pragma once
 
 #include <rte_branch_prediction.h>
@@ -11,8 +11,7 @@
 
 #include "ring/frames.h"
 
-// Fetching a line that is to be written. Never faults, whatever the address.
-// The line for ourselves alone. The compiler would make this a prefetch to read, since the oldest CPUs that
+// Fetch a line that is to be written, for ourselves alone. Never faults, whatever the address. The compiler would make this a prefetch to read, since the oldest CPUs that
 // it builds for know no other; these take prefetchw for a no-op.
 static inline void prefetch_to_write(void *at)
 {
