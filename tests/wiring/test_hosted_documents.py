@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from planebench.measure.hosted import functional_reasons, hosted_requests
 from planebench.model.hosting import HostingFacts
+from planebench.model.reasons import Reason
 from planebench.placement import Cpus, place
 from planebench.planed.document import Document
 from planebench.scenarios import Topology, build
@@ -104,14 +106,18 @@ def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     assert [port.mac for port in own.ports] == ["02:00:00:00:04:03", "02:00:00:00:04:04"]
 
 
+def texts(reasons: Iterable[Reason]) -> tuple[str, ...]:
+    return tuple(reason.text for reason in reasons)
+
+
 def test_sharing_and_emulation_make_a_topology_functional() -> None:
     topology, native = mixed(), HostingFacts("vnf0", "separate", "planed")
     emulated = HostingFacts("vnf2", "container", "x", emulated=True)
     assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native,)) == ()
-    assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated)) == (
-        "vnf2 is emulated, on no CPU of this machine",
+    assert texts(functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated))) == (
+        "vnf2 is emulated: its instructions run on no CPU of this machine",
     )
-    assert functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ()) == (
+    assert texts(functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ())) == (
         "vnf0 shares CPU 1 with the switch and vnf2",
         "vnf2 shares CPU 1 with the switch and vnf0",
     )
