@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from planebench.measure.hosted import functional_reasons, hosted_requests
 from planebench.model.hosting import HostingFacts
-from planebench.model.reasons import Reason
+from planebench.model.reasons import ReasonCode
 from planebench.placement import Cpus, place
 from planebench.planed.document import Document
 from planebench.scenarios import Topology, build
@@ -106,19 +105,16 @@ def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     assert [port.mac for port in own.ports] == ["02:00:00:00:04:03", "02:00:00:00:04:04"]
 
 
-def texts(reasons: Iterable[Reason]) -> tuple[str, ...]:
-    return tuple(reason.text for reason in reasons)
-
-
 def test_sharing_and_emulation_make_a_topology_functional() -> None:
     topology, native = mixed(), HostingFacts("vnf0", "separate", "planed")
     emulated = HostingFacts("vnf2", "container", "x", emulated=True)
     assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native,)) == ()
-    assert texts(functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated))) == (
-        "vnf2 is emulated: its instructions run on no CPU of this machine",
-    )
-    assert texts(functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ())) == (
+    said = functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated))
+    assert [reason.text for reason in said] == ["vnf2 is emulated: its instructions run on no CPU of this machine"]
+    said += functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ())
+    assert {reason.code for reason in said} == {ReasonCode.EMULATED_OR_SHARED}
+    assert [reason.text for reason in said[1:]] == [
         "vnf0 shares CPU 1 with the switch and vnf2",
         "vnf2 shares CPU 1 with the switch and vnf0",
-    )
+    ]
     assert functional_reasons(build("parallel", 3), place(TWO, 3, hosted=range(3)), ()) == ()
