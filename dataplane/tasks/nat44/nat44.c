@@ -676,23 +676,12 @@ static void nat44_tick(struct vnf *vnf, uint64_t now_tsc)
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-static int nat44_check(const struct config_task *config, char *error)
-{
-	struct nat44_settings settings;
-
-	return nat44_settings_decode(config, &settings, error);
-}
-
 static int nat44_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct nat44 *nat = (struct nat44 *)vnf;
-	char error[CONFIG_ERROR_MAX];
-	int status = nat44_settings_decode(config, &nat->settings, error);
+	int status;
 
-	if (status != 0) {
-		LOG_ERROR("%s", error);
-		return status;
-	}
+	nat->settings = *(const struct nat44_settings *)vnf_settings(config);
 	nat->hairpin = nat->settings.hairpin;
 	nat->tcp_loose = nat->settings.tcp_loose;
 	status = nat44_table_open(nat);
@@ -709,19 +698,21 @@ static void nat44_close(struct vnf *vnf)
 static const struct vnf_ops nat44_vnf = {
         .size = sizeof(struct nat44),
         .drops = drops,
-        .check = nat44_check,
+        .settings_size = sizeof(struct nat44_settings),
+        .settings_parse = nat44_settings_parse,
         .open = nat44_open,
         .close = nat44_close,
-        .adopt = nat44_adopt,
         .process = nat44_process,
         .tick = nat44_tick,
         .clear = nat44_clear,
         .report = nat44_report,
-        .methods = nat44_methods,
 };
 
-const struct task_ops nat44_ops = {
+static const struct task_ops nat44_ops = {
         VNF_TASK_OPS("nat44", &nat44_vnf),
+        .adopt = nat44_adopt,
+        .methods = nat44_methods,
         .ports_min = 2,
         .ports_max = 2,
 };
+TASK_KIND(nat44_ops)

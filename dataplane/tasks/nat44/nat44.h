@@ -60,9 +60,8 @@ struct nat44_settings {
 	bool hairpin, tcp_loose;
 };
 
-// Decode and validate a task's settings, defaults where there are none. Returns 0, or -EINVAL with a sentence
-// in error.
-int nat44_settings_decode(const struct config_task *config, struct nat44_settings *settings, char *error);
+// As in struct vnf_ops.
+int nat44_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error);
 
 enum { NAT44_INSIDE, NAT44_OUTSIDE }; // indexes of ports[]
 
@@ -309,7 +308,7 @@ void nat44_host_leave(struct nat44 *nat, uint32_t host); // one session less
 
 // --- nat44_control.c --------------------------------------------------------------------------------------
 
-void nat44_adopt(struct vnf *vnf, struct vnf *old);
+void nat44_adopt(struct task *task, struct task *old);
 void nat44_clear(struct vnf *vnf);
 void nat44_report(const struct vnf *vnf, json_t *object);
-extern const struct vnf_method nat44_methods[];
+extern const struct task_method nat44_methods[];

@@ -34,7 +34,7 @@ static void routes_make(struct vnf *vnf)
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		json_t *params = json_loads(calls[i][1], 0, NULL);
 
-		json_decref(vnf_call(&vnf->task, calls[i][0], params, 0, error));
+		json_decref(task_call(&vnf->task, calls[i][0], params, 0, error));
 		json_decref(params);
 	}
 }
@@ -130,7 +130,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		if (!subjects[i].vnf)
 			exit(99);
 		if (subjects[i].fresh)
-			vnf_destroy(&subjects[i].vnf->task);
+			task_destroy(&subjects[i].vnf->task);
 	}
 	return 0;
 }
@@ -385,7 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		burst_run(subject, vnf, &in, &now_tsc);
 	json_decref(fixture_report(&vnf->task));
 	if (subject->fresh)
-		vnf_destroy(&vnf->task);
+		task_destroy(&vnf->task);
 	return 0;
 }
 
