@@ -16,22 +16,15 @@ TERMS = ROOT / "docs" / "terminology.md"
 _TITLE = "## Words to avoid"
 
 NOT_YET_CODE = {
-    "cli",
     "conformance",
     "doctor",
     "fib",
     "host",
     "hosting",
-    "measure",
     "placement",
     "planed",
-    "plans",
-    "running",
     "scenarios",
-    "search",
-    "schemas",
     "sim",
-    "store",
     "switches",
     "traffic",
     "vnfs",

@@ -29,7 +29,7 @@ static void the_same_address_goes_where_its_vnf_says(void **state)
 	assert_true(rig_collect(state, WIRE1, &got));
 	assert_macs(&got, 1, 1);
 	assert_int_equal(ip->time_to_live, 63);
-	assert_int_equal(packet_ipv4_sum(got.bytes + 14), 0xffff);
+	assert_true(checksum_ipv4_is_right(got.bytes + 14));
 	assert_true(rig_collect(state, WIRE0, &got));
 	assert_macs(&got, 2, 2);
 	assert_int_equal(got.length, 60);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "lib/flow_table.h"
-#include "lib/flow_table.h"
+#include "lib/random.h"
 #include "tasks/vnf/vnf.h"
 
 // Maglev's consistent hashing (Eisenbud et al., NSDI 2016, section 3.4): a lookup table of prime size that is
@@ -118,7 +118,7 @@ void lb_fill(struct lb *lb, struct lb_service *service); // its table anew, by w
 
 static inline unsigned lb_bucket(uint64_t a, uint64_t b)
 {
-	return (unsigned)(((a ^ b * 3) * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+	return (unsigned)(((a ^ b * 3) * RANDOM_GOLDEN) >> 54);
 }
 
 // The first service that a packet of this key is for, or LB_NONE. A port that is none is 0, and no service's.

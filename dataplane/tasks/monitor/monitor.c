@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "lib/histogram.h"
-#include "lib/jitter.h"
 #include "lib/log.h"
 #include "lib/sequence.h"
 #include "port/port.h"

@@ -229,7 +229,7 @@ static uint16_t transport_sum(const uint8_t *data, const struct packet *p)
 }
 
 // UDP without a checksum has none that is right.
-static bool checksum_is_right(const uint8_t *data, uint32_t length, const struct packet *p)
+static bool transport_is_right(const uint8_t *data, uint32_t length, const struct packet *p)
 {
 	const uint8_t *field = data + p->l4 + checksum_at(p);
 
@@ -288,7 +288,7 @@ static void sample_look(struct sample *s, bool fix)
 	s->fault = packet_parse_any(&frame, &s->packet);
 	if (fix)
 		checksum_make(s);
-	s->checksum = s->fault == PACKET_FINE && checksum_is_right(s->memory, s->length, &s->packet);
+	s->checksum = s->fault == PACKET_FINE && transport_is_right(s->memory, s->length, &s->packet);
 	s->embedded = s->fault == PACKET_FINE && embedded_is_right(s->memory, s->length, &s->packet);
 }
 
@@ -296,7 +296,7 @@ static void checksums_are_right(const struct sample *s, const struct packet *p, 
 {
 	unsigned at = p->l4 + checksum_at(p);
 
-	must(!s->checksum || checksum_is_right(s->memory, s->length, p),
+	must(!s->checksum || transport_is_right(s->memory, s->length, p),
 	     "a right transport checksum is forwarded right", subject);
 	must(!s->embedded || embedded_is_right(s->memory, s->length, p),
 	     "a right header in an ICMP error is forwarded right", subject);
