@@ -39,8 +39,6 @@ KNOWN = {
     "lib -> tasks/l3fwd/route_file.h",
     "lib -> tasks/vnf/vnf.h",
     "port -> runtime/config.h",
-    "ring -> port/vhost_port.h",
-    "ring -> port/virtio_port.h",
     "ring -> runtime/config.h",
     "runtime -> tasks/bridge/bridge.h",
     "runtime -> tasks/generator/generator.h",

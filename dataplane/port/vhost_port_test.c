@@ -7,19 +7,18 @@
 
 #include "test/each_isa.h"
 #include "test/pair.h"
-#include "port/port.h"
-#include "ring/vhost_session.h"
-#include "ring/virtio_session.h"
+#include "port/vring_port.h"
 
 enum { SIZE = 64, FRAME = 60 };
 
 // The port of guest A: frames come from its transmit ring, and are passed to its receive ring.
 struct rig {
 	struct pair guests;
-	struct vhost_port *port;
+	struct vring_port *own;
+	struct port port;
 };
 
-static void queue_open(struct queue *queue, const struct ring *ring)
+static void queue_open(struct ring_queue *queue, const struct ring *ring)
 {
 	queue->ring = *ring;
 	queue->call_fd = eventfd(0, EFD_NONBLOCK);
@@ -29,18 +28,19 @@ static void queue_open(struct queue *queue, const struct ring *ring)
 static void rig_open(struct rig *r, uint64_t features)
 {
 	pair_open(&r->guests, features, features, SIZE);
-	r->port = aligned_alloc(64, sizeof(*r->port));
-	memset(r->port, 0, sizeof(*r->port));
-	r->port->pairs = 1;
-	queue_open(&r->port->queues[GUEST_TRANSMITQ], &r->guests.a.transmit.ring);
-	queue_open(&r->port->queues[GUEST_RECEIVEQ], &r->guests.a.receive.ring);
+	r->own = aligned_alloc(64, sizeof(*r->own));
+	memset(r->own, 0, sizeof(*r->own));
+	r->port = (struct port){.ops = &vhost_port_ops, .own = r->own, .port_id = RTE_MAX_ETHPORTS};
+	r->own->pairs = 1;
+	queue_open(&r->own->queues[GUEST_TRANSMITQ], &r->guests.a.transmit.ring);
+	queue_open(&r->own->queues[GUEST_RECEIVEQ], &r->guests.a.receive.ring);
 }
 
 static void rig_close(struct rig *r)
 {
-	close(r->port->queues[GUEST_TRANSMITQ].call_fd);
-	close(r->port->queues[GUEST_RECEIVEQ].call_fd);
-	free(r->port);
+	close(r->own->queues[GUEST_TRANSMITQ].call_fd);
+	close(r->own->queues[GUEST_RECEIVEQ].call_fd);
+	free(r->own);
 	pair_close(&r->guests);
 }
 
@@ -48,13 +48,13 @@ static bool called(const struct rig *r)
 {
 	eventfd_t count;
 
-	return eventfd_read(r->port->queues[GUEST_RECEIVEQ].call_fd, &count) == 0;
+	return eventfd_read(r->own->queues[GUEST_RECEIVEQ].call_fd, &count) == 0;
 }
 
 // What the guest says of its receive ring.
 static void want_calls(struct rig *r, bool want)
 {
-	const struct ring *ring = &r->port->queues[GUEST_RECEIVEQ].ring;
+	const struct ring *ring = &r->own->queues[GUEST_RECEIVEQ].ring;
 
 	*(ring->packed ? &ring->driver_event->flags : &ring->avail->flags) = !want;
 }
@@ -88,15 +88,15 @@ static void views_of_any_buffers(void **state)
 				rig_open(&r, layouts[l]);
 				for (unsigned i = 0; i < 9; i++)
 					assert_true(offer_frame(&r.guests, FRAME, i == odd ? shape : 0));
-				for (; (n = vhost_port_peek(r.port, 0, &view, 32)) > 0; came += n) {
+				for (; (n = port_peek(&r.port, 0, &view, 32)) > 0; came += n) {
 					assert_int_equal(n, view.count);
 					look(&r, &view, came);
 					view.count = 0; // the task may leave out what it likes
-					vhost_port_release(r.port, 0, &view);
+					port_release(&r.port, 0, &view);
 				}
 				assert_int_equal(came, 9);
 				assert_int_equal(collect_sent(&r.guests), 9);
-				assert_int_equal(r.port->queues[GUEST_TRANSMITQ].packets, 9);
+				assert_int_equal(r.own->queues[GUEST_TRANSMITQ].packets, 9);
 				rig_close(&r);
 			}
 }
@@ -114,12 +114,12 @@ static void empty_buffers_are_counted(void **state)
 			for (unsigned i = 0; i < 5; i++)
 				assert_true(offer_frame(&r.guests, i == bad ? 0 : FRAME, 0));
 			for (unsigned poll = 0; poll < 5; poll++)
-				if ((n = vhost_port_peek(r.port, 0, &view, 32)) > 0) {
+				if ((n = port_peek(&r.port, 0, &view, 32)) > 0) {
 					came += n;
-					vhost_port_release(r.port, 0, &view);
+					port_release(&r.port, 0, &view);
 				}
 			assert_int_equal(came, 4);
-			assert_int_equal(r.port->queues[GUEST_TRANSMITQ].from_guest.bad, 1);
+			assert_int_equal(r.own->queues[GUEST_TRANSMITQ].none.bad, 1);
 			assert_int_equal(collect_sent(&r.guests), 5);
 			rig_close(&r);
 		}
@@ -129,17 +129,17 @@ static unsigned pass_one(struct rig *r)
 {
 	static uint8_t bytes[FRAME];
 	struct ring_piece pieces[2] = {{bytes, 20}, {bytes + 20, FRAME - 20}};
-	struct frame frame = {{pieces, 0}, FRAME};
+	struct view view = {.count = 1, .frames = {{{pieces, 0}, FRAME}}};
 
 	driver_offer_own(&r->guests.a.receive, 1, 2048);
-	return vhost_port_pass(r->port, 0, &frame, 1);
+	return port_pass(&r->port, &r->port, 0, &view);
 }
 
 static void guest_peeks(struct rig *r, bool must_call)
 {
 	struct view view;
 
-	assert_int_equal(vhost_port_peek(r->port, 0, &view, 32), 0);
+	assert_int_equal(port_peek(&r->port, 0, &view, 32), 0);
 	assert_int_equal(called(r), must_call);
 }
 
@@ -184,8 +184,8 @@ static void passes_and_the_end_pay_what_is_owed(void **state)
 	want_calls(&r, false);
 	assert_int_equal(pass_one(&r), 1);
 	want_calls(&r, true);
-	vhost_port_flush(r.port);
-	assert_int_equal(r.port->queues[GUEST_TRANSMITQ].pass_owed, 0);
+	port_flush_all(&r.port);
+	assert_int_equal(r.own->queues[GUEST_TRANSMITQ].pass_owed, 0);
 	assert_true(called(&r));
 	guest_peeks(&r, false);
 	guest_peeks(&r, false);
@@ -196,17 +196,14 @@ static void passes_and_the_end_pay_what_is_owed(void **state)
 // it writes to the log.
 static void asking_for_the_link_logs_nothing(void **state)
 {
-	struct virtio_queue *queues = aligned_alloc(64, 2 * sizeof(*queues));
-	struct virtio_port virtio = {.pairs = 1, .queues = queues, .link_up = true, .name = "v"};
+	struct vring_port virtio = {.pairs = 1, .drives = true, .link_up = true, .name = "v"};
 	const struct port port = {.ops = &virtio_port_ops, .own = &virtio, .port_id = RTE_MAX_ETHPORTS};
 
-	memset(queues, 0, 2 * sizeof(*queues));
 	assert_true(port_link_up(&port));
-	fault_note(&queues[1].fault, DRIVER_BAD_INDEX);
+	fault_note(&virtio.queues[1].fault, DRIVER_BAD_INDEX);
 	assert_false(port_link_up(&port));
 	assert_int_equal(virtio.broken, 0);
-	assert_int_equal(fault_take(&queues[1].fault), DRIVER_BAD_INDEX);
-	free(queues);
+	assert_int_equal(fault_take(&virtio.queues[1].fault), DRIVER_BAD_INDEX);
 }
 
 int main(void)

@@ -1,69 +1,82 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/virtio_port.h"
-
+// A virtio-user port whose driver is our own: we connect to the unix socket of a vhost-user device (a switch)
+// and drive its rings as a guest would. Buffers are ours: what has come is looked at, changed and passed on
+// where it lies, and what is sent can be written where the device will read it.
+//
+// A port lives through any number of devices, one after the other: while there is none, nothing comes and
+// nothing that is sent is taken. What was in the rings is lost when a device goes.
+//
+// A thread of virtio_session.c watches the sockets, takes the rings away from the workers and gives them back.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
-#include "ring/frames.h"
-#include "ring/virtio_session.h"
+#include <rte_malloc.h>
+
+#include "lib/log.h"
+#include "port/virtio_session.h"
 
 enum { IDLE_POLLS = 1024 }; // between two looks for a device that sleeps
 
 // --- Data path -------------------------------------------------------------------------------------------
 
-static inline struct virtio_queue *source_queue(struct virtio_port *port, uint16_t index)
+static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
 {
-	return &port->queues[2 * index];
+	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
-static inline struct virtio_queue *sink_queue(struct virtio_port *port, uint16_t index)
+static inline struct ring_queue *sink_queue(const struct port *port, uint16_t index)
 {
-	return &port->queues[2 * index + 1];
+	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
 }
 
-static __attribute__((noinline)) void kick(const struct virtio_queue *queue)
+static __attribute__((noinline)) void kick(const struct ring_queue *queue)
 {
 	eventfd_write(queue->kick_fd, 1);
 }
 
 // Into the gate; and kick for what the last use made available.
-static inline bool enter(struct virtio_queue *queue)
+static inline bool enter(struct ring_queue *queue)
 {
 	if (unlikely(!gate_enter(&queue->gate)))
 		return false;
-	if (driver_ring_wants_kick(&queue->ring))
+	if (driver_ring_wants_kick(&queue->driver))
 		kick(queue);
 	return true;
 }
 
-static inline void leave(struct virtio_queue *queue)
+static inline void leave(struct ring_queue *queue)
 {
-	if (unlikely(queue->ring.fault != DRIVER_OK))
-		fault_note(&queue->fault, queue->ring.fault);
+	if (unlikely(queue->driver.fault != DRIVER_OK))
+		fault_note(&queue->fault, queue->driver.fault);
 	gate_leave(&queue->gate);
 }
 
 // A device that went to sleep just when we looked whether it would: both rings of the pair, since nobody may
 // send for long. A receive ring always has buffers that are not used: it is worth a kick only after new ones.
 // Behind the gate of the receive ring; the other's memory stays where it is while the port lives.
-static __attribute__((noinline)) void wake_sleeper(struct virtio_port *port, uint16_t index)
+static __attribute__((noinline)) void wake_sleeper(const struct port *port, uint16_t index)
 {
-	struct virtio_queue *source = source_queue(port, index), *sink = sink_queue(port, index);
+	struct ring_queue *source = source_queue(port, index), *sink = sink_queue(port, index);
 
-	if (source->head_checked != source->ring.head && driver_ring_stalled(&source->ring))
+	if (source->head_checked != source->driver.head && driver_ring_stalled(&source->driver))
 		kick(source);
-	source->head_checked = source->ring.head;
-	if (driver_ring_stalled(&sink->ring))
+	source->head_checked = source->driver.head;
+	if (driver_ring_stalled(&sink->driver))
 		kick(sink);
 }
 
 // Nothing has come, or what came was empty.
-static void peek_nothing(struct virtio_port *port, uint16_t index, unsigned empty)
+static void look_in_vain(const struct port *port, uint16_t index, unsigned empty)
 {
-	struct virtio_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = source_queue(port, index);
 
 	if (empty) {
-		queue->empty += empty;
-		driver_ring_release(&queue->ring, empty);
+		queue->none.bad += empty;
+		driver_ring_release(&queue->driver, empty);
 	} else if (++queue->idle_polls % IDLE_POLLS == 0) {
 		wake_sleeper(port, index);
 	}
@@ -71,64 +84,65 @@ static void peek_nothing(struct virtio_port *port, uint16_t index, unsigned empt
 }
 
 // Returns how many frames are in the view; if any, the gate is still ours.
-static inline unsigned peek(struct virtio_port *port, uint16_t index, struct view *view, unsigned n,
+static inline unsigned look(const struct port *port, uint16_t index, struct view *view, unsigned n,
                             unsigned *empty)
 {
-	struct virtio_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = source_queue(port, index);
 
 	view->count = *empty = 0;
 	if (!enter(queue))
 		return 0;
-	view->batch.count = driver_ring_peek(&queue->ring, n, view->frames, &view->count, empty);
+	view->batch.count = driver_ring_peek(&queue->driver, n, view->frames, &view->count, empty);
 	if (view->count == 0)
-		peek_nothing(port, index, *empty);
+		look_in_vain(port, index, *empty);
 	return view->count;
 }
 
-unsigned virtio_port_peek(struct virtio_port *port, uint16_t index, struct view *view, unsigned n)
+static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
 {
-	struct virtio_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = source_queue(port, index);
 	unsigned empty;
 
-	if (peek(port, index, view, n, &empty) == 0)
+	if (look(port, index, view, n, &empty) == 0)
 		return 0;
 	queue->packets += view->count;
-	queue->empty += empty;
+	queue->none.bad += empty;
 	return view->count;
 }
 
-void virtio_port_release(struct virtio_port *port, uint16_t index, struct view *view)
+static void release(const struct port *port, uint16_t index, struct view *view)
 {
-	struct virtio_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = source_queue(port, index);
 
-	driver_ring_release(&queue->ring, view->batch.count);
+	driver_ring_release(&queue->driver, view->batch.count);
 	leave(queue);
 }
 
-uint16_t virtio_port_receive(struct virtio_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
+static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct virtio_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = source_queue(port, index);
 	struct view view;
 	uint16_t received;
 	unsigned empty;
 
-	if (peek(port, index, &view, n, &empty) == 0)
+	if (look(port, index, &view, n, &empty) == 0)
 		return 0;
-	if (unlikely(rte_pktmbuf_alloc_bulk(port->pool, pkts, view.count) != 0)) {
+	if (unlikely(rte_pktmbuf_alloc_bulk(port->rx_pool, pkts, view.count) != 0)) {
 		queue->no_mbuf += view.count; // they stay in the ring and are tried again
 		leave(queue);
 		return 0;
 	}
-	received = frames_fill(port->pool, pkts, view.frames, view.count, &queue->no_mbuf);
+	received = frames_fill(port->rx_pool, pkts, view.frames, view.count, &queue->no_mbuf);
 	queue->packets += received;
-	queue->empty += empty;
-	virtio_port_release(port, index, &view);
+	queue->none.bad += empty;
+	release(port, index, &view);
 	return received;
 }
 
-unsigned virtio_port_deliver(struct virtio_port *port, uint16_t index, const struct frame *frames, unsigned n)
+static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
+                               unsigned n)
 {
-	struct virtio_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = sink_queue(port, index);
 	uint64_t too_long = 0;
 	unsigned taken;
 
@@ -136,16 +150,16 @@ unsigned virtio_port_deliver(struct virtio_port *port, uint16_t index, const str
 		queue->refused += n;
 		return 0;
 	}
-	taken = driver_ring_deliver(&queue->ring, frames, n, &too_long);
+	taken = driver_ring_deliver(&queue->driver, frames, n, &too_long);
 	queue->packets += taken - too_long;
-	queue->too_long += too_long;
+	queue->lost += too_long;
 	queue->refused += n - taken;
 	leave(queue);
 	return taken;
 }
 
 struct device_sink {
-	struct virtio_port *port;
+	const struct port *port;
 	uint16_t index;
 };
 
@@ -153,58 +167,60 @@ static unsigned take(void *to, const struct frame *frames, unsigned n)
 {
 	const struct device_sink *sink = to;
 
-	return virtio_port_deliver(sink->port, sink->index, frames, n);
+	return deliver_frames(sink->port, sink->index, frames, n);
 }
 
-uint16_t virtio_port_send(struct virtio_port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
+static uint16_t send_mbufs(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
 {
 	return frames_offer(pkts, n, take, &(struct device_sink){port, index});
 }
 
-unsigned virtio_port_reserve(struct virtio_port *port, uint16_t index, struct frame *frames, unsigned n)
+static unsigned reserve(const struct port *port, uint16_t index, struct frame *frames, unsigned n)
 {
-	struct virtio_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = sink_queue(port, index);
 	unsigned lent = 0;
 
 	if (enter(queue)) {
-		lent = driver_ring_reserve(&queue->ring, frames, n);
+		lent = driver_ring_reserve(&queue->driver, frames, n);
 		leave(queue);
 	}
 	queue->refused += n - lent;
 	return lent;
 }
 
-void virtio_port_warm(struct virtio_port *port, uint16_t index)
+static void warm(const struct port *port, uint16_t index)
 {
-	struct virtio_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = sink_queue(port, index);
 
 	if (!enter(queue))
 		return;
-	driver_ring_warm(&queue->ring);
+	driver_ring_warm(&queue->driver);
 	leave(queue);
 }
 
 // Behind the gate. The fence stands for the time that passes between two uses of a ring: the device either
 // sees what was published before it sleeps, or we see that it sleeps.
-static void flush_queue(struct virtio_queue *queue)
+static void flush_queue(struct ring_queue *queue)
 {
 	if (!enter(queue))
 		return;
 	atomic_thread_fence(memory_order_seq_cst);
-	if (driver_ring_stalled(&queue->ring))
+	if (driver_ring_stalled(&queue->driver))
 		kick(queue);
 	leave(queue);
 }
 
-void virtio_port_flush(struct virtio_port *port, uint16_t index)
+static void flush(const struct port *port, uint16_t index)
 {
 	flush_queue(sink_queue(port, index));
 }
 
-void virtio_port_flush_all(struct virtio_port *port)
+static void flush_all(const struct port *port)
 {
-	for (unsigned i = 0; i < 2u * port->pairs; i++)
-		flush_queue(&port->queues[i]);
+	struct vring_port *own = port->own;
+
+	for (unsigned i = 0; i < vring_port_rings(own); i++)
+		flush_queue(&own->queues[i]);
 }
 
 // The rings may have begun afresh since these were lent: then they are not the next ones. If they are by
@@ -214,9 +230,9 @@ static inline bool still_lent(const struct driver_ring *ring, const struct frame
 	return frames[0].at.piece == &ring->pieces[ring->head & (ring->size - 1u)];
 }
 
-void virtio_port_publish(struct virtio_port *port, uint16_t index, const struct frame *frames, unsigned n)
+static void publish(const struct port *port, uint16_t index, const struct frame *frames, unsigned n)
 {
-	struct virtio_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = sink_queue(port, index);
 
 	if (n == 0)
 		return;
@@ -224,8 +240,8 @@ void virtio_port_publish(struct virtio_port *port, uint16_t index, const struct 
 		queue->lost += n;
 		return;
 	}
-	if (likely(still_lent(&queue->ring, frames))) {
-		driver_ring_publish(&queue->ring, frames, n);
+	if (likely(still_lent(&queue->driver, frames))) {
+		driver_ring_publish(&queue->driver, frames, n);
 		queue->packets += n;
 	} else {
 		queue->lost += n;
@@ -234,24 +250,27 @@ void virtio_port_publish(struct virtio_port *port, uint16_t index, const struct 
 }
 
 // Buffers may go from one to the other: of one size, and both devices know both.
-static inline bool exchangeable(struct virtio_port *a, struct virtio_port *b)
+static inline bool exchangeable(const struct port *from, const struct port *to)
 {
+	struct virtio_port *a = from->own, *b = to->own;
+
 	return a->room == b->room && atomic_load_explicit(&a->memory, memory_order_relaxed) ==
 	                                     atomic_load_explicit(&b->memory, memory_order_relaxed);
 }
 
-unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint16_t index,
-                          const struct view *view)
+static unsigned pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
 {
-	struct virtio_queue *sink = sink_queue(to, index);
+	struct ring_queue *sink = sink_queue(to, index);
 	unsigned taken;
 
+	if (from->ops != to->ops)
+		return deliver_frames(to, index, view->frames, view->count);
 	if (!enter(sink)) {
 		sink->refused += view->count;
 		return 0;
 	}
 	if (likely(exchangeable(from, to))) {
-		taken = driver_ring_pass(&source_queue(from, index)->ring, &sink->ring, view->frames,
+		taken = driver_ring_pass(&source_queue(from, index)->driver, &sink->driver, view->frames,
 		                         view->count);
 		sink->packets += taken;
 		sink->refused += view->count - taken;
@@ -259,137 +278,225 @@ unsigned virtio_port_pass(struct virtio_port *from, struct virtio_port *to, uint
 		return taken;
 	}
 	leave(sink);
-	return virtio_port_deliver(to, index, view->frames, view->count);
+	return deliver_frames(to, index, view->frames, view->count);
 }
 
-// --- What is seen of it ----------------------------------------------------------------------------------
+// --- Buffers ---------------------------------------------------------------------------------------------
 
-bool virtio_port_link_up(struct virtio_port *port)
+// The buffers of all virtio ports of the process. Ports exchange them (driver_ring_pass()), so none can free
+// "its own": a port that closes gives back whichever it has. What is here goes to the next port; once every
+// buffer is here, the memory is freed.
+//
+// All are of one size, that of the process's mbufs, in DPDK's memory, which can be shared with a device.
+// Control thread only.
+
+// A run of buffers that was allocated at once.
+struct chunk {
+	struct chunk *next;
+	void *memory;
+};
+
+static struct chunk *chunks;
+static uint8_t **idle; // those that no port has
+static unsigned idle_count, total;
+static uint32_t room_of_all;
+
+static void free_all(void)
 {
-	bool up = atomic_load(&port->link_up);
+	while (chunks) {
+		struct chunk *chunk = chunks;
 
-	for (unsigned i = 0; i < 2u * port->pairs; i++)
-		up = up && !fault_there(&port->queues[i].fault);
-	return up;
-}
-
-bool virtio_port_negotiated(struct virtio_port *port, struct negotiated *out)
-{
-	if (!atomic_load(&port->link_up))
-		return false;
-	out->features = atomic_load(&port->features);
-	out->rings = 2u * port->pairs;
-	for (unsigned i = 0; i < out->rings; i++)
-		out->sizes[i] = port->ring_size;
-	return true;
-}
-
-void virtio_port_counters(struct virtio_port *port, struct port_counters *out)
-{
-	virtio_session_say_faults(port);
-	for (uint16_t i = 0; i < port->pairs; i++) {
-		const struct virtio_queue *rx = source_queue(port, i), *tx = sink_queue(port, i);
-
-		port_counters_add(out, i, rx->packets, tx->packets, tx->refused);
-		out->rx_errors += rx->empty;
-		out->rx_nombuf += rx->no_mbuf;
-		out->tx_errors += tx->too_long + tx->lost;
+		chunks = chunk->next;
+		rte_free(chunk->memory);
+		free(chunk);
 	}
-	out->broken_rings = atomic_load(&port->broken);
+	free(idle);
+	idle = NULL;
+	idle_count = total = 0;
 }
 
-// --- The kind --------------------------------------------------------------------------------------------
+static int grow(unsigned count, uint32_t room)
+{
+	size_t stride = driver_buffer_stride(room);
+	struct chunk *chunk = malloc(sizeof(*chunk));
+	uint8_t **list = realloc(idle, (total + count) * sizeof(*idle));
+
+	if (list)
+		idle = list;
+	if (chunk)
+		chunk->memory = rte_zmalloc("virtio buffers", count * stride, DRIVER_LINE);
+	if (chunk == NULL || list == NULL || chunk->memory == NULL) {
+		if (chunk)
+			rte_free(chunk->memory);
+		free(chunk);
+		return -ENOMEM;
+	}
+	chunk->next = chunks;
+	chunks = chunk;
+	for (unsigned i = 0; i < count; i++)
+		idle[idle_count++] = (uint8_t *)chunk->memory + (count - 1 - i) * stride + DRIVER_LINE;
+	total += count;
+	room_of_all = room;
+	return 0;
+}
+
+// Fill data of count pieces with buffers for frames of room bytes, as driver_ring_init() wants them. Returns
+// 0; -ENOMEM; -EINVAL for another room than that of the buffers that are in use.
+static int buffers_take(struct ring_piece *pieces, unsigned count, uint32_t room)
+{
+	if (total && room != room_of_all)
+		return -EINVAL;
+	if (idle_count < count && grow(count - idle_count, room))
+		return -ENOMEM;
+	for (unsigned i = 0; i < count; i++)
+		pieces[i].data = idle[--idle_count];
+	return 0;
+}
+
+static void buffers_give_back(const struct ring_piece *pieces, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		idle[idle_count++] = pieces[i].data;
+	if (idle_count == total)
+		free_all();
+}
+
+// --- Opened, closed, and kept aside where its device may still write to what is its -----------------------
+
+static int rings_init(struct virtio_port *port)
+{
+	unsigned count = vring_port_rings(&port->base);
+	size_t bytes = driver_ring_bytes(port->ring_size);
+
+	port->rings = rte_zmalloc("virtio rings", count * bytes, DRIVER_LINE);
+	port->pieces = aligned_alloc(DRIVER_LINE, count * port->ring_size * sizeof(*port->pieces));
+	if (port->rings == NULL || port->pieces == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < count; i++) {
+		struct ring_queue *queue = &port->base.queues[i];
+
+		driver_ring_init(&queue->driver, i % 2 == 0, port->ring_size, port->room,
+		                 (uint8_t *)port->rings + i * bytes, &port->pieces[i * port->ring_size]);
+		queue->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		queue->call_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (queue->kick_fd < 0 || queue->call_fd < 0)
+			return -EMFILE;
+	}
+	return 0;
+}
+
+static void rings_free(struct virtio_port *port)
+{
+	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+		if (port->base.queues[i].kick_fd >= 0)
+			close(port->base.queues[i].kick_fd);
+		if (port->base.queues[i].call_fd >= 0)
+			close(port->base.queues[i].call_fd);
+	}
+	free(port->pieces);
+	rte_free(port->rings);
+}
+
+// Ports whose device may still write to rings and buffers. Control thread.
+static struct virtio_port *quarantined;
+
+static unsigned buffer_count(const struct virtio_port *port)
+{
+	return vring_port_rings(&port->base) * port->ring_size;
+}
+
+static void discard(struct virtio_port *port)
+{
+	rings_free(port);
+	free(port);
+}
+
+static void give_back(struct virtio_port *port)
+{
+	buffers_give_back(port->pieces, buffer_count(port));
+	discard(port);
+}
+
+// The session is over. A device that hangs must not find what another port has now when it goes on.
+static void release_or_quarantine(struct virtio_port *port)
+{
+	if (virtio_session_parted(port)) {
+		give_back(port);
+		return;
+	}
+	LOG_WARN("port %s: its device has not stopped and may still write: %u buffers and the rings stay "
+	         "unused until it hangs up and another port is opened",
+	         port->base.name, buffer_count(port));
+	port->next = quarantined;
+	quarantined = port;
+}
+
+static void quarantine_sweep(void)
+{
+	struct virtio_port **at = &quarantined;
+
+	while (*at) {
+		struct virtio_port *port = *at;
+
+		if (!virtio_session_parted(port)) {
+			at = &port->next;
+			continue;
+		}
+		*at = port->next;
+		give_back(port);
+	}
+}
+
+// Takes the port over: it is released, or kept aside, if this fails.
+static int begin(struct virtio_port *port)
+{
+	unsigned count = buffer_count(port);
+	int rc = buffers_take(port->pieces, count, port->room);
+
+	if (rc) {
+		LOG_ERROR("port %s: %u buffers of %u bytes: %s; %s", port->base.name, count, port->room,
+		          strerror(-rc),
+		          rc == -ENOMEM ? "raise memory.size_mb"
+		                        : "those of other ports have another size, close these first");
+		discard(port);
+		return rc;
+	}
+	rc = virtio_session_begin(port);
+	if (rc)
+		release_or_quarantine(port);
+	return rc;
+}
 
 static int open_port(struct port *port)
 {
-	const struct config_port *config = &port->config;
-	struct virtio_port *virtio = NULL;
-	int rc = virtio_port_open(config->name, config->path, (uint16_t)config->ring_size,
-	                          (uint16_t)config->queues, port->rx_pool, &virtio);
+	struct virtio_port *own;
+	int rc;
 
-	snprintf(port->device, sizeof(port->device), "virtio");
-	port->mac = port_own_mac(config);
-	port->own = virtio;
+	quarantine_sweep();
+	own = vring_port_create(port, sizeof(*own), true);
+	if (own == NULL)
+		return -errno;
+	own->ring_size = (uint16_t)port->config.ring_size;
+	own->room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM;
+	own->parting_fd = -1;
+	rc = rings_init(own);
+	if (rc) {
+		LOG_ERROR("port %s: no rings: %s; %s", own->base.name, strerror(-rc),
+		          rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
+		discard(own);
+		return rc;
+	}
+	rc = begin(own);
+	if (rc == 0)
+		port->own = own;
 	return rc;
 }
 
 static void close_port(struct port *port)
 {
-	virtio_port_close(port->own);
+	virtio_session_end(port->own);
+	release_or_quarantine(port->own);
 	port->own = NULL;
-}
-
-static uint16_t rx(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
-{
-	return virtio_port_receive(port->own, queue, pkts, n);
-}
-
-static uint16_t tx(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
-{
-	return virtio_port_send(port->own, queue, pkts, n);
-}
-
-static unsigned peek_frames(const struct port *port, uint16_t queue, struct view *view, unsigned n)
-{
-	return virtio_port_peek(port->own, queue, view, n);
-}
-
-static void release(const struct port *port, uint16_t queue, struct view *view)
-{
-	virtio_port_release(port->own, queue, view);
-}
-
-static unsigned deliver_frames(const struct port *port, uint16_t queue, const struct frame *frames,
-                               unsigned n)
-{
-	return virtio_port_deliver(port->own, queue, frames, n);
-}
-
-static unsigned pass(const struct port *from, const struct port *to, uint16_t queue, struct view *view)
-{
-	if (from->ops == to->ops)
-		return virtio_port_pass(from->own, to->own, queue, view);
-	return virtio_port_deliver(to->own, queue, view->frames, view->count);
-}
-
-static void warm(const struct port *port, uint16_t queue)
-{
-	virtio_port_warm(port->own, queue);
-}
-
-static unsigned reserve(const struct port *port, uint16_t queue, struct frame *frames, unsigned n)
-{
-	return virtio_port_reserve(port->own, queue, frames, n);
-}
-
-static void publish(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n)
-{
-	virtio_port_publish(port->own, queue, frames, n);
-}
-
-static void flush(const struct port *port, uint16_t queue)
-{
-	virtio_port_flush(port->own, queue);
-}
-
-static void flush_all(const struct port *port)
-{
-	virtio_port_flush_all(port->own);
-}
-
-static bool link_up(const struct port *port)
-{
-	return virtio_port_link_up(port->own);
-}
-
-static void counters(const struct port *port, struct port_counters *out)
-{
-	virtio_port_counters(port->own, out);
-}
-
-static bool negotiated(const struct port *port, struct negotiated *out)
-{
-	return virtio_port_negotiated(port->own, out);
 }
 
 const struct port_ops virtio_port_ops = {
@@ -400,9 +507,9 @@ const struct port_ops virtio_port_ops = {
         .view_writable = true,
         .open = open_port,
         .close = close_port,
-        .rx = rx,
-        .tx = tx,
-        .peek = peek_frames,
+        .rx = receive,
+        .tx = send_mbufs,
+        .peek = peek,
         .release = release,
         .deliver = deliver_frames,
         .pass = pass,
@@ -411,8 +518,8 @@ const struct port_ops virtio_port_ops = {
         .publish = publish,
         .flush = flush,
         .flush_all = flush_all,
-        .link_up = link_up,
-        .counters = counters,
-        .negotiated = negotiated,
+        .link_up = vring_port_link_up,
+        .counters = vring_port_counters,
+        .negotiated = vring_port_negotiated,
 };
 PORT_KIND(virtio_port_ops)

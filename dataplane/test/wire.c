@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring/vhost_session.h"
+#include "port/vring_port.h"
 
 enum { BUFFER_BYTES = GUEST_BUFFER_BYTES };
 
 #define FEATURES (UINT64_C(1) << VIRTIO_F_VERSION_1 | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF)
 
-static void queue_open(struct queue *queue, const struct driver *driver)
+static void queue_open(struct ring_queue *queue, const struct driver *driver)
 {
 	queue->ring = driver->ring;
 	queue->call_fd = -1;
@@ -25,7 +25,6 @@ static int guest_port_open(struct wire *w, uint16_t size)
 	if (!w->vhost)
 		return -1;
 	memset(w->vhost, 0, sizeof(*w->vhost));
-	w->vhost->pool = w->fixture->pool;
 	queue_open(&w->vhost->queues[GUEST_RECEIVEQ], &w->guest.receive);
 	queue_open(&w->vhost->queues[GUEST_TRANSMITQ], &w->guest.transmit);
 	w->guest_port = w->fixture->ports[0].port;

@@ -9,14 +9,14 @@
 #include "tasks/tester/frame_run.h"
 #include "test/guest.h"
 #include "tasks/tester/tester_bench.h"
-#include "ring/vhost_session.h"
+#include "port/vring_port.h"
 
 // As DPDK's drivers do it: the frame begins with a cache line, the header ends the one before.
 enum { BUFFER_BYTES = 2048 + RING_HEADER, BUFFER_OFFSET = RTE_CACHE_LINE_SIZE - RING_HEADER };
 
 struct bench_guest {
 	struct guest guest;
-	struct vhost_port vhost;
+	struct vring_port vhost;
 	const struct frame_run *run;
 	struct frame_room *room;
 	struct frame frames[BENCH_BURST], lent[BENCH_BURST];
@@ -39,7 +39,7 @@ static void offer_empty(struct driver *driver, unsigned n)
 		offer(driver, driver_buffer(driver, driver_next_id(driver)) + BUFFER_OFFSET, BUFFER_BYTES);
 }
 
-static void queue_open(struct queue *queue, const struct driver *driver)
+static void queue_open(struct ring_queue *queue, const struct driver *driver)
 {
 	queue->ring = driver->ring;
 	queue->call_fd = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ring/virtio_session.h"
+#include "port/virtio_session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,38 +141,18 @@ static int memory_now(struct memory_table *table, uint64_t *number)
 
 // --- One port: the thread, or who opens or closes it -----------------------------------------------------
 
-static unsigned ring_count(const struct virtio_port *port)
-{
-	return 2u * port->pairs;
-}
-
-void virtio_session_say_faults(struct virtio_port *port)
-{
-	for (unsigned i = 0; i < ring_count(port); i++) {
-		struct virtio_queue *queue = &port->queues[i];
-		enum driver_fault fault = (enum driver_fault)fault_take(&queue->fault);
-
-		if (fault == DRIVER_OK)
-			continue;
-		atomic_fetch_add(&port->broken, 1);
-		LOG_WARN("port %s: %s ring of queue pair %u is stopped, the device broke a rule: %s; restart "
-		         "it",
-		         port->name, i % 2 ? "transmit" : "receive", i / 2, driver_fault_text(fault));
-	}
-}
-
 static void rings_take(struct virtio_port *port)
 {
-	atomic_store(&port->link_up, false);
-	for (unsigned i = 0; i < ring_count(port); i++)
-		gate_shut(&port->queues[i].gate);
+	atomic_store(&port->base.link_up, false);
+	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
+		gate_shut(&port->base.queues[i].gate);
 }
 
 static void rings_give(struct virtio_port *port)
 {
-	for (unsigned i = 0; i < ring_count(port); i++)
-		gate_open(&port->queues[i].gate);
-	atomic_store(&port->link_up, true);
+	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
+		gate_open(&port->base.queues[i].gate);
+	atomic_store(&port->base.link_up, true);
 }
 
 bool virtio_session_parted(struct virtio_port *port)
@@ -198,19 +178,20 @@ static void part(struct virtio_port *port)
 static void disconnect(struct virtio_port *port)
 {
 	rings_take(port);
-	virtio_session_say_faults(port);
+	vring_port_say_faults(&port->base);
 	part(port);
 }
 
 // Nobody uses the rings. Faults are forgiven: it is another device.
 static void rings_reset(struct virtio_port *port, struct frontend_ring *out)
 {
-	for (unsigned i = 0; i < ring_count(port); i++) {
-		struct virtio_queue *queue = &port->queues[i];
-		const struct driver_ring *ring = &queue->ring;
+	vring_port_forgive(&port->base);
+	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+		struct ring_queue *queue = &port->base.queues[i];
+		const struct driver_ring *ring = &queue->driver;
 
-		driver_ring_reset(&queue->ring, port->frontend.in_order);
-		fault_forgive(&queue->fault);
+		driver_ring_reset(&queue->driver, port->frontend.in_order);
+		atomic_store(&port->base.sizes[i], ring->size);
 		out[i] = (struct frontend_ring){ring->desc, ring->avail,    ring->used,
 		                                ring->size, queue->kick_fd, queue->call_fd};
 	}
@@ -226,7 +207,7 @@ static int share(struct virtio_port *port)
 	if (rc) {
 		snprintf(port->frontend.error, sizeof(port->frontend.error),
 		         "%s: DPDK's memory cannot be shared: %s; %s, or use \"backend\": \"dpdk\"",
-		         port->path, strerror(-rc),
+		         port->base.path, strerror(-rc),
 		         rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
 		return rc;
 	}
@@ -239,8 +220,8 @@ static int share(struct virtio_port *port)
 
 static int connect_port(struct virtio_port *port)
 {
-	struct frontend_ring rings[ring_count(port)];
-	int rc = frontend_open(&port->frontend, port->path, port->pairs);
+	struct frontend_ring rings[vring_port_rings(&port->base)];
+	int rc = frontend_open(&port->frontend, port->base.path, port->base.pairs);
 
 	if (rc)
 		return rc;
@@ -248,12 +229,12 @@ static int connect_port(struct virtio_port *port)
 	rc = share(port);
 	port->lent = rc == 0;
 	if (rc == 0)
-		rc = frontend_start(&port->frontend, rings, ring_count(port));
+		rc = frontend_start(&port->frontend, rings, vring_port_rings(&port->base));
 	if (rc) {
 		part(port);
 		return rc;
 	}
-	atomic_store(&port->features, port->frontend.features);
+	atomic_store(&port->base.features, port->frontend.features);
 	rings_give(port);
 	return 0;
 }
@@ -266,14 +247,14 @@ static void share_again(struct virtio_port *port)
 		rings_give(port);
 		return;
 	}
-	LOG_WARN("port %s: %s", port->name, port->frontend.error);
+	LOG_WARN("port %s: %s", port->base.name, port->frontend.error);
 	disconnect(port);
 }
 
 static void look_after(struct virtio_port *port, uint64_t number)
 {
 	if (port->frontend.fd >= 0 && !frontend_alive(&port->frontend)) {
-		LOG_WARN("port %s: %s; it is tried again", port->name, port->frontend.error);
+		LOG_WARN("port %s: %s; it is tried again", port->base.name, port->frontend.error);
 		disconnect(port);
 		port->silent = false;
 	} else if (port->frontend.fd >= 0 && atomic_load(&port->memory) != number) {
@@ -282,10 +263,10 @@ static void look_after(struct virtio_port *port, uint64_t number)
 	if (port->frontend.fd >= 0)
 		return;
 	if (connect_port(port) == 0) {
-		LOG_INFO("port %s: connected to %s again", port->name, port->path);
+		LOG_INFO("port %s: connected to %s again", port->base.name, port->base.path);
 		port->silent = false;
 	} else if (!port->silent && port->frontend.error[0]) {
-		LOG_WARN("port %s: %s; it is tried again, silently", port->name, port->frontend.error);
+		LOG_WARN("port %s: %s; it is tried again, silently", port->base.name, port->frontend.error);
 		port->silent = true;
 	}
 }
@@ -388,11 +369,11 @@ static void stop(struct virtio_port *port)
 {
 	rings_take(port);
 	if (port->frontend.fd >= 0) {
-		port->lent = frontend_stop(&port->frontend, ring_count(port)) != 0;
+		port->lent = frontend_stop(&port->frontend, vring_port_rings(&port->base)) != 0;
 		if (port->lent)
-			LOG_WARN("port %s: %s", port->name, port->frontend.error);
+			LOG_WARN("port %s: %s", port->base.name, port->frontend.error);
 	}
-	virtio_session_say_faults(port);
+	vring_port_say_faults(&port->base);
 	part(port);
 }
 
@@ -401,13 +382,13 @@ int virtio_session_begin(struct virtio_port *port)
 	int rc = connect_first(port);
 
 	if (rc) {
-		LOG_ERROR("port %s: no device to drive: %s", port->name, port->frontend.error);
+		LOG_ERROR("port %s: no device to drive: %s", port->base.name, port->frontend.error);
 		return rc;
 	}
 	if (ports == NULL) // only this thread changes it
 		rc = thread_start();
 	if (rc) {
-		LOG_ERROR("port %s: thread: %s", port->name, strerror(-rc));
+		LOG_ERROR("port %s: thread: %s", port->base.name, strerror(-rc));
 		stop(port);
 		return rc;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ring/vhost_session.h"
+#include "port/vhost_session.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,18 +19,16 @@
 #include "lib/log.h"
 #include "ring/vhost_message.h"
 
-_Static_assert((int)VHOST_RINGS_MAX == 2 * CONFIG_QUEUES_MAX, "as many as the door lets through");
-
 // What is known of a connection; by the library's number, which is what its callbacks give us. An entry is
 // used by one thread at a time: the library's, or the one that closes the port. It begins with
 // new_connection(), whatever is left in it from the last.
 static struct connection {
 	struct vhost_port *port;
-	bool running;                  // between new_device and destroy_device
-	bool enabled[VHOST_RINGS_MAX]; // SET_VRING_ENABLE
-	bool beyond_said;              // that the driver has more rings than we
-	bool in_message;               // one is being handled, or was and could not be
-	bool failed;                   // one could not be: what the library has is stale, or not there
+	bool running;                       // between new_device and destroy_device
+	bool enabled[VRING_PORT_RINGS_MAX]; // SET_VRING_ENABLE
+	bool beyond_said;                   // that the driver has more rings than we
+	bool in_message;                    // one is being handled, or was and could not be
+	bool failed;                        // one could not be: what the library has is stale, or not there
 } connections[RTE_MAX_VHOST_DEVICE];
 
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,25 +36,10 @@ static struct vhost_port *ports; // that a new connection may be for
 
 // --- Taking the rings away and giving them back ----------------------------------------------------------
 
-void vhost_session_say_faults(struct vhost_port *port)
-{
-	for (unsigned i = 0; i < vhost_port_rings(port); i++) {
-		struct queue *queue = &port->queues[i];
-		enum ring_fault fault = (enum ring_fault)fault_take(&queue->fault);
-
-		if (fault == RING_OK)
-			continue;
-		atomic_fetch_add(&port->broken, 1);
-		LOG_WARN("port %s: the guest's %s ring of queue %u is stopped: %s; restart its driver",
-		         port->name, i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive",
-		         i / PAIR_RINGS, ring_fault_text(fault));
-	}
-}
-
 // No worker is in the ring when this returns, and the library knows where it stands.
 static void queue_detach(struct vhost_port *port, unsigned index)
 {
-	struct queue *queue = &port->queues[index];
+	struct ring_queue *queue = &port->base.queues[index];
 	uint16_t base;
 
 	if (!queue->attached)
@@ -69,13 +52,13 @@ static void queue_detach(struct vhost_port *port, unsigned index)
 
 static void detach(struct vhost_port *port)
 {
-	for (unsigned i = 0; i < vhost_port_rings(port); i++)
+	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
 		queue_detach(port, i);
-	atomic_store(&port->link_up, false);
+	atomic_store(&port->base.link_up, false);
 }
 
 // Whatever the other end gave us to write to, it must not be able to block a worker.
-static void queue_attach_call(struct queue *queue, int fd)
+static void queue_attach_call(struct ring_queue *queue, int fd)
 {
 	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 
@@ -86,7 +69,7 @@ static void queue_attach_call(struct queue *queue, int fd)
 
 static void queue_attach(struct vhost_port *port, unsigned index, uint64_t features)
 {
-	struct queue *queue = &port->queues[index];
+	struct ring_queue *queue = &port->base.queues[index];
 	struct rte_vhost_vring vring;
 	struct ring_layout layout = {.features = features, .writable = index % PAIR_RINGS == GUEST_RECEIVEQ};
 	uint16_t used;
@@ -126,16 +109,17 @@ static int read_memory(struct vhost_port *port, int vid)
 	}
 	free(table);
 	if (rc)
-		LOG_WARN("port %s: the guest's memory cannot be used: %s", port->name, strerror(-rc));
+		LOG_WARN("port %s: the guest's memory cannot be used: %s", port->base.name, strerror(-rc));
 	return rc;
 }
 
 // For who reports it: the rings are this thread's, and the workers'.
 static void publish(struct vhost_port *port, uint64_t features)
 {
-	atomic_store(&port->features, features);
-	for (unsigned i = 0; i < vhost_port_rings(port); i++)
-		atomic_store(&port->sizes[i], port->queues[i].attached ? port->queues[i].ring.size : 0);
+	atomic_store(&port->base.features, features);
+	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
+		atomic_store(&port->base.sizes[i],
+		             port->base.queues[i].attached ? port->base.queues[i].ring.size : 0);
 }
 
 // Give the workers whatever of the connection's rings is ready, as the library has it now.
@@ -154,13 +138,13 @@ static void attach(int vid)
 	if (rte_vhost_get_negotiated_features(vid, &features) || read_memory(port, vid))
 		return;
 	// Without VIRTIO_NET_F_MQ a driver has one pair (virtio 1.2 s5.1.2), whatever it sets up.
-	rings = features & 1ULL << VIRTIO_NET_F_MQ ? vhost_port_rings(port) : PAIR_RINGS;
+	rings = features & 1ULL << VIRTIO_NET_F_MQ ? vring_port_rings(&port->base) : PAIR_RINGS;
 	for (unsigned i = 0; i < rings; i++)
 		if (connection->enabled[i])
 			queue_attach(port, i, features);
 	publish(port, features);
-	atomic_store(&port->link_up,
-	             port->queues[GUEST_RECEIVEQ].attached && port->queues[GUEST_TRANSMITQ].attached);
+	atomic_store(&port->base.link_up, port->base.queues[GUEST_RECEIVEQ].attached &&
+	                                          port->base.queues[GUEST_TRANSMITQ].attached);
 }
 
 // --- What the library calls ------------------------------------------------------------------------------
@@ -186,7 +170,7 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	connections[vid].in_message = true;
 	// The library says so only after it has answered the driver, which is too late.
 	memcpy(&m, message, VHOST_MESSAGE_HEADER + sizeof(m.value));
-	if (m.request == VHOST_USER_SET_VRING_ENABLE && m.index < VHOST_RINGS_MAX && m.number == 0)
+	if (m.request == VHOST_USER_SET_VRING_ENABLE && m.index < VRING_PORT_RINGS_MAX && m.number == 0)
 		connections[vid].enabled[m.index] = false;
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
@@ -234,14 +218,13 @@ static int new_device(int vid)
 	if (port == NULL)
 		return -1;
 	if (port->vid >= 0 && port->vid != vid) {
-		LOG_WARN("port %s: a second driver has connected to %s and takes over", port->name,
-		         port->path);
+		LOG_WARN("port %s: a second driver has connected to %s and takes over", port->base.name,
+		         port->base.path);
 		detach(port);
 	}
 	port->vid = vid;
-	vhost_session_say_faults(port);
-	for (unsigned i = 0; i < vhost_port_rings(port); i++)
-		fault_forgive(&port->queues[i].fault);
+	vring_port_say_faults(&port->base);
+	vring_port_forgive(&port->base);
 	connections[vid].running = true;
 	attach(vid);
 	return 0;
@@ -258,7 +241,7 @@ static void destroy_device(int vid)
 	if (port->vid != vid)
 		return;
 	detach(port);
-	vhost_session_say_faults(port);
+	vring_port_say_faults(&port->base);
 	port->vid = -1;
 }
 
@@ -268,12 +251,12 @@ static int vring_state_changed(int vid, uint16_t index, int enable)
 
 	if (port == NULL)
 		return 0;
-	if (index >= vhost_port_rings(port)) {
+	if (index >= vring_port_rings(&port->base)) {
 		if (enable && !connections[vid].beyond_said)
 			LOG_WARN("port %s: its driver has enabled ring %u; queues is %u: what it sends there "
 			         "is "
 			         "not read",
-			         port->name, index, port->pairs);
+			         port->base.name, index, port->base.pairs);
 		connections[vid].beyond_said |= enable;
 		return 0;
 	}
@@ -389,14 +372,14 @@ static void ports_remove(struct vhost_port *port)
 // The library listens behind the door.
 static int listen_behind(struct vhost_port *port)
 {
-	int rc = vhost_door_inner_open(&port->inner, port->path);
+	int rc = vhost_door_inner_open(&port->inner, port->base.path);
 
 	if (rc)
 		return rc;
-	rc = listen_on(port->inner.path, port->pairs > 1);
+	rc = listen_on(port->inner.path, port->base.pairs > 1);
 	if (rc)
 		goto err;
-	rc = vhost_door_open(port->name, port->path, &port->inner, port->pairs, &port->door);
+	rc = vhost_door_open(port->base.name, port->base.path, &port->inner, port->base.pairs, &port->door);
 	if (rc == 0) {
 		vhost_door_inner_hide(&port->inner);
 		return 0;

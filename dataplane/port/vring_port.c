@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/vring_port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+
+void *vring_port_create(struct port *port, size_t bytes, bool drives)
+{
+	const struct config_port *config = &port->config;
+	struct vring_port *own;
+	int rc = gate_prepare();
+
+	if (rc) {
+		LOG_ERROR("port %s: membarrier(2): %s; use \"backend\": \"dpdk\"", config->name,
+		          strerror(-rc));
+		errno = -rc;
+		return NULL;
+	}
+	own = aligned_alloc(64, RTE_ALIGN_CEIL(bytes, 64));
+	if (own == NULL) {
+		LOG_ERROR("port %s: no memory for %zu bytes", config->name, bytes);
+		errno = ENOMEM;
+		return NULL;
+	}
+	memset(own, 0, bytes);
+	snprintf(own->name, sizeof(own->name), "%s", config->name);
+	snprintf(own->path, sizeof(own->path), "%s", config->path);
+	own->pairs = config->queues;
+	own->drives = drives;
+	for (unsigned i = 0; i < VRING_PORT_RINGS_MAX; i++)
+		own->queues[i].call_fd = own->queues[i].kick_fd = -1;
+	snprintf(port->device, sizeof(port->device), "%s", drives ? "virtio" : "vring");
+	port->mac = port_own_mac(config);
+	return own;
+}
+
+void vring_port_say_faults(struct vring_port *port)
+{
+	for (unsigned i = 0; i < vring_port_rings(port); i++) {
+		unsigned fault = fault_take(&port->queues[i].fault);
+
+		if (fault == 0)
+			continue;
+		atomic_fetch_add(&port->broken, 1);
+		LOG_WARN("port %s: the %s's %s ring of queue %u is stopped: %s; restart %s", port->name,
+		         port->drives ? "device" : "guest",
+		         i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive", i / PAIR_RINGS,
+		         port->drives ? driver_fault_text((enum driver_fault)fault)
+		                      : ring_fault_text((enum ring_fault)fault),
+		         port->drives ? "it" : "its driver");
+	}
+}
+
+void vring_port_forgive(struct vring_port *port)
+{
+	for (unsigned i = 0; i < vring_port_rings(port); i++)
+		fault_forgive(&port->queues[i].fault);
+}
+
+bool vring_port_link_up(const struct port *port)
+{
+	struct vring_port *own = port->own;
+	bool up = atomic_load(&own->link_up);
+
+	for (unsigned i = 0; i < vring_port_rings(own); i++)
+		up = up && !fault_there(&own->queues[i].fault);
+	return up;
+}
+
+void vring_port_counters(const struct port *port, struct port_counters *out)
+{
+	struct vring_port *own = port->own;
+
+	vring_port_say_faults(own);
+	for (unsigned i = 0; i < own->pairs; i++) {
+		const struct ring_queue *pair = &own->queues[PAIR_RINGS * i];
+		const struct ring_queue *rx = &pair[own->drives ? GUEST_RECEIVEQ : GUEST_TRANSMITQ];
+		const struct ring_queue *tx = &pair[own->drives ? GUEST_TRANSMITQ : GUEST_RECEIVEQ];
+
+		port_counters_add(out, i, rx->packets, tx->packets, tx->refused);
+		out->rx_errors += rx->none.bad + rx->none.oversize;
+		out->rx_nombuf += rx->no_mbuf;
+		out->tx_errors += tx->lost;
+	}
+	out->broken_rings = atomic_load(&own->broken);
+}
+
+bool vring_port_negotiated(const struct port *port, struct negotiated *out)
+{
+	struct vring_port *own = port->own;
+
+	if (!atomic_load(&own->link_up))
+		return false;
+	out->features = atomic_load(&own->features);
+	out->rings = vring_port_rings(own);
+	for (unsigned i = 0; i < out->rings; i++)
+		out->sizes[i] = atomic_load(&own->sizes[i]);
+	return true;
+}
