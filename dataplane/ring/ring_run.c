@@ -21,8 +21,8 @@ struct ring_run {
 enum { RING_RUN_FLAGS = VRING_DESC_F_NEXT | VRING_DESC_F_WRITE | VRING_DESC_F_INDIRECT };
 
 // A descriptor's place in our memory, NULL if it is not plain. region: the one that was hit last.
-static inline uint8_t *ring_run_place(struct ring *ring, const struct guest_region **region,
-                                      const struct ring_descriptor *d)
+static __rte_always_inline uint8_t *ring_run_place(struct ring *ring, const struct guest_region **region,
+                                                   const struct ring_descriptor *d)
 {
 	uint64_t offset = d->address - (*region)->address;
 	uint32_t run = d->length;
@@ -35,8 +35,9 @@ static inline uint8_t *ring_run_place(struct ring *ring, const struct guest_regi
 	return run == d->length ? data : NULL;
 }
 
-static inline bool ring_run_add(struct ring *ring, struct ring_run *run, const struct guest_region **region,
-                                const struct ring_descriptor *d, bool writable)
+static __rte_always_inline bool ring_run_add(struct ring *ring, struct ring_run *run,
+                                             const struct guest_region **region,
+                                             const struct ring_descriptor *d, bool writable)
 {
 	uint8_t *data = ring_run_place(ring, region, d);
 
@@ -58,7 +59,8 @@ static inline bool ring_run_add(struct ring *ring, struct ring_run *run, const s
 	return true;
 }
 
-static inline void ring_run_split(struct ring *ring, struct ring_run *run, unsigned n, bool writable)
+static __rte_always_inline void ring_run_split(struct ring *ring, struct ring_run *run, unsigned n,
+                                               bool writable)
 {
 	const struct guest_region *region = &ring->memory->regions[ring->last_region];
 	uint16_t mask = ring->size - 1;
@@ -80,7 +82,8 @@ static inline void ring_run_split(struct ring *ring, struct ring_run *run, unsig
 	}
 }
 
-static inline void ring_run_packed(struct ring *ring, struct ring_run *run, unsigned n, bool writable)
+static __rte_always_inline void ring_run_packed(struct ring *ring, struct ring_run *run, unsigned n,
+                                                bool writable)
 {
 	const struct guest_region *region = &ring->memory->regions[ring->last_region];
 	uint16_t slot = ring->next;
@@ -106,7 +109,8 @@ static inline void ring_run_packed(struct ring *ring, struct ring_run *run, unsi
 }
 
 // Read ahead a run of up to n (at most RING_BATCH_MAX) buffers. writable: what the ring is, for the compiler.
-static inline unsigned ring_run_peek(struct ring *ring, struct ring_run *run, unsigned n, bool writable)
+static __rte_always_inline unsigned ring_run_peek(struct ring *ring, struct ring_run *run, unsigned n,
+                                                  bool writable)
 {
 	run->count = 0;
 	run->odd = false;
@@ -128,8 +132,8 @@ static inline void ring_run_fetch(const struct ring_run *run, unsigned i, uint32
 
 // Under VIRTIO_F_IN_ORDER the last of a batch stands for all of it where nothing was written (s2.7.9): where
 // something was, each has its length to tell.
-static inline void ring_run_commit_split(struct ring *ring, const struct ring_run *run, unsigned n,
-                                         const uint32_t *written)
+static __rte_always_inline void ring_run_commit_split(struct ring *ring, const struct ring_run *run,
+                                                      unsigned n, const uint32_t *written)
 {
 	uint16_t mask = ring->size - 1;
 
@@ -144,8 +148,8 @@ static inline void ring_run_commit_split(struct ring *ring, const struct ring_ru
 }
 
 // As above, s2.8.9. The guest waits for the first: it is written last and shows all others with it.
-static inline void ring_run_commit_packed(struct ring *ring, const struct ring_run *run, unsigned n,
-                                          const uint32_t *written)
+static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const struct ring_run *run,
+                                                       unsigned n, const uint32_t *written)
 {
 	uint16_t first = ring->next, slot = first;
 	bool wrap = ring->wrap, all = written || !ring->in_order;
@@ -167,8 +171,8 @@ static inline void ring_run_commit_packed(struct ring *ring, const struct ring_r
 }
 
 // Hand the first n buffers of a run back. written: bytes in each, NULL where we only read.
-static inline void ring_run_commit(struct ring *ring, const struct ring_run *run, unsigned n,
-                                   const uint32_t *written)
+static __rte_always_inline void ring_run_commit(struct ring *ring, const struct ring_run *run, unsigned n,
+                                                const uint32_t *written)
 {
 	if (n == 0)
 		return;
