@@ -33,7 +33,7 @@ def test_what_is_no_factor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text
 
 def test_deadline_that_passes_is_told_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "2")
-    with pytest.raises(StartError, match=r"nothing did not come up within 0\.02 s"):
+    with pytest.raises(StartError, match=r"nothing did not start within 0\.02 s"):
         wait_ready("nothing", lambda: False, deadline_s=0.01)
 
 

@@ -115,5 +115,5 @@ def test_a_topology_knows_who_is_no_task_of_the_tester() -> None:
     whole = build_chain("loopback", 2, hosting="container")
     assert [vnf.hosting for vnf in whole.vnfs] == ["container"] * 2
     assert not build("v2v", echo=True).hosted_vnfs
-    with pytest.raises(UsageError, match="side by side are functions of planed"):
+    with pytest.raises(UsageError, match="side by side must be functions of planed"):
         build_chain("parallel", 2, chain="exec:true")
