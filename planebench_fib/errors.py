@@ -8,7 +8,7 @@ from planebench_fib.messages import Ack, Code, Record
 
 REASONS: dict[Code, str] = {
     Code.MALFORMED: "malformed message: unknown wire of this VNF, a group address, or another VNF's source MAC address",
-    Code.QUOTA: "the route quota of this VNF is exhausted ({routes} of {quota} routes): delete some, or ask for a higher quota",
+    Code.QUOTA: "the route quota of this VNF is exhausted ({routes} of {quota} routes): delete some or raise it",
     Code.FULL: "the forwarder's table is full; ask the operator for a larger one (routes4, routes6)",
     Code.NO_NEXT_HOP: "unknown next hop in this session; announce the next hop before its routes",
     Code.EXISTS: "it already exists; use replace()",

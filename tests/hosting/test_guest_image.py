@@ -158,9 +158,7 @@ def test_a_busybox_with_libraries_is_not_taken(debian: Debian, planed: Path) -> 
 @pytest.mark.parametrize("program", ["apt-get", "apt-cache"])
 def test_without_a_network_it_says_what_is_missing(debian: Debian, planed: Path, program: str) -> None:
     debian.fails(program, "E: no such host")
-    with pytest.raises(
-        StartError, match=r"linux-image-.*: E: no such host; this needs network access .*`apt-get update`"
-    ):
+    with pytest.raises(StartError, match=r"linux-image-.*: E: no such host; this needs network .*`apt-get update`"):
         guest_image(planed)
     assert not list(made_of.default_folder().glob("guest/kernel-*"))
 

@@ -64,7 +64,7 @@ def test_headers_and_sizes_are_held_against_each_other(document: dict[str, Any])
 def test_recorded_times_and_loads_do_not_go_together(document: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "recorded.yaml"
     path.write_text("pcap: {path: x}")
-    with pytest.raises(UsageError, match="file .* does not exist"):
+    with pytest.raises(UsageError, match=r"file .* does not exist"):
         plan(document, traffic=str(path))
 
 
