@@ -166,7 +166,7 @@ def _given(options: Iterable[Option], texts: Mapping[str, str]) -> Iterator[Opti
 
 def _parse_vnf(text: str) -> ChainVnf:
     if text.count('"') and split(text + SEPARATOR, SEPARATOR)[-1]:
-        raise UsageError(f'{text} unbalanced double quote in {text}; close it, or write \\" for a quote in quotes')
+        raise UsageError('unbalanced double quote; close it, or write \\" for a quote in quotes')
     first, *rest = split(text, ":")
     told = next((name for name in HOSTING_NAMES if name == first), None)
     if told is None:

@@ -220,7 +220,7 @@ def test_what_the_kernel_ignores_is_a_failure(machine: Machine, monkeypatch: pyt
     with monkeypatch.context() as patch:
         write_but(patch, lambda file: file.name == "no_turbo")
         failed = [it for it in machine.fix() if it.kind == "failed"]
-    assert [it.note for it in failed] == ["it is 0 after writing"]
+    assert [it.note for it in failed] == ["it reads 0 after writing"]
 
 
 def test_what_somebody_else_changed_is_left_alone(machine: Machine) -> None:

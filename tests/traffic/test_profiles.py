@@ -103,7 +103,7 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
         ("imix:ip=5", ["imix:ip=5", "ip:", "4 or 6"]),
         ("imix:ip", ["is not key=value"]),
         ("imix:ip=4:ip=6", ["given twice"]),
-        ("imix:count=3", ["nothing to count"]),
+        ("imix:count=3", ["count does not apply"]),
         ("imix:name=a/b", ['name "a/b" is not valid']),
         ("plain:ip=6", ["plain has no options"]),
         ("flows-1k:count=99M", ["flows.count", "99000000"]),
@@ -167,7 +167,7 @@ def test_the_smallest_frame_follows_from_the_headers(text: str, least: int) -> N
 
 
 def test_a_mix_is_held_against_its_headers_too() -> None:
-    with pytest.raises(UsageError, match=r"too short for IPv6/UDP .* as sizes"):
+    with pytest.raises(UsageError, match=r"too short for IPv6/UDP .* for sizes"):
         check_sizes(parse_traffic("imix:ip=6"), (1518,))
 
 
@@ -197,8 +197,8 @@ def test_a_capture_is_known_before_the_run(order: str, nano: bool, tmp_path: Pat
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda p: p.write_bytes(b"no capture at all, only text"), "is no pcap file"),
-        (lambda p: p.write_bytes(b""), "is no pcap file"),
+        (lambda p: p.write_bytes(b"no capture at all, only text"), "is not a pcap file"),
+        (lambda p: p.write_bytes(b""), "is not a pcap file"),
         (lambda p: capture(p, [(1.0, ARP, 60)]), "has 0 UDP or TCP frames over IP"),
         (lambda p: p.write_bytes(capture(p, [(1.0, UDP, 60)]).read_bytes()[:-5]), "the frame at byte 24 is cut off"),
         (lambda p: p.write_bytes(capture(p, []).read_bytes()[:20] + struct.pack("<I", 113)), "not Ethernet"),

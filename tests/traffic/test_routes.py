@@ -67,7 +67,7 @@ def test_no_address_that_a_router_keeps_off_the_wire(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("2001:db8::/32\n", "has no IPv4 prefix"),
-        ("10.0.0.0/33\n", '"10.0.0.0/33" is no prefix'),
+        ("10.0.0.0/33\n", '"10.0.0.0/33" is not a prefix'),
         ("[1, 2]", "is not JSON with routes"),
         ("224.0.0.0/4\n", "no routable IPv4 prefix found"),
     ],

@@ -63,7 +63,7 @@ def test_paths_of_a_hosting_become_absolute(tmp_path: Path) -> None:
         ("l2fwd:pids=1", ["l2fwd has no option"]),
         ("container:l2fwd:runtime=docker", ['runtime "docker" is not valid', "auto, bwrap, podman"]),
         ("container:firewall:pid=1", ["unknown option of firewall", "did you mean pids?"]),
-        ('exec:"my-vnf,l2fwd', ["without its other"]),
+        ('exec:"my-vnf,l2fwd', ["unbalanced double quote"]),
         ("docker:l2fwd", ["unknown network function", "docker"]),
     ],
 )
