@@ -352,10 +352,10 @@ def wait_ready(
     while not probe():
         for process in watched:
             if not process.alive():
-                raise StartError(f"{what}did not start: {process.exit_report()}")
+                raise StartError(f"{what} did not start: {process.exit_report()}")
         if time.monotonic() > deadline:
             tails = "\n".join(f"{p.name} (pid {p.pid}), last log lines:\n{p.log_tail()}" for p in watched)
-            raise StartError(f"{what}did not start within {deadline_s:g} s\n{tails}".rstrip())
+            raise StartError(f"{what} did not start within {deadline_s:g} s\n{tails}".rstrip())
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.02)
 

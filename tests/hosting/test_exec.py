@@ -61,9 +61,9 @@ def test_a_command_is_told_ports_and_cpus() -> None:
     ("command", "words"),
     [
         ("", "exec needs a command"),
-        ("fwd 'open", "no command line: No closing quotation"),
+        ("fwd 'open", "cannot parse command line .*: No closing quotation"),
         ("fwd {port9}", r"\{port9\}.*\{port0\}"),
-        ("fwd --all={eal}", r"\{eal\} is several words"),
+        ("fwd --all={eal}", r"\{eal\} expands to several words"),
         ("/tmp/fwd", "/tmp/fwd is in /tmp, which the container replaces"),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_plan_with_profiles_is_stored_and_read_back_the_same(document: dict[st
 
 
 def test_headers_and_sizes_are_held_against_each_other(document: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"traffic ipv6: frames of 64 B are too short .* the smallest is 84"):
+    with pytest.raises(UsageError, match=r"traffic ipv6: frames of 64 B are too short .* Use 84 B or more"):
         expand(plan(document, traffic="ipv6"))
     assert len(expand(plan(document, traffic="ipv6", frame_size="84,1500"))) == 2
 
