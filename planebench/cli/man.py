@@ -37,7 +37,7 @@ _FILES = {
 
 
 def show(app: typer.Typer) -> int:
-    """On a terminal the page as man shows it; else its source. Returns the exit code."""
+    """Show the page with man on a terminal, else print its source. Returns the exit code."""
     page = roff(app)
     if sys.stdout.isatty() and shutil.which("man"):
         return subprocess.run(["man", "--local-file", "-"], input=page, text=True).returncode
@@ -46,7 +46,7 @@ def show(app: typer.Typer) -> int:
 
 
 def roff(app: typer.Typer) -> str:
-    """planebench(1) in the man macros."""
+    """Return planebench(1) in man macros."""
     command = typer.main.get_command(app)
     lines = [
         f'.TH PLANEBENCH 1 "" "planebench {__version__}" "User Commands"',
@@ -65,7 +65,7 @@ def roff(app: typer.Typer) -> str:
 
 
 def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]]:
-    """Every command that does something, with what a user types before its options: ``planebench plan show``."""
+    """Yield every command that does something, with what a user types before its options: ``planebench plan show``."""
     for name, child in command.commands.items():
         if hasattr(child, "commands"):
             yield from commands(child, f"{path} {name}")
@@ -74,7 +74,7 @@ def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]
 
 
 def example_lines(command: Any) -> list[str]:
-    """The commands at the end of a command's help."""
+    """Return the commands at the end of a command's help."""
     return [line for line in (command.epilog or "").split("\n\n") if line and line != "Examples:"]
 
 
@@ -117,7 +117,7 @@ def _terms(table: dict[str, str]) -> Iterator[str]:
 
 
 def _text(words: str) -> str:
-    """With what roff would take for its own escaped."""
+    """Return a text with roff escapes."""
     escaped = words.replace("\\", r"\e").replace("-", r"\-").replace("~", r"\(ti").replace("^", r"\(ha")
     return rf"\&{escaped}" if escaped[:1] in (".", "'") else escaped
 

@@ -45,7 +45,7 @@ def show_switch(text: str, *, json: bool) -> None:
 
 
 def option_words(option: Option) -> str:
-    """``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
+    """Return text such as ``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
     kinds = {"whole": "N", "flag": "true|false", "list": "A+B", "file": "FILE", "path": "PATH", "text": "TEXT"}
     value = "|".join(option.choices) or ("PATH" if option.name == "path" else kinds[option.kind])
     default = f" ({option.default})" if option.default else ""
@@ -53,7 +53,7 @@ def option_words(option: Option) -> str:
 
 
 def row(switch: Overview) -> dict[str, Any]:
-    """As JSON has it."""
+    """Return a switch as in the JSON output."""
     found = switch.found
     return {
         "switch": switch.name,
@@ -70,7 +70,7 @@ def row(switch: Overview) -> dict[str, Any]:
         },
         "taxonomy": dataclasses.asdict(switch.traits) if switch.traits else None,
         "options": [dataclasses.asdict(option) for option in switch.options],
-        "how to get it": "" if found else switch.remedy,
+        "how to install it": "" if found else switch.remedy,
         "remedy": switch.remedy,
     }
 
@@ -92,7 +92,7 @@ def _found_words(switch: Overview) -> str:
 
 
 def _support_words(switch: Overview) -> str:
-    """``virtio, memif: all``, a line for all wires that are alike."""
+    """Return ``virtio, memif: all``: one line for all wires with the same support."""
     groups: dict[str, list[str]] = {}
     for wire, scenarios in switch.wires.items():
         groups.setdefault(_scenario_words(scenarios), []).append(wire)
@@ -108,7 +108,7 @@ def _scenario_words(scenarios: Any) -> str:
 
 
 def _footer(found: Sequence[Overview]) -> Iterator[str]:
-    """A sentence for each that is not found, the same one once; where more is."""
+    """Yield a sentence for each that is not found, the same one once; where more is."""
     problems: dict[str, list[str]] = {}
     for switch in found:
         if switch.problem:
@@ -120,7 +120,7 @@ def _footer(found: Sequence[Overview]) -> Iterator[str]:
         if not switch.found and not switch.problem:
             yield f"{switch.name}: {switch.remedy}"
     if any(support.supported and support.remark for _, _, support in _supports(found)):
-        yield "(*) under a condition: planebench switch show NAME says which"
+        yield "(*) conditional: see planebench switch show NAME"
     yield "More: planebench switch show NAME, planebench list switches --details, docs/switches.md"
 
 
@@ -138,7 +138,7 @@ def _details(switch: Overview) -> Iterator[str]:
         yield f"{_INDENT}found: {found.version}, {found.binary}"
     else:
         yield f"{_INDENT}found: no{f': {switch.problem}' if switch.problem else ''}"
-        yield f"{_INDENT}how to get it: {switch.remedy}"
+        yield f"{_INDENT}how to install it: {switch.remedy}"
     for wire, scenarios in switch.wires.items():
         yield f"{_INDENT}wire {wire}: {_scenario_words(scenarios).removesuffix(' (*)')}"
         yield from _remarks((name, support) for name, support in scenarios.items())
@@ -151,7 +151,7 @@ def _details(switch: Overview) -> Iterator[str]:
 
 
 def _remarks(supports: Iterator[tuple[ScenarioName, Support]]) -> Iterator[str]:
-    """Reason -> the scenarios that it holds for."""
+    """Yield each reason with its scenarios."""
     by_remark: dict[str, list[str]] = {}
     for name, support in supports:
         if support.remark:
@@ -160,7 +160,7 @@ def _remarks(supports: Iterator[tuple[ScenarioName, Support]]) -> Iterator[str]:
 
 
 def _taxonomy(switch: Overview) -> Iterator[str]:
-    """The columns of conext19's Table 1."""
+    """Yield the columns of conext19's Table 1."""
     if (traits := switch.traits) is None:
         return
     models = " and ".join({"rtc": "run to completion"}.get(model, model) for model in traits.models)

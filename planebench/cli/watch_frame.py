@@ -35,7 +35,7 @@ VERDICT_STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What lines are made for."""
+    """The size and the characters of the page."""
 
     width: int
     height: int
@@ -43,7 +43,7 @@ class Page:
 
 
 def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
-    """The lines of a frame, at most as many as the page is high, none wider than it."""
+    """Return the lines of a frame, at most as many as the page is high, none wider than it."""
     top = [*head(seen, page), *_now(seen, page)]
     end = [_line("watching", cost, page, "dim")] if cost and seen.state == "running" else []
     tail = [*_next(seen, page), *_troubles(seen, page)]
@@ -59,19 +59,19 @@ def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
 
 
 def trial_line(trial: Trial, glyphs: Glyphs) -> str:
-    """A trial on a line of its own, for where no frame can be drawn."""
+    """Return a trial on a line of its own, for where no frame can be drawn."""
     point, kind = trial.point, trial.verdict.kind.value
     words = f"#{trial.index} {point.switch} {_point(point, glyphs)} {method_words(trial.search, trial.role)} "
     return glyphs.text(f"{words}{trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps {kind} {_reason(trial)}")
 
 
 def method_words(search: str, role: str) -> str:
-    """``R+``, ``NDR``, ``latency``."""
+    """Return ``R+``, ``NDR``, ``latency``."""
     return short_name(search or role)
 
 
 def head(seen: Seen, page: Page) -> Iterator[Text]:
-    """Which run it is, how it stands, and what to do where it has ended."""
+    """Yield the name and state of the run, and what to do if it has ended."""
     glyphs, status = page.glyphs, seen.status
     title = Text(glyphs.text(f"{seen.header.name} · {seen.folder.name} · "))
     title.append(seen.state, style=STATE_STYLES[seen.state])
@@ -95,13 +95,13 @@ def _progress(status: Status, page: Page) -> Text:
 
 
 def _ending(seen: Seen, width: int) -> list[str]:
-    """How it ended, and what to do now: the command whole, to be copied."""
+    """Return how it ended, and what to do now: the command whole, to be copied."""
     trials = f"{len(seen.trials)} trials"
     if seen.state == "complete" and seen.finished is not None:
         return [f"ended at {_clock(seen.finished.finished_at)}, {trials}: planebench report {seen.folder.name}"]
     command = shlex.join(seen.header.command)
     again = command if "--resume" in seen.header.command else f"{command} --resume"
-    lines = (f"{_why(seen)}; {trials} are kept", f"go on with: {again}")
+    lines = (f"{_why(seen)}; {trials} are kept", f"resume with: {again}")
     return [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
 
 
@@ -127,13 +127,13 @@ def _current(trial: CurrentTrial, glyphs: Glyphs) -> str:
 
 
 def _load(trial: Trial) -> str:
-    """What the last trial kept busy; what a switch does not tell is unknown, never zero."""
+    """Return the utilization in the last trial; unknown, not zero, if the switch does not report it."""
     of = [f"{trial.point.switch} {_share(trial.switch.busy_share)}"]
     if trial.switch.batch_size is not None:
-        of.append(f"{batch(trial.switch.batch_size)} a batch")
+        of.append(f"batch {batch(trial.switch.batch_size)}")
     of.append(f"tester {_share(trial.evidence.tester_busy_share)}")
     distance = trial.evidence.distance_after
-    of.append(f"cores {distance.band} ({distance.median_ns:.0f} ns)" if distance else "core distance unknown")
+    of.append(f"cores {distance.band} ({distance.median_ns:.0f} ns)" if distance else "core-to-core latency unknown")
     return " · ".join(of)
 
 
@@ -142,7 +142,7 @@ def _share(share: float | None) -> str:
 
 
 def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
-    """The last trials, newest first."""
+    """Yield the last trials, newest first."""
     if room < 2:
         return
     last = seen.trials[:-room:-1]
@@ -169,7 +169,7 @@ def _what(trial: Trial) -> str:
 
 
 def _rate(trial: Trial) -> str:
-    """What does not count is in brackets; what is no figure of performance is left out."""
+    """Return the rate: rejected rates in parentheses, nothing where the figure is not a rate."""
     rate = mark(trial.verdict.kind) + mpps(trial.throughput_pps)
     if trial.verdict.kind is VerdictKind.FUNCTIONAL:
         return NOTHING
@@ -231,7 +231,7 @@ def _duration(seconds: float) -> str:
 
 
 def _until(status: Status) -> str:
-    """When it will be over: that stays right while nothing is drawn."""
+    """Return when it will be over: that stays right while nothing is drawn."""
     try:
         end = _moment(status.written_at) + timedelta(seconds=status.left_s)
     except (ValueError, OverflowError, OSError):
@@ -240,7 +240,7 @@ def _until(status: Status) -> str:
 
 
 def _clock(text: str) -> str:
-    """The time of day here; the text itself where it is no time."""
+    """Return the time of day here; the text itself where it is no time."""
     try:
         return f"{_moment(text):%H:%M:%S}"
     except (ValueError, OverflowError, OSError):

@@ -18,18 +18,18 @@ from planebench.store import read_run
 
 
 def source_of(folder: Path) -> Source:
-    """The run in a folder. StoreError where it cannot be read."""
+    """Return the run in a folder. StoreError where it cannot be read."""
     return Source(folder, read_run(folder))
 
 
 def table_json(name: str, source: Source) -> bytes:
-    """A JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
+    """Return a JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
     text = json.dumps(tables.rows(name, [source]), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
 
 
 def table_csv(name: str, source: Source) -> bytes:
-    """RFC 4180; what is not known is empty, the items of a list are parted by ``; ``. UsageError as above."""
+    """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(tables.table_named(name).types))
     writer.writeheader()
@@ -39,7 +39,7 @@ def table_csv(name: str, source: Source) -> bytes:
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    """Table -> its file, of every table."""
+    """Return the file of every table."""
     return {name: folder / f"{name}.parquet" for name in tables.TABLES}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trial is worth: counts and evidence to a verdict (DESIGN section 6). Pure; every limit is a constant here."""
+"""The verdict of a trial from counts and evidence (DESIGN section 6). Pure; every limit is a constant here."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def judge(
     functional: Sequence[Reason] = (),
     side_by_side: bool = True,
 ) -> Verdict:
-    """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
+    """Return the verdict of a trial that ran to its end: the worst kind with a reason, with the reasons of that kind
+    only.
 
     ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
     ``policy_packets``: what network functions dropped of their own accord, which is no loss of the switch.
@@ -97,8 +98,10 @@ def judge(
 
 
 def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:
-    """The counts as if what network functions dropped had arrived: functions count all directions together, so each
-    direction gets its share by what it lost."""
+    """Return the counts with frames that network functions dropped counted as forwarded.
+
+    Functions count all directions together, so each direction gets its share by its losses.
+    """
     lost = sum(d.lost_packets for d in all_of)
     if policy <= 0 or lost <= 0:
         return direction
@@ -109,51 +112,51 @@ def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], 
 def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[Reason]:
     for d in directions:
         if d.lost_packets < 0:
-            text = f"{d.name}: {d.forwarded_packets} frames came, only {d.offered_packets} were sent"
+            text = f"{d.name}: received {d.forwarded_packets} frames but sent only {d.offered_packets}"
             yield _counted(ReasonCode.RECEIVED_MORE_THAN_SENT, text, d.forwarded_packets, d.offered_packets)
         if d.unsent_packets < 0:
-            text = f"{d.name}: {d.offered_packets} frames were sent, only {d.intended_packets} were intended"
+            text = f"{d.name}: sent {d.offered_packets} frames but intended only {d.intended_packets}"
             yield _counted(ReasonCode.SENT_MORE_THAN_INTENDED, text, d.offered_packets, d.intended_packets)
         explained = d.unsent_late_packets + d.unsent_ring_full_packets
         if d.unsent_packets != explained:
-            text = f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts for {explained}"
+            text = f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts only for {explained}"
             yield _counted(ReasonCode.UNSENT_NOT_ACCOUNTED, text, d.unsent_packets, explained)
         if d.offered_packets == 0:
-            yield Reason(ReasonCode.NOTHING_SENT, f"{d.name}: the generator sent nothing")
+            yield Reason(ReasonCode.NOTHING_SENT, f"{d.name}: the generator sent no frames")
         elif d.forwarded_packets == 0:
-            what = "nothing came through the network functions" if policy else "the switch forwarded nothing"
+            what = "no frame passed the network functions" if policy else "the switch forwarded no frames"
             yield Reason(ReasonCode.NOTHING_FORWARDED, f"{d.name}: {what}")
         yield from _impossible_bytes(d)
 
 
 def _impossible_bytes(d: DirectionCounts) -> Iterator[Reason]:
-    """Bytes that cannot be those of so many frames: counting is broken. Old runs have no bytes."""
+    """Yield a reason for byte counts that cannot match the frame counts. Old runs have no byte counts."""
     for what, packets, number, least in (
         ("sent", d.offered_packets, d.offered_bytes, FRAME_SIZE_MIN_BYTES),
         ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),
     ):
         if number is not None and not least * packets <= number <= FRAME_SIZE_LIMIT_BYTES * packets:
-            text = f"{d.name}: {number} bytes cannot be those of {packets} frames {what}"
+            text = f"{d.name}: {number} bytes do not match {packets} frames {what}"
             yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": number, "packets": packets})
     if d.offered_bytes is not None and d.forwarded_bytes is not None:
         most = d.offered_bytes + 2 * VLAN_TAG_BYTES * d.forwarded_packets
         if d.forwarded_bytes > most:
-            text = f"{d.name}: {d.forwarded_bytes} bytes came, only {d.offered_bytes} were sent"
+            text = f"{d.name}: received {d.forwarded_bytes} bytes but sent only {d.offered_bytes}"
             yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
 
 
 def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[Reason]:
     allowed_ns = max(limit * duration_ns, LOST_CPU_MIN_NS)
     if evidence.shared_cpu:
-        yield Reason(ReasonCode.ONE_CPU, "switch and tester share one CPU: the numbers do not count")
+        yield Reason(ReasonCode.ONE_CPU, "switch and tester share one CPU: rates and latencies are not valid")
     for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
         waited_ns = thread.wait_ns - _siblings_ns(thread, evidence) - _skew_ns(thread, evidence)
         if waited_ns > allowed_ns:
             yield Reason(
                 ReasonCode.CPU_WAIT,
-                f"{thread.owner} thread {thread.thread} waited for its CPU "
-                f"{_percent(waited_ns, duration_ns)} of the time "
-                f"({thread.involuntary_switches} involuntary switches)",
+                f"{thread.owner} thread {thread.thread} was preempted: "
+                f"{_percent(waited_ns, duration_ns)} run-queue wait, "
+                f"{thread.involuntary_switches} involuntary context switches",
                 {"share": waited_ns / duration_ns, "involuntary_switches": thread.involuntary_switches},
             )
     if evidence.poll_gap_sum_ns > allowed_ns:
@@ -170,14 +173,14 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[R
     if before is not None and after is not None and before.band != after.band:
         yield Reason(
             ReasonCode.DISTANCE_CHANGED,
-            f"the core distance changed from {before.band} ({before.median_ns:.0f} ns) to "
+            f"the core-to-core latency changed from {before.band} ({before.median_ns:.0f} ns) to "
             f"{after.band} ({after.median_ns:.0f} ns)",
             {"before_ns": before.median_ns, "after_ns": after.median_ns},
         )
 
 
 def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
-    """How long others ran on the CPU of a thread of the kernel's: one for each port, they wait for each other.
+    """Return the run time of the other threads on the CPU of a kernel thread: one per port, they wait for each other.
 
     So do a switch and its VNFs, where these are processes on its core: sharing it is what is measured (ic16's
     over-provisioning). Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is
@@ -193,7 +196,7 @@ def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
 
 
 def _skew_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
-    """What one thread's wait and the others' time may differ by because they were not read at the same moment."""
+    """Return the tolerance for threads that were not read at the same moment."""
     return READING_NS * len(evidence.threads) if thread.owner != "tester" and _has_vnfs(evidence) else 0
 
 
@@ -204,11 +207,11 @@ def _has_vnfs(evidence: Evidence) -> bool:
 def _tester_limited(
     saturating: bool, flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles
 ) -> Iterator[Reason]:
-    """A paced generator has to keep its pace, a saturating trial to show a saturated switch, a monitor to keep up."""
+    """Yield reasons why the tester limits: a late generator, an unsaturated switch, or a monitor that is behind."""
     for d in directions:
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
-            text = f"{d.name}: the generator was late for {late} of its frames"
+            text = f"{d.name}: the generator missed its schedule for {late} of frames"
             values = {"share": d.unsent_late_packets / d.intended_packets} if d.intended_packets else {}
             yield Reason(ReasonCode.GENERATOR_LATE, text, values)
     if saturating or flat_out:
@@ -230,7 +233,7 @@ def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles) 
             text = f"the switch was busy only {switch.busy_share:.0%} of the time"
             yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
     elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
-        yield Reason(ReasonCode.NOT_SATURATED, "the switch took every frame and lost none: it was not saturated")
+        yield Reason(ReasonCode.NOT_SATURATED, "the switch accepted every frame and lost none: it was not saturated")
 
 
 def _stretched(duration_ns: int, intended_ns: int | None) -> Iterator[Reason]:
@@ -246,17 +249,17 @@ def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling
     if rate >= (1 - CEILING_SHARE) * ceiling_pps:
         yield Reason(
             ReasonCode.TESTER_CEILING,
-            f"{rate / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
-            f"({ceiling_pps / 1e6:.2f} Mpps by calibration)",
+            f"{rate / 1e6:.2f} Mpps is at least {1 - CEILING_SHARE:.0%} of the calibrated tester maximum "
+            f"({ceiling_pps / 1e6:.2f} Mpps)",
             {"pps": rate, "ceiling_pps": ceiling_pps},
         )
 
 
 def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
-    """Of a valid trial: what a reader must know about the switch."""
+    """Yield remarks on the switch for a valid trial."""
     for d in directions:
         if not flat_out and d.loss_ratio > NOT_CARRIED_SHARE:
-            text = f"{d.name}: the switch did not carry the load; queues were full"
+            text = f"{d.name}: the switch dropped packets at this load (queues full)"
             yield Reason(ReasonCode.NOT_CARRIED, text, {"loss_ratio": d.loss_ratio})
         for count, code in (
             (d.duplicate_packets, ReasonCode.DUPLICATED),

@@ -28,7 +28,10 @@ LABEL_MAX = 48
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts between separators that are not in double quotes; quotes stay. A backslash in them quotes a quote."""
+    """Return the parts between separators that are not in double quotes; quotes stay.
+
+    A backslash in them quotes a quote.
+    """
     parts, quoted, escaped = [""], False, False
     for char in text:
         if char == separator and not quoted:
@@ -42,40 +45,40 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def quote(text: str) -> str:
-    """As it is, or in double quotes where it would come apart."""
+    """Return a text as it is, or in double quotes if it contains separators."""
     if not re.search(r'[,:"\\]', text):
         return text
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
 def unquote(text: str) -> str:
-    """The text without its quotes: those around it, or in it."""
+    """Return the text without its quotes: those around it, or in it."""
     return re.sub(r'\\(["\\])|"', lambda match: match[1] or "", text) if '"' in text else text
 
 
 def vnf_texts(chain: str, length: int) -> tuple[str, ...]:
-    """The functions of a chain in path order, each with its options; those of a chain without a name are plain."""
+    """Return the functions of a chain in path order, with their options; plain functions for a chain without a name."""
     return tuple(split(chain, SEPARATOR)) if chain else (PLAIN,) * length
 
 
 def join(texts: Sequence[str]) -> str:
-    """The chain of these functions; no name if each of them is plain: a chain has one text, not two."""
+    """Return the chain of these functions; no name if each of them is plain: a chain has one text, not two."""
     return "" if all(text == PLAIN for text in texts) else SEPARATOR.join(texts)
 
 
 def hosting_of(text: str, usual: Hosting) -> Hosting:
-    """What a function runs in by its text; ``usual`` where that says nothing."""
+    """Return the hosting that the text of a function names; ``usual`` if it names none."""
     name = split(text, ":")[0]
     return next((hosting for hosting in HOSTINGS if hosting == name), usual)
 
 
 def hostings(chain: str, length: int, usual: Hosting) -> tuple[Hosting, ...]:
-    """What each function of a chain runs in."""
+    """Return the hosting of each function of a chain."""
     return tuple(hosting_of(text, usual) for text in vnf_texts(chain, length))
 
 
 def chain_label(chain: str, length: int) -> str:
-    """For people: as the text, but files by their last name: ``firewall:rules=my.rules,l3fwd``."""
+    """Return a chain in words, with the last part of file paths: ``firewall:rules=my.rules,l3fwd``."""
     return SEPARATOR.join(map(_label, vnf_texts(chain, length)))
 
 
@@ -98,7 +101,7 @@ def as_chains_of_one(text: str, usual: Hosting) -> tuple[tuple[str, Hosting], ..
 
 
 def vnf_name(chain: str, number: int) -> str:
-    """What the function at a place of a chain is called, without options; plain for a place that it has not got."""
+    """Return the name of the function at a place of a chain, without options; plain for a place beyond its end."""
     texts = vnf_texts(chain, number + 1)
     if number >= len(texts):
         return PLAIN

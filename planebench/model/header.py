@@ -72,13 +72,13 @@ class SetPoint:
 
     @property
     def rate_error(self) -> float:
-        """(offered - intended) / intended."""
+        """Return (offered - intended) / intended."""
         return self.offered_pps / self.intended_pps - 1 if self.intended_pps else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyFloor:
-    """What the tester measures where there is nothing to measure: the least any latency here can be.
+    """The lowest latency that the tester can measure: its baseline without a switch.
 
     ``histogram`` as in LatencyRecord (HDR V2, base64, ns).
     """
@@ -113,12 +113,12 @@ class Calibration:
     floors: tuple[LatencyFloor, ...]
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
-        """The tester's highest rate between these ends; None where it was not measured at this frame size."""
+        """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""
         key = (frame_size_bytes, sender, receiver)
         return next((c.pps for c in self.ceilings if (c.frame_size_bytes, c.sender, c.receiver) == key), None)
 
     def floor(self, frame_size_bytes: int) -> LatencyFloor | None:
-        """The latency floor at this frame size; None where it was not measured."""
+        """Return the latency floor at this frame size; None where it was not measured."""
         return next((f for f in self.floors if f.frame_size_bytes == frame_size_bytes), None)
 
 

@@ -20,10 +20,10 @@ LIST_SEPARATOR = "+"
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _UNFIT = re.compile(r"[,:=\s]")
 _NUMBERS: Mapping[OptionKind, tuple[str, Callable[[float], bool]]] = {
-    "rate": ("a number above 0, as 500k, 10M or 1.5G", lambda value: value >= 1),
-    "ratio": ("a number above 0, as 0.5 or 50%", lambda value: value > 0),
+    "rate": ("a number above 0, e.g. 500k, 10M or 1.5G", lambda value: value >= 1),
+    "ratio": ("a number above 0, e.g. 0.5 or 50%", lambda value: value > 0),
     "share": ("0 to 1, or 0% to 100%", lambda value: value <= 1),
-    "amount": ("a number from 0, as 5 or 2.5", lambda value: True),
+    "amount": ("a number from 0, e.g. 5 or 2.5", lambda value: True),
 }
 
 
@@ -46,7 +46,7 @@ class Option:
     most: int | None = None
 
     def value(self, text: str, what: str) -> Value:
-        """The value of the settings. UsageError: what has it, option, value, and what is valid."""
+        """Return the value of the settings. UsageError: what has it, option, value, and what is valid."""
         if self.kind == "whole":
             return self._whole(text, what)
         if self.kind in _NUMBERS:
@@ -58,8 +58,9 @@ class Option:
         return text.split(LIST_SEPARATOR) if self.kind == "list" else text
 
     def resolved(self, text: str, what: str, base: Path) -> str:
-        """The text as it is kept: of a file or folder, its absolute path. UsageError for a value that is not valid, or
-        not there.
+        """Return the text as it is kept: of a file or folder, its absolute path.
+
+        UsageError for a value that is not valid, or not there.
 
         A relative path is one from ``base``.
         """
@@ -84,7 +85,7 @@ class Option:
     def _range(self) -> str:
         if self.most is not None:
             return f"{self.least}..{self.most}"
-        return "a whole number, as 1500, 64k or 10G" + (f", from {self.least}" if self.least else "")
+        return "a whole number, e.g. 1500, 64k or 10G" + (f", from {self.least}" if self.least else "")
 
     def _flag(self, text: str, what: str) -> bool:
         if text not in _FLAGS:
@@ -96,20 +97,23 @@ class Option:
 
 
 def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str]) -> dict[str, Value]:
-    """The values of the options that were given, by key. UsageError: ``what`` has no such option, or a bad value."""
+    """Return the values of the options that were given, by key.
+
+    UsageError: ``what`` has no such option, or a bad value.
+    """
     valid = {option.name: option for option in options}
     for name in texts:
         if name not in valid:
             raise (
                 unknown(f"option of {what}", name, tuple(valid))
                 if valid
-                else UsageError(f'{what} has no option "{name}": it has none; leave it out')
+                else UsageError(f'{what} has no options; remove "{name}"')
             )
     return {valid[name].key: valid[name].value(text, what) for name, text in texts.items()}
 
 
 def existing_file(text: str, what: str, base: Path) -> Path:
-    """The absolute path of a readable file. UsageError if it is none, or if its path cannot be part of a chain."""
+    """Return the absolute path of a readable file. Raises UsageError if it is not, or cannot be part of a chain."""
     path = _fit((base / Path(text).expanduser()).resolve(), what)
     try:
         with path.open("rb") as file:
@@ -121,5 +125,7 @@ def existing_file(text: str, what: str, base: Path) -> Path:
 
 def _fit(path: Path, what: str) -> Path:
     if _UNFIT.search(str(path)):
-        raise UsageError(f'{what} "{path}": a path in a chain has no comma, colon, equals sign or space; give another')
+        raise UsageError(
+            f'{what} "{path}": a path in a chain must not contain comma, colon, equals sign or space; give another path'
+        )
     return path

@@ -50,7 +50,7 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
 
 
 def mpps(pps: float | None) -> str:
-    """Packets per second as Mpps with two decimals, three below 0.1; an en dash for None.
+    """Return packets per second as Mpps with two decimals, three below 0.1; an en dash for None.
 
     Below 0.001 three significant digits, which three decimals would round away: ``0.000450``.
     """
@@ -63,7 +63,7 @@ def mpps(pps: float | None) -> str:
 
 
 def us(value: float) -> str:
-    """Microseconds to three significant digits, thousands apart by a thin space; an en dash for NaN."""
+    """Return microseconds to three significant digits, thousands apart by a thin space; an en dash for NaN."""
     if not math.isfinite(value):
         return NOTHING
     if value < 10:
@@ -74,7 +74,7 @@ def us(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 as per cent: ``12 %``, one decimal below ten, ``< 0.1 %`` for what would look like nothing."""
+    """Return a share of 1 in percent: ``12 %``, one decimal below ten, ``< 0.1 %`` for a tiny share above 0."""
     if share is None:
         return NOTHING
     value = share * 100
@@ -84,12 +84,12 @@ def percent(share: float | None) -> str:
 
 
 def count(number: int) -> str:
-    """A whole number with a thin space between thousands."""
+    """Return a whole number with a thin space between thousands."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def estimate(pps: float | None) -> str:
-    """An estimated rate: ``est. 31`` (Mpps, two digits at most: it claims no more); empty for None."""
+    """Return an estimated rate: ``est. 31`` (Mpps, two digits at most: it claims no more); empty for None."""
     if pps is None:
         return ""
     value = pps / 1e6
@@ -97,19 +97,19 @@ def estimate(pps: float | None) -> str:
 
 
 def cycles(value: float | None) -> str:
-    """Cycles a packet, whole; an en dash for None."""
+    """Return the cycles per packet as a whole number; an en dash for None."""
     return NOTHING if value is None else f"{value:.0f}"
 
 
 def batch(value: float | None) -> str:
-    """Frames a batch: one decimal below ten; an en dash for None."""
+    """Return the frames per batch, with one decimal below ten; an en dash for None."""
     if value is None:
         return NOTHING
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Text from outside with control, direction-changing and unencodable characters made visible (U+FFFD).
+    """Return a text with control, direction-changing and unencodable characters replaced by U+FFFD.
 
     Beyond looks: the chart renderer, native code, dies of a NUL. Characters of ``keep`` stay.
     """
@@ -117,7 +117,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def load_words(label: str) -> str:
-    """``0.50`` -> ``50 % of R+``; other labels (``1Mpps``) with a space before the unit."""
+    """Return a load in words: ``0.50`` -> ``50 % of R+``; ``1Mpps`` with a space before the unit."""
     try:
         return f"{float(label) * 100:g} % of R+"
     except ValueError:
@@ -125,22 +125,22 @@ def load_words(label: str) -> str:
 
 
 def frame_size(size_bytes: int) -> str:
-    """``64 B``."""
+    """Return text such as ``64 B``."""
     return f"{size_bytes} B"
 
 
 def frames(point: Point) -> str:
-    """What is sent at a point, one text for one kind of frames: ``64 B``, ``imix 362 B`` (its mean)."""
+    """Return the kind of frames at a point: ``64 B``, ``imix 362 B`` (its mean)."""
     return frames_words(point.traffic, point.frame_size_bytes)
 
 
 def frames_words(traffic: str, size_bytes: int) -> str:
-    """As :func:`frames`; ``traffic`` is empty for plain frames."""
+    """Return the same as :func:`frames`; ``traffic`` is empty for plain frames."""
     return f"{printable(traffic)} {frame_size(size_bytes)}" if traffic else frame_size(size_bytes)
 
 
 def point_words(point: Point) -> str:
-    """Everything but the switch: ``p2p → 64 B``, ``loopback-2 ⇄ 1024 B``."""
+    """Return everything but the switch: ``p2p → 64 B``, ``loopback-2 ⇄ 1024 B``."""
     return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frames(point)}"
 
 
@@ -150,19 +150,19 @@ def result_words(result: Result) -> str:
 
 
 def mark(kind: VerdictKind) -> str:
-    """What stands before a figure: ``≥`` for a lower bound, ``~`` for an unstable one, nothing for a valid one."""
+    """Return the mark before a figure: ``≥`` for a lower bound, ``~`` for an unstable figure, none for a valid one."""
     return {VerdictKind.TESTER_LIMITED: "≥", VerdictKind.UNSTABLE: "~"}.get(kind, "")
 
 
 def throughput(result: Result) -> str:
-    """A throughput with its mark, in Mpps: ``15.32``, ``≥14.00``, an en dash."""
+    """Return a throughput with its mark, in Mpps: ``15.32``, ``≥14.00``, an en dash."""
     if result.throughput_pps is None:
         return NOTHING
     return mark(result.verdict.kind) + mpps(result.throughput_pps)
 
 
 def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
-    """The first reason on one line, cut to ``limit`` characters, and how many more there are."""
+    """Return the first reason on one line, cut to ``limit`` characters, and how many more there are."""
     if not texts:
         return ""
     first = " ".join(texts[0].split())
@@ -171,10 +171,10 @@ def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a``; ``a and b``; ``a, b and c``."""
+    """Return names as a list: ``a``; ``a and b``; ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def directions_words(direction: Direction) -> str:
-    """``both ways``, ``one way``, ``reversed``."""
+    """Return ``bidirectional``, ``unidirectional`` or ``reversed``."""
     return ARROW_WORDS[direction].partition(",")[0].partition(" (")[0]

@@ -37,7 +37,7 @@ _STEPS = 40
 
 
 def parse_budget(text: str) -> float:
-    """Seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
+    """Return seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
     seconds = parse_number(text, SECONDS)
     if seconds is None or not 0 < seconds <= 7 * 24 * 3600:
         raise UsageError(f'--time-budget: "{text}" is not valid. Valid: e.g. 90s, 20m, 1h; at most one week')
@@ -45,7 +45,7 @@ def parse_budget(text: str) -> float:
 
 
 def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str, SwitchCost] | None = None) -> Plan:
-    """The plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
+    """Return the plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
     repetitions go down, then restarts; where the longest leave time over, repetitions go up. The budget becomes that
@@ -69,7 +69,7 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
 
 
 def describe(plan: Plan) -> str:
-    """The lengths of the trials of a plan, in one line."""
+    """Return the lengths of the trials of a plan, in one line."""
     throughput = plan.throughput
     parts = [
         f"{throughput.repetitions} saturating trials of {throughput.duration_s:g} s "
@@ -91,14 +91,14 @@ def _latency_words(plan: Plan) -> Iterator[str]:
 
 
 def duration_words(seconds: float) -> str:
-    """``45 s``, ``4.2 minutes``, ``1.5 hours``."""
+    """Return ``45 s``, ``4.2 minutes``, ``1.5 hours``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def _fewer(plan: Plan) -> Iterator[Plan]:
-    """The plan, then with fewer repetitions, then with fewer restarts, down to the floors."""
+    """Yield the plan, then with fewer repetitions, then with fewer restarts, down to the floors."""
     yield plan
     for count in range(plan.throughput.repetitions - 1, REPETITIONS_FLOOR - 1, -1):
         plan = _with_throughput(plan, repetitions=count, restarts=min(plan.throughput.restarts, count - 1))
@@ -109,7 +109,7 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
 
 
 def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
-    """More saturating trials while there is time for them."""
+    """Add saturating trials while there is time for them."""
     for count in range(plan.throughput.repetitions + 1, REPETITIONS_MAX + 1):
         more = _with_throughput(plan, repetitions=count)
         if takes_s(more) > room_s:
@@ -119,7 +119,7 @@ def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
 
 
 def _longest(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
-    """Trials as long as there is room for, by halving: the time grows with the factor."""
+    """Lengthen the trials to the time available, by halving: the time grows with the factor."""
     low, high = 0.0, max(1.0, LONG_S / min(_lengths(plan)))
     if takes_s(_scaled(plan, high)) <= room_s:
         return _scaled(plan, high)
@@ -130,13 +130,13 @@ def _longest(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Pla
 
 
 def _lengths(plan: Plan) -> tuple[float, ...]:
-    """Every length that is scaled."""
+    """Return every length that is scaled."""
     search_s = (plan.search.duration_s,) if plan.search.duration_s is not None else ()
     return plan.throughput.duration_s, *(part.latency.duration_s for part in plan.sections), *search_s
 
 
 def _scaled(plan: Plan, factor: float) -> Plan:
-    """The plan with its lengths times ``factor``, within floors and ceilings; 0 for the shortest."""
+    """Return the plan with its lengths times ``factor``, within floors and ceilings; 0 for the shortest."""
     throughput, search = plan.throughput, plan.search
     plan = _with_throughput(
         plan,
@@ -157,7 +157,7 @@ def _scaled_latency(latency: LatencyPlan, factor: float) -> LatencyPlan:
 
 
 def _length(own_s: float, factor: float, least_s: float, most_s: float) -> float:
-    """Whole milliseconds; a plan that is itself shorter than the least, or longer than the most, may stay so."""
+    """Return whole milliseconds; a duration of the plan below the minimum or above the maximum may stay."""
     length_s = min(max(own_s * factor, min(least_s, own_s)), max(most_s, own_s))
     return max(floor(length_s * 1000 + 1e-6) / 1000, 0.0) if factor != 1 else own_s
 
@@ -167,7 +167,7 @@ def _with_throughput(plan: Plan, **changes: Any) -> Plan:
 
 
 def _everywhere(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The plan changed, and its parts alike."""
+    """Return the plan changed, and its parts alike."""
     return each_part(change(plan), change) if plan.parts else change(plan)
 
 

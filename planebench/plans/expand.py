@@ -34,7 +34,7 @@ class SwitchLabel:
 
 
 def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
-    """``planed``, and ``planed#2`` for the second entry of the same label; the option ``name`` is a label."""
+    """Return ``planed``, and ``planed#2`` for the second entry of the same label; the option ``name`` is a label."""
     seen: Counter[str] = Counter()
     labels = []
     for text in switches:
@@ -45,7 +45,7 @@ def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
 
 
 def expand(plan: Plan) -> tuple[Point, ...]:
-    """Every point of the plan, once, in the order of the plan: part, switch, scenario, chain, direction, frames.
+    """Return every point of the plan, once, in the order of the plan: part, switch, scenario, chain, direction, frames.
 
     A direction that a scenario does not have is left out of it, traffic that a network function cannot pass out of
     its chains. UsageError when nothing is left, or for a traffic profile that does not go with the rest of the plan.
@@ -60,7 +60,7 @@ def expand(plan: Plan) -> tuple[Point, ...]:
 
 
 def points_of(plan: Plan) -> tuple[Point, ...]:
-    """The points of one matrix, a plan without parts or one of them; perhaps none."""
+    """Return the points of one matrix, a plan without parts or one of them; perhaps none."""
     return tuple(
         Point(label.label, scenario, direction, length, size, plan.wire, hosting, chain, traffic)
         for label in switch_labels(plan.switches)
@@ -72,7 +72,8 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
 
 
 def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting], ...]:
-    """The number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is written."""
+    """Return the number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is
+    written."""
     known = scenario_named(scenario)
     if known.chained:
         chains = ((n, *hosted_chain(chain, n, hosting)) for n, chain in _chains(plan) for hosting in plan.hostings)
@@ -91,13 +92,13 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
 
 
 def _kinds(plan: Plan) -> tuple[str, ...]:
-    """What VNFs side by side are."""
+    """Return the functions of VNFs side by side."""
     return tuple(join((chain,)) for chain in plan.chains if len(vnf_texts(chain, 0)) == 1) or ("",)
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
-    """The scenarios of the plan that have none of its directions, the traffic that its chains cannot pass, and parts
-    of which options leave nothing."""
+    """Return the scenarios of the plan that have none of its directions, the traffic that its chains cannot pass, and
+    parts of which options leave nothing."""
     if not plan.parts:
         return (*_without_direction(plan), *_impassable(plan))
     return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
@@ -152,7 +153,7 @@ def cannot_pass(chain: str, profile: TrafficProfile) -> str:
 
 
 def emptied(part: Plan) -> str:
-    """What of its matrix a part has none of, since options chose among it; empty if it has all."""
+    """Return the dimension that options have left without values in a part; empty if there is none."""
     matrix = {
         "scenarios": part.scenarios,
         "directions": part.directions,
@@ -163,7 +164,7 @@ def emptied(part: Plan) -> str:
 
 
 def max_frame_bytes(plan: Plan) -> int:
-    """The largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
+    """Return the largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
     if plan.wire in STANDARD_FRAMES_ONLY:
         return FRAME_SIZE_MAX_BYTES
     largest = (largest_frame_bytes(profile, plan.frame_sizes_bytes) for profile in plan.traffic)
@@ -171,12 +172,12 @@ def max_frame_bytes(plan: Plan) -> int:
 
 
 def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
-    """The frame sizes that are measured without a traffic profile: what a calibration of the tester tells of."""
+    """Return the frame sizes that are measured without a traffic profile: what a calibration of the tester tells of."""
     return plan.frame_sizes_bytes if any(profile.plain for profile in plan.traffic) else ()
 
 
 def _frames(plan: Plan, chain: str) -> tuple[tuple[str, int], ...]:
-    """Traffic and frame size of the points: a mix has its mean, everything else each size of the plan."""
+    """Return traffic and frame size of the points: a mix has its mean, other traffic each size of the plan."""
     passing = [profile for profile in plan.traffic if not cannot_pass(chain, profile)]
     return tuple((profile.name, size) for profile in passing for size in _sizes(profile, plan.frame_sizes_bytes))
 
@@ -187,24 +188,25 @@ def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple
 
 
 def _latency_loads(plan: Plan) -> tuple[float, ...]:
-    """Every load at which latency is taken: shares of R+ and fixed rates."""
+    """Return every load at which latency is taken: shares of R+ and fixed rates."""
     return (*plan.latency.loads, *plan.latency.rates_pps)
 
 
 def _check_anatomy(plan: Plan) -> None:
-    """UsageError for more probes than the tasks of the tester can note, or tasks that note none."""
+    """Raise UsageError for more probes than a task can note, or for tasks that note none."""
     latency = plan.latency
     probes = round(latency.probe_rate_pps * latency.duration_s * 2)
     beside = scenarios_with("side-by-side", plan.scenarios)
     if latency.anatomy and beside:
         raise UsageError(
-            f"anatomy: not of scenario {beside[0]}, whose VNFs are processes of their own and stamp no "
-            "probes; leave out anatomy there, in a plan by a part of its own"
+            f"anatomy: not available in scenario {beside[0]}, whose VNFs are separate processes that do not "
+            "stamp probes; omit anatomy there, in a plan by a separate part"
         )
     if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
         raise UsageError(
-            f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s, both ways, are {probes}; "
-            f"a task notes {STAMPS_MAX}. Give a shorter --duration, or a lower latency.probe_rate_pps in the plan"
+            f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "
+            f"are {probes}; a task notes {STAMPS_MAX}. Give a shorter --duration, or a "
+            "lower latency.probe_rate_pps in the plan"
         )
 
 
@@ -213,7 +215,7 @@ def _check_traffic(plan: Plan) -> None:
     for profile in plan.traffic:
         if profile.pcap is not None and beside:
             raise UsageError(
-                f"traffic {profile.name}: frames of a capture have addresses of their own, and scenario {beside[0]} "
+                f"traffic {profile.name}: frames of a capture keep their addresses, but scenario {beside[0]} "
                 "sends to those of its VNFs; give other traffic"
             )
         check_sizes(profile, plan.frame_sizes_bytes)
@@ -222,7 +224,7 @@ def _check_traffic(plan: Plan) -> None:
 
 
 def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:
-    """Length and name of every chain, once: a chain of nothing but plain l2fwd is one of a length."""
+    """Return length and name of every chain, once: a chain of only plain l2fwd has no name."""
     named = [vnf_texts(chain, 0) for chain in plan.chains]
     return tuple(dict.fromkeys([*((n, "") for n in plan.chain_lengths), *((len(v), join(v)) for v in named)]))
 

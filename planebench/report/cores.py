@@ -15,7 +15,7 @@ from planebench.report.conditions import switch_cores
 from planebench.report.page_table import Head, PageTable, Row, heads
 from planebench.report.papers import OTHER_BAND
 from planebench.report.recommend import main_cells, use_words
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
 
@@ -38,12 +38,12 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     rows = tuple(Row((use, r.point.switch, *_cells(r, switch_cores(run, r.point.switch))), _out(r)) for use, r in shown)
     numbers = ("Gb/s", "cores", "Mpps per core", "cycles / packet", "core utilization", f"cores for {PORT_GBPS} Gb/s")
     columns = (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers))
-    foreign = f" In parentheses: {OTHER_BAND}." if any(is_foreign(r.verdict) for _, r in shown) else ""
+    foreign = f" In parentheses: {OTHER_BAND}." if any(of_other_band(r.verdict) for _, r in shown) else ""
     return PageTable("Throughput of each path in total and per core", columns, rows, NOTE + foreign)
 
 
 def _out(result: Result) -> bool:
-    return not counts(result) or is_foreign(result.verdict)
+    return not counts(result) or of_other_band(result.verdict)
 
 
 def _cells(result: Result, cores: int) -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ def _cells(result: Result, cores: int) -> tuple[Any, ...]:
     if not counts(result) or gbps is None or pps is None:
         return (NOTHING, NOTHING, cores, *(NOTHING,) * 4)
     told = mark(result.verdict.kind)
-    rate = f"({throughput(result)})" if is_foreign(result.verdict) else throughput(result)
+    rate = f"({throughput(result)})" if of_other_band(result.verdict) else throughput(result)
     known = result.switch_cycles_per_packet, result.switch_busy_share
     return (
         rate,

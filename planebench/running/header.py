@@ -35,7 +35,7 @@ from planebench.wiring import LinkSettings, VethPair, switch_request
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
-    """The header of a run that starts now."""
+    """Return the header of a run that starts now."""
     plan, now = survey.plan, datetime.now(UTC)
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
     placement = _placement(survey.measured, cpus_of(facts, plan.switch_cores))
@@ -70,8 +70,10 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
 
 
 def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
-    """Of the topology with most VNFs, hosted ones before tasks of the tester. VNFs side by side are placed by
-    themselves: :func:`_parallel_settings`."""
+    """Return the placement of the topology with most VNFs, hosted ones before tasks of the tester.
+
+    VNFs side by side are placed separately: :func:`_parallel_settings`.
+    """
     chained = [point for point in points if not point.side_by_side]
     longest = max(chained, key=lambda point: (point.chain_length, len(_hosted(point))), default=None)
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
@@ -81,14 +83,14 @@ def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
 
 
 def _hosted(point: Point) -> tuple[int, ...]:
-    """The VNFs of a chain that are no tasks of the tester."""
+    """Return the VNFs of a chain that are no tasks of the tester."""
     return tuple(number for number, hosting in enumerate(point.hostings) if hosting != "process")
 
 
 def _hosted_settings(
     points: Sequence[Point], cpus: Cpus
 ) -> tuple[dict[str, str | int | float | bool | None], list[str]]:
-    """Where hosted VNFs of chains run, and a warning where they share their CPUs."""
+    """Return where hosted VNFs of chains run, and a warning where they share their CPUs."""
     hosted = [point for point in points if not point.side_by_side and _hosted(point)]
     most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
     if most is None:
@@ -105,31 +107,31 @@ def _hosted_settings(
 
 
 def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
-    """Where VNFs side by side run, which is what over-provisioning is."""
+    """Return where VNFs side by side run, which is what over-provisioning is."""
     most = max((point.chain_length for point in points if point.side_by_side), default=0)
     if not most:
         return {}
     used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
-    return {"parallel_vnfs": f"a process each, at most {most} on CPU {','.join(map(str, used))}"}
+    return {"parallel_vnfs": f"one process each, at most {most} on CPU {','.join(map(str, used))}"}
 
 
 def _environment() -> dict[str, str]:
-    """Variables that change what planebench does, and what runs it; never anything else of the user's environment."""
+    """Return the variables that change what planebench runs, nothing else of the user's environment."""
     ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("PLANEBENCH_")}
     return {"python": platform.python_version(), "folder": str(Path.cwd()), **ours}
 
 
 def _not_calibrated(plan: Plan) -> list[str]:
-    """What is not known of the tester, said before a reader wonders."""
+    """Return notes on limits of the tester that are unknown."""
     names = ", ".join(profile.name for profile in plan.traffic if not profile.plain)
     text = (
-        f"the tester's ceiling and latency floor are not known for traffic {names}: it is calibrated with plain frames"
+        f"limits and latency baseline of the tester are unknown for traffic {names}: it is calibrated with plain frames"
     )
     return [text] if names else []
 
 
 def _not_simulated(survey: Survey) -> list[str]:
-    """What the figures of a simulated switch do not have in them."""
+    """Return notes on costs that a simulated switch does not have."""
     names = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
     points = [point for point in survey.measured if point.switch in names]
     missing = {
@@ -138,7 +140,7 @@ def _not_simulated(survey: Survey) -> list[str]:
         "traffic profiles": any(point.traffic for point in points),
     }
     said = " or ".join(what for what, there in missing.items() if there)
-    return [f"{', '.join(names)}: the simulator counts packets, without {said}: they change nothing"] if said else []
+    return [f"{', '.join(names)}: the simulator does not model {said}; they have no effect"] if said else []
 
 
 def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[str, str | int | float | bool | None]:
@@ -176,14 +178,14 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
 
 
 def _of_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float | int | str:
-    """What the parts of a plan that take latency have; several values with commas between."""
+    """Return the values of the parts of a plan that measure latency, separated by commas."""
     parts = [part.latency for part in plan.sections if part.latency.wanted] or [plan.latency]
     first, *others = dict.fromkeys(value(how) for how in parts)
     return ",".join(f"{number:g}" for number in (first, *others)) if others else first
 
 
 def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
-    """The chains by name, and what is in the files that they name: rules may change while their path does not."""
+    """Return the chains by name, and digests of the files that they name, which may change under one path."""
     if not plan.chains:
         return {}
     files = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]
@@ -191,14 +193,14 @@ def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
 
 
 def _traffic_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
-    """The same of lists of addresses, tables of routes and captures of traffic profiles."""
+    """Return the same of lists of addresses, tables of routes and captures of traffic profiles."""
     paths = [it.dst_ips.path for it in plan.traffic if it.dst_ips] + [it.pcap.path for it in plan.traffic if it.pcap]
     files = [Path(path) for path in paths if path]
     return {"traffic_files": _digests(files)} if files else {}
 
 
 def _digests(files: Iterable[Path]) -> str:
-    """Path and digest of each file, once. UsageError for one that cannot be read."""
+    """Return path and digest of each file, once. Raises UsageError for an unreadable file."""
     try:
         parts = [f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in dict.fromkeys(files)]
     except OSError as error:
@@ -207,7 +209,8 @@ def _digests(files: Iterable[Path]) -> str:
 
 
 def _telling(points: Sequence[Point]) -> Topology:
-    """The topology that shows most of a switch: one with both kinds of ports if the points have both, and the longest.
+    """Return the topology that shows most of a switch: one with both kinds of ports if the points have both, and the
+    longest.
 
     Points that have both kinds, but none of them both, are shown as p2v.
     """

@@ -27,12 +27,12 @@ class SchemaInfo:
 
     @property
     def id(self) -> str:
-        """``urn:planebench:schema:trial:5``."""
+        """Return text such as ``urn:planebench:schema:trial:5``."""
         return f"urn:planebench:schema:{self.name}:{self.version}"
 
     @property
     def path(self) -> Path:
-        """Where it is installed."""
+        """Return where it is installed."""
         return FOLDER / f"{self.name}.json"
 
 
@@ -43,15 +43,15 @@ SCHEMAS: Mapping[str, SchemaInfo] = {
         ("trial", "a line of trials.jsonl", SCHEMA_VERSION),
         ("conditions", "a line of conditions.jsonl", SCHEMA_VERSION),
         ("skipped", "a line of skipped.jsonl", SCHEMA_VERSION),
-        ("finished", "finished.json: how a run ended", SCHEMA_VERSION),
-        ("plan", "plan.json: what a run set out to do", SCHEMA_VERSION),
+        ("finished", "finished.json: the end of a run", SCHEMA_VERSION),
+        ("plan", "plan.json: the plan of a run", SCHEMA_VERSION),
         ("export", "planebench export --format json", EXPORT_VERSION),
     )
 }
 
 
 def schema_text(name: str) -> str:
-    """A JSON Schema as text. UsageError with the names there are for another."""
+    """Return a JSON Schema as text. UsageError with the names there are for another."""
     if name not in SCHEMAS:
         raise unknown("schema", name, tuple(SCHEMAS))
     return SCHEMAS[name].path.read_text(encoding="utf-8")

@@ -65,7 +65,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def generate(name: str) -> str:
-    """The schema called ``name`` of planebench.schemas.SCHEMAS, as text that ends with a newline."""
+    """Return the schema called ``name`` of planebench.schemas.SCHEMAS, as text that ends with a newline."""
     info = SCHEMAS[name]
     made = _finish(name, _described(KINDS[name]))
     made.pop("title", None)
@@ -74,7 +74,7 @@ def generate(name: str) -> str:
 
 
 def closed(document: Document) -> Document:
-    """The same schema with every object closed: what finds a key that nobody has described."""
+    """Return the same schema with every object closed: what finds a key that nobody has described."""
     shut: Document = json.loads(json.dumps(document))
     for part in _objects(shut):
         part.setdefault("additionalProperties", CLOSED["extra"] != "forbid")
@@ -103,7 +103,7 @@ def _docstrings() -> Iterator[None]:
 
 
 def _finish(name: str, made: Document) -> Document:
-    """What pydantic does not know of the records."""
+    """Add what pydantic does not know of the records."""
     parts: dict[str, Document] = made.get("$defs", {})
     for part, rule in _RULES.items():
         if part in parts:
@@ -116,7 +116,7 @@ def _finish(name: str, made: Document) -> Document:
 
 
 def _as_exported(made: Document, parts: Mapping[str, Document]) -> None:
-    """Every key is there; more may come."""
+    """Require every key and allow additional ones."""
     for record, names in ADDED.items():
         parts[record.__name__]["properties"].update((name, _of_property(getattr(record, name))) for name in names)
     for record, names in LEFT_OUT.items():
@@ -135,5 +135,5 @@ def _of_property(found: property) -> Document:
 
 
 def _objects(made: Document) -> Iterator[Document]:
-    """The document and its parts, as far as they are objects with keys of their own."""
+    """Yield the document and its parts, as far as they are objects with keys of their own."""
     return (part for part in (made, *made.get("$defs", {}).values()) if "properties" in part)

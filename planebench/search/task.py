@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a method is given, and what it has found so far."""
+"""The input of a search method, and its findings so far."""
 
 from __future__ import annotations
 
@@ -36,23 +36,24 @@ class Task:
 
     @property
     def senders(self) -> int:
-        """How many directions send."""
+        """Return the number of directions send."""
         return 2 if self.point.direction == "bidirectional" else 1
 
     def whole(self, pps: float) -> float:
-        """An aggregate load of whole packets a second in each direction: stored loads then compare exactly."""
+        """Return an aggregate load of whole packets a second in each direction: stored loads then compare exactly."""
         return float(max(1, round(pps / self.senders)) * self.senders)
 
     def ask(self, load_pps: float, duration_s: float, goal: float | None = None) -> Ask:
-        """A paced trial, at a load of whole packets; ``goal`` is the loss ratio that is forgiven."""
+        """Return a paced trial, at a load of whole packets; ``goal`` is the loss ratio that is forgiven."""
         return Ask(self.whole(load_pps), duration_s, goal=goal)
 
     def flat_out(self) -> Ask:
-        """The saturating trial that searches start with; those of R+ answer it."""
+        """Return the saturating trial that searches start with; those of R+ answer it."""
         return Ask(None, self.settings.r_plus_duration_s)
 
     def max_load_pps(self, measure: Measure) -> float:
-        """The highest load of the search: as set, or MAX_LOAD_FACTOR x what is forwarded flat out; within the cap."""
+        """Return the highest load of the search: as set, or MAX_LOAD_FACTOR x what is forwarded flat out; within the
+        cap."""
         pps = self.settings.max_load_pps
         if pps is None:
             pps = MAX_LOAD_FACTOR * measure(self.flat_out()).throughput_pps
@@ -61,7 +62,7 @@ class Task:
 
 @dataclass(slots=True)
 class Finding:
-    """What a method knows so far; the method fills it as it goes, so that an interrupted one has said what it can.
+    """The findings of a method so far, filled as it proceeds, so that an interrupted search has its bounds.
 
     ``loss_ratio`` is what the goal allows. ``verdict`` is set where the method itself judges; ``remarks`` go with a
     valid one.
@@ -79,7 +80,7 @@ class Finding:
 
 
 def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
-    """CAP_FACTOR x the lowest rate the tester reached where it fell short of a paced load; None if it never did.
+    """Return CAP_FACTOR x the lowest rate at which the tester fell short of a paced load; None if it never did.
 
     A load counts after CAP_TRIES trials that fell short, and if no trial shows that the tester can do it.
     Raises GaveUp where the tester falls short at every load.

@@ -32,7 +32,6 @@ class RunWriter:
     """An open run folder. What :meth:`append` returned from is on disk, whatever happens to the process afterwards."""
 
     def __init__(self, path: Path, header: RunHeader) -> None:
-        """For :meth:`create`."""
         self.path = path
         self.header = header
         self._trials = LineFile(path / TRIALS_FILE)
@@ -51,7 +50,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: Path) -> RunWriter:
-        """Go on with a run that was interrupted or killed; a torn last line goes. Raises StoreError."""
+        """Continue a run that was interrupted or killed; a torn last line is removed. Raises StoreError."""
         writer = cls(path, read_header(path))
         cut_torn_line(path / TRIALS_FILE)
         cut_torn_line(path / SKIPPED_FILE)
@@ -109,7 +108,7 @@ def make_runs_dir(runs_dir: Path) -> None:
 
 def _make_folder(runs_dir: Path, run_id: str) -> Path:
     if not run_id or run_id.startswith(".") or "/" in run_id:
-        raise StoreError(f"run_id {run_id!r} is no folder name. Make one with planebench.store.new_run_id")
+        raise StoreError(f"run_id {run_id!r} is not a folder name. Make one with planebench.store.new_run_id")
     make_runs_dir(runs_dir)
     try:
         for count in range(1, 1000):
@@ -122,7 +121,7 @@ def _make_folder(runs_dir: Path, run_id: str) -> Path:
             return path
     except OSError as error:
         raise _unusable(runs_dir, error) from error
-    raise StoreError(f"{runs_dir} holds a thousand runs called {run_id}. Remove some, or choose another name")
+    raise StoreError(f"{runs_dir} has a thousand runs named {run_id}. Remove some, or choose another name")
 
 
 def _unusable(runs_dir: Path, error: OSError) -> StoreError:

@@ -109,10 +109,11 @@ def test_sharing_and_emulation_make_a_topology_functional() -> None:
     topology, native = mixed(), HostingFacts("vnf0", "separate", "planed")
     emulated = HostingFacts("vnf2", "container", "x", emulated=True)
     assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native,)) == ()
-    (reason,) = functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated))
-    assert (reason.code, reason.text.split()[0]) == (ReasonCode.EMULATED_OR_SHARED, "vnf2")
-    shared = functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ())
-    assert [reason.text for reason in shared] == [
+    said = functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated))
+    assert [reason.text for reason in said] == ["vnf2 is emulated: its instructions run on no CPU of this machine"]
+    said += functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ())
+    assert {reason.code for reason in said} == {ReasonCode.EMULATED_OR_SHARED}
+    assert [reason.text for reason in said[1:]] == [
         "vnf0 shares CPU 1 with the switch and vnf2",
         "vnf2 shares CPU 1 with the switch and vnf0",
     ]
