@@ -7,10 +7,13 @@ import itertools
 import json
 import os
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from planebench.host import procfs
+from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import StartError
 from planebench.planed import PlanedClient, find_planed
@@ -18,13 +21,15 @@ from planebench.planed import PlanedClient, find_planed
 CPUS = sorted(os.sched_getaffinity(0))
 CPU, OTHER_CPU = CPUS[0], CPUS[-1]
 MEMORY = {"hugepages": False, "size_mb": 128, "mbuf_count": 4095, "mbuf_data_bytes": 2176}
-PATIENCE_S = 60.0
+PATIENCE_S = stretched(60.0)
 """How long anything may take on a machine that is busy with something else."""
 
 TRIES = 20
 
 Document = dict[str, Any]
 _RINGS = itertools.count()
+_TOGETHER: weakref.WeakKeyDictionary[Supervisor, list[Planed]] = weakref.WeakKeyDictionary()
+"""The processes of a test: frames of one may still be in another."""
 
 
 def often(usually: int, thoroughly: int) -> int:
@@ -91,6 +96,8 @@ class Planed:
             workdir=self.workdir,
         )
         self.client = PlanedClient(self.rpc, give_up=self._give_up, timeout_s=PATIENCE_S)
+        self._together = _TOGETHER.setdefault(supervisor, [])
+        self._together.append(self)
 
     def _give_up(self) -> None:
         if not self.process.alive():
@@ -120,16 +127,43 @@ class Planed:
         return tasks
 
     def settled(self) -> Document:
-        """The tasks of ``stats.get``, by name, once no counter of frames moves any more."""
+        """Return the tasks of ``stats.get``, by name, once no frame is under way any more.
+
+        That is so when no counter of frames moved while every task, of every planed of the test, polled twice: the time
+        that passes says nothing where pollers wait for a CPU.
+        """
         seen: list[Any] = []
 
         def quiet() -> bool:
+            before = self._frames_under_way()
+            for process in self._answering():
+                process.until_polled()
             seen.append(self.tasks())
-            time.sleep(0.02)
-            return len(seen) > 1 and _frames(seen[-1]) == _frames(seen[-2])
+            return before == self._frames_under_way()
 
         until(quiet, "the last frames arrive")
         return dict(seen[-1])
+
+    def until_polled(self) -> None:
+        """Wait until each task has begun and ended a poll, or there are other tasks."""
+        first = {name: task["polls"] for name, task in self.tasks().items()}
+
+        def polled() -> bool:
+            now = self.tasks()
+            return now.keys() != first.keys() or all(now[name]["polls"] >= polls + 2 for name, polls in first.items())
+
+        until(polled, f"every task of {self.name} polls")
+
+    def _answering(self) -> list[Planed]:
+        """Return this process and those beside it that neither ended nor are stopped."""
+        return [
+            it for it in self._together if it is self or (procfs.stat_fields(it.process.pid) or "Z")[0] not in "ZXT"
+        ]
+
+    def _frames_under_way(self) -> list[Any]:
+        """Return what every task received and sent; not those of another process that still sends."""
+        others = [it for it in self._answering() if it is self or not it.call("traffic.get")["running"]]
+        return [_frames(it.tasks()) for it in others]
 
     def tasks(self) -> Document:
         return {task["name"]: task for task in self.call("stats.get")["tasks"]}

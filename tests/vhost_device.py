@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from planebench.host.deadlines import stretched
+
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
 SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, GET_VRING_BASE = 8, 9, 10, 11
 SET_VRING_KICK, SET_VRING_CALL = 12, 13
@@ -211,7 +213,7 @@ class Ring:
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
     """Until it is so."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + stretched(seconds)
     while not condition():
         assert time.monotonic() < end, f"waited in vain until {what}"
         time.sleep(0.005)

@@ -65,7 +65,7 @@ def _words(error: BaseException) -> str:
 
 
 def _complain(text: str, code: int) -> int:
-    """One line on standard error, whatever is in the text."""
+    """Return one line on standard error, whatever is in the text."""
     print("planebench:", " ".join(text.split()), file=sys.stderr)
     return code
 

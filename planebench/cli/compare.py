@@ -151,7 +151,7 @@ def _say_conditions(first: Derived, second: Derived | None, conditions: Sequence
 
 
 def _side_by_side(condition: Condition, labels: Sequence[str]) -> str:
-    """``burst: planed 64, testpmd 32``."""
+    """Return text such as ``burst: planed 64, testpmd 32``."""
     cells = zip(labels, condition.cells, strict=True)
     return f"{condition.title}: {', '.join(f'{label} {cell.text}' for label, cell in cells)}"
 
@@ -167,7 +167,7 @@ def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
 
 
 def _table(comparisons: Sequence[Comparison], width: int) -> Table:
-    """The last column has whole words, whatever the width; the point gives way first."""
+    """Return the last column has whole words, whatever the width; the point gives way first."""
     gap = 2 if width >= _ROOMY else 1
     table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for column in ("point", "a", "b", "metric"):
@@ -185,7 +185,7 @@ def _table(comparisons: Sequence[Comparison], width: int) -> Table:
 
 
 def _wire_and_hosting(comparison: Comparison) -> str:
-    """The end of the point, which most runs have in common: ``/virtio/process``."""
+    """Return the end of the point, which most runs have in common: ``/virtio/process``."""
     return "/" + "/".join(comparison.point.split("/")[-2:])
 
 

@@ -65,7 +65,7 @@ def roff(app: typer.Typer) -> str:
 
 
 def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]]:
-    """Every command that does something, with what a user types before its options: ``planebench plan show``."""
+    """Yield every command that does something, with what a user types before its options: ``planebench plan show``."""
     for name, child in command.commands.items():
         if hasattr(child, "commands"):
             yield from commands(child, f"{path} {name}")
@@ -74,7 +74,7 @@ def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]
 
 
 def example_lines(command: Any) -> list[str]:
-    """The commands at the end of a command's help."""
+    """Return the commands at the end of a command's help."""
     return [line for line in (command.epilog or "").split("\n\n") if line and line != "Examples:"]
 
 

@@ -45,7 +45,7 @@ def show_switch(text: str, *, json: bool) -> None:
 
 
 def option_words(option: Option) -> str:
-    """``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
+    """Return text such as ``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
     kinds = {"whole": "N", "flag": "true|false", "list": "A+B", "file": "FILE", "path": "PATH", "text": "TEXT"}
     value = "|".join(option.choices) or ("PATH" if option.name == "path" else kinds[option.kind])
     default = f" ({option.default})" if option.default else ""
@@ -70,7 +70,7 @@ def row(switch: Overview) -> dict[str, Any]:
         },
         "taxonomy": dataclasses.asdict(switch.traits) if switch.traits else None,
         "options": [dataclasses.asdict(option) for option in switch.options],
-        "how to get it": "" if found else switch.remedy,
+        "how to install it": "" if found else switch.remedy,
         "remedy": switch.remedy,
     }
 
@@ -108,7 +108,7 @@ def _scenario_words(scenarios: Any) -> str:
 
 
 def _footer(found: Sequence[Overview]) -> Iterator[str]:
-    """A sentence for each that is not found, the same one once; where more is."""
+    """Yield a sentence for each that is not found, the same one once; where more is."""
     problems: dict[str, list[str]] = {}
     for switch in found:
         if switch.problem:
@@ -138,7 +138,7 @@ def _details(switch: Overview) -> Iterator[str]:
         yield f"{_INDENT}found: {found.version}, {found.binary}"
     else:
         yield f"{_INDENT}found: no{f': {switch.problem}' if switch.problem else ''}"
-        yield f"{_INDENT}how to get it: {switch.remedy}"
+        yield f"{_INDENT}how to install it: {switch.remedy}"
     for wire, scenarios in switch.wires.items():
         yield f"{_INDENT}wire {wire}: {_scenario_words(scenarios).removesuffix(' (*)')}"
         yield from _remarks((name, support) for name, support in scenarios.items())
@@ -160,7 +160,7 @@ def _remarks(supports: Iterator[tuple[ScenarioName, Support]]) -> Iterator[str]:
 
 
 def _taxonomy(switch: Overview) -> Iterator[str]:
-    """The columns of conext19's Table 1."""
+    """Yield the columns of conext19's Table 1."""
     if (traits := switch.traits) is None:
         return
     models = " and ".join({"rtc": "run to completion"}.get(model, model) for model in traits.models)

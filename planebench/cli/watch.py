@@ -95,7 +95,7 @@ def _stay_away(seen: Seen) -> None:
 
 
 def _choose(options: WatchOptions, runs_dir: Path) -> Path:
-    """The run that is named; else the newest that goes on; else the newest that did not come to its end."""
+    """Return the run that is named; else the newest that goes on; else the newest that did not come to its end."""
     if options.run is not None:
         return find_run(runs_dir, options.run)
     live = live_runs(runs_dir)
@@ -112,7 +112,7 @@ def _choose(options: WatchOptions, runs_dir: Path) -> Path:
 
 
 def _await_run(runs_dir: Path) -> Path:
-    """The next run that begins here, also one that has ended by the time we look."""
+    """Return the next run that begins here, also one that has ended by the time we look."""
     print(f"waiting for a run to begin in {runs_dir}", file=sys.stderr, flush=True)
     known = set(_told(runs_dir))
     while not (found := live_runs(runs_dir) or [folder for folder in _told(runs_dir) if folder not in known]):
@@ -121,7 +121,7 @@ def _await_run(runs_dir: Path) -> Path:
 
 
 def _told(runs_dir: Path) -> list[Path]:
-    """The folders of runs that have told something of themselves."""
+    """Return the folders of runs that have told something of themselves."""
     return [path.parent for name in (STATUS_FILE, FINISHED_FILE) for path in runs_dir.glob(f"*/{name}")]
 
 

@@ -43,7 +43,7 @@ class Page:
 
 
 def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
-    """The lines of a frame, at most as many as the page is high, none wider than it."""
+    """Return the lines of a frame, at most as many as the page is high, none wider than it."""
     top = [*head(seen, page), *_now(seen, page)]
     end = [_line("watching", cost, page, "dim")] if cost and seen.state == "running" else []
     tail = [*_next(seen, page), *_troubles(seen, page)]
@@ -59,7 +59,7 @@ def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
 
 
 def trial_line(trial: Trial, glyphs: Glyphs) -> str:
-    """A trial on a line of its own, for where no frame can be drawn."""
+    """Return a trial on a line of its own, for where no frame can be drawn."""
     point, kind = trial.point, trial.verdict.kind.value
     words = f"#{trial.index} {point.switch} {_point(point, glyphs)} {method_words(trial.search, trial.role)} "
     return glyphs.text(f"{words}{trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps {kind} {_reason(trial)}")
@@ -95,7 +95,7 @@ def _progress(status: Status, page: Page) -> Text:
 
 
 def _ending(seen: Seen, width: int) -> list[str]:
-    """How it ended, and what to do now: the command whole, to be copied."""
+    """Return how it ended, and what to do now: the command whole, to be copied."""
     trials = f"{len(seen.trials)} trials"
     if seen.state == "complete" and seen.finished is not None:
         return [f"ended at {_clock(seen.finished.finished_at)}, {trials}: planebench report {seen.folder.name}"]
@@ -142,7 +142,7 @@ def _share(share: float | None) -> str:
 
 
 def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
-    """The last trials, newest first."""
+    """Yield the last trials, newest first."""
     if room < 2:
         return
     last = seen.trials[:-room:-1]
@@ -231,7 +231,7 @@ def _duration(seconds: float) -> str:
 
 
 def _until(status: Status) -> str:
-    """When it will be over: that stays right while nothing is drawn."""
+    """Return when it will be over: that stays right while nothing is drawn."""
     try:
         end = _moment(status.written_at) + timedelta(seconds=status.left_s)
     except (ValueError, OverflowError, OSError):
@@ -240,7 +240,7 @@ def _until(status: Status) -> str:
 
 
 def _clock(text: str) -> str:
-    """The time of day here; the text itself where it is no time."""
+    """Return the time of day here; the text itself where it is no time."""
     try:
         return f"{_moment(text):%H:%M:%S}"
     except (ValueError, OverflowError, OSError):

@@ -16,7 +16,7 @@ from planebench.model.words import NOTHING, frames, throughput
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import Column as Kind
 from planebench.report.terminal.grid import column_of, column_title, columns_of
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.results import derive_results, run_band
 from planebench.store.follow import Seen
 
@@ -35,7 +35,7 @@ def column(title: str, texts: Sequence[str], glyphs: Glyphs, right: bool = False
 
 
 def current_point(seen: Seen) -> Point | None:
-    """The point that is measured now, or was last."""
+    """Return the point that is measured now, or was last."""
     if seen.status is not None and seen.status.trial is not None:
         return seen.status.trial.point
     return seen.trials[-1].point if seen.trials else None
@@ -53,7 +53,8 @@ def results_so_far(seen: Seen) -> tuple[Result, ...]:
 
 
 def results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Text]:
-    """A row a switch, a column a direction and kind of frames; the columns around the current point, if not all fit."""
+    """Return a row a switch, a column a direction and kind of frames; the columns around the current point, if not all
+    fit."""
     results = results_so_far(seen)
     point = current_point(seen)
     if not results or point is None or room < 2:
@@ -85,7 +86,7 @@ def _fitting(
 def figure(result: Result) -> str:
     """R+ with its mark; in brackets what may not be compared with the rest of the run."""
     words = throughput(result)
-    return f"({words})" if is_foreign(result.verdict) else words
+    return f"({words})" if of_other_band(result.verdict) else words
 
 
 def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:

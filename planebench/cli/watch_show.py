@@ -138,7 +138,7 @@ class JsonLines(_Plain):
 
 
 def _page(console: Console) -> Page:
-    """A line less than it has: below the last frame comes the prompt."""
+    """Return a line less than it has: below the last frame comes the prompt."""
     return Page(console.width, console.height - 1, glyphs_of(console))
 
 
@@ -150,12 +150,12 @@ def _rendered(console: Console, line: Text) -> str:
 
 
 def glyphs_of(console: Console) -> Glyphs:
-    """The characters that it can show."""
+    """Return the characters that it can show."""
     return Glyphs(unicode=not console.options.ascii_only)
 
 
 def to_document(seen: Seen) -> dict[str, Any]:
-    """Everything that a frame shows, as data."""
+    """Return everything that a frame shows, as data."""
     return {
         "run": seen.folder.name,
         "folder": str(seen.folder),

@@ -50,7 +50,7 @@ class Changes:
                 self._inotify.read(timeout=0)
 
     def _watch_process(self, pid: int | None) -> bool:
-        """Whether the end of the process will wake us."""
+        """Return whether the end of the process will wake us."""
         if pid is None or pid == self._pid:
             return pid is not None
         try:

@@ -28,14 +28,14 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 def histogram(latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any]) -> pd.DataFrame:
-    """A row a bucket that holds probes: ``latency_us`` (its upper edge), ``probes``, ``percentile``, rising."""
+    """Return a row a bucket that holds probes: ``latency_us`` (its upper edge), ``probes``, ``percentile``, rising."""
     return _distribution(latency, sources, where, _buckets)
 
 
 def percentiles(
     latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any], wanted: Sequence[float]
 ) -> pd.DataFrame:
-    """A row a percentile: ``percentile``, ``latency_us``. UsageError for one that is not above 0, or above 100."""
+    """Return ``percentile`` and ``latency_us``. Raises UsageError for a percentile not above 0, or above 100."""
     for value in wanted:
         if not 0 < value <= 100:
             raise UsageError(f"percentile {value:g} is none; give more than 0, at most 100, such as 99.9")

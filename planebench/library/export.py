@@ -18,12 +18,12 @@ from planebench.store import read_run
 
 
 def source_of(folder: Path) -> Source:
-    """The run in a folder. StoreError where it cannot be read."""
+    """Return the run in a folder. StoreError where it cannot be read."""
     return Source(folder, read_run(folder))
 
 
 def table_json(name: str, source: Source) -> bytes:
-    """A JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
+    """Return a JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
     text = json.dumps(tables.rows(name, [source]), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
 

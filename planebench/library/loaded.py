@@ -41,12 +41,12 @@ class Loaded:
 
     @property
     def runs(self) -> tuple[Loaded, ...]:
-        """Each run alone."""
+        """Return each run alone."""
         return tuple(Loaded([source]) for source in self._sources)
 
     @property
     def path(self) -> Path:
-        """The folder of the run. UsageError for several runs."""
+        """Return the folder of the run. UsageError for several runs."""
         return self._only("path").path
 
     @property
@@ -56,71 +56,71 @@ class Loaded:
 
     @property
     def raw(self) -> Run:
-        """The stored records themselves. UsageError for several runs."""
+        """Return the stored records themselves. UsageError for several runs."""
         return self._only("raw").run
 
     @property
     def results(self) -> pd.DataFrame:
-        """A row a point: throughput, loss, cycles per packet."""
+        """Return a row a point: throughput, loss, cycles per packet."""
         return self.frame("results")
 
     @property
     def trials(self) -> pd.DataFrame:
-        """A row a trial and direction."""
+        """Return a row a trial and direction."""
         return self.frame("trials")
 
     @property
     def latency(self) -> pd.DataFrame:
-        """A row a result and load: percentiles and jitter in us."""
+        """Return a row a result and load: percentiles and jitter in us."""
         return self.frame("latency")
 
     @property
     def searches(self) -> pd.DataFrame:
-        """A row a result and search: NDR, PDR and the others."""
+        """Return a row a result and search: NDR, PDR and the others."""
         return self.frame("searches")
 
     @property
     def comparisons(self) -> pd.DataFrame:
-        """A row a pair of switches of one run, point and metric. Two runs: :meth:`compare`."""
+        """Return a row a pair of switches of one run, point and metric. Two runs: :meth:`compare`."""
         return self.frame("comparisons")
 
     @property
     def conditions(self) -> pd.DataFrame:
-        """A row a condition of the fairness manifest and switch."""
+        """Return a row a condition of the fairness manifest and switch."""
         return self.frame("conditions")
 
     @property
     def evidence(self) -> pd.DataFrame:
-        """A row a trial: what its verdict rests on. By thread: ``frame("threads")``."""
+        """Return a row a trial: what its verdict rests on. By thread: ``frame("threads")``."""
         return self.frame("evidence")
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """A row a result and place where frames were lost."""
+        """Return a row a result and place where frames were lost."""
         return self.frame("ledger")
 
     def frame(self, name: str) -> pd.DataFrame:
-        """A table (planebench.library.TABLES) as a DataFrame, the same object each time. UsageError for another."""
+        """Return a table as a DataFrame, the same object each time. Raises UsageError for an unknown table."""
         if name not in self._frames:
             self._frames[name] = tables.frame(self.arrow(name))
         return self._frames[name]
 
     def arrow(self, name: str) -> pa.Table:
-        """A table as an Arrow table. UsageError for a name that is none, NotInstalledError without pyarrow."""
+        """Return a table as an Arrow table. UsageError for a name that is none, NotInstalledError without pyarrow."""
         return tables.arrow(self.relation(name))
 
     def relation(self, name: str) -> duckdb.DuckDBPyRelation:
-        """A table as a DuckDB relation, for SQL: ``run.relation("trials").aggregate("verdict, count(*)")``."""
+        """Return a table as a DuckDB relation, for SQL: ``run.relation("trials").aggregate("verdict, count(*)")``."""
         if name not in self._relations:
             self._relations[name] = tables.relation(name, self._sources, self._database)
         return self._relations[name]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """A table as plain dictionaries."""
+        """Return a table as plain dictionaries."""
         return tables.rows(name, self._sources)
 
     def histogram(self, **where: Any) -> pd.DataFrame:
-        """The latency distribution of every result and load that matches, a row a bucket, valid trials merged.
+        """Return the latency distribution of every result and load that matches, a row a bucket, valid trials merged.
 
         ``where``: columns of ``latency``, as ``switch="planed", load=["0.50", "0.99"]``. Columns: those of the point,
         load, verdict, counts, ``latency_us`` (upper edge of the bucket), ``probes``, ``percentile``. UsageError where
@@ -137,7 +137,8 @@ class Loaded:
         return percentiles(self.latency, self._sources, where, wanted)
 
     def compare(self, *, force: bool = False) -> pd.DataFrame:
-        """The second of two loaded runs against the first: columns of ``comparisons``; ``run_id`` is the second's.
+        """Return the second of two loaded runs against the first: columns of ``comparisons``; ``run_id`` is the
+        second's.
 
         UsageError where there are not two, or where they differ in what must match, unless ``force``.
         """

@@ -61,25 +61,25 @@ def fill_table(
 
 
 def rows(name: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """The rows of a table as plain values, run after run."""
+    """Return the rows of a table as plain values, run after run."""
     table = table_named(name)
     return [row for source in sources for row in table.rows(source)]
 
 
 def relation(name: str, sources: Sequence[Source], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-    """The table as one of a DuckDB connection, by its name."""
+    """Return the table as one of a DuckDB connection, by its name."""
     return fill_table(database, name, table_named(name).types, rows(name, sources))
 
 
 def arrow(found: duckdb.DuckDBPyRelation) -> pa.Table:
-    """A relation as an Arrow table. NotInstalledError without pyarrow."""
+    """Return a relation as an Arrow table. NotInstalledError without pyarrow."""
     _needs("pyarrow")
     table = found.to_arrow_table()
     return table.replace_schema_metadata({"planebench_tables": str(TABLES_VERSION)})
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
-    """An Arrow table as a DataFrame. Integers, flags and text are pandas' nullable types, lists are objects.
+    """Return an Arrow table as a DataFrame. Integers, flags and text are pandas' nullable types, lists are objects.
 
     A float that is not known is NaN. NotInstalledError without pandas.
     """
@@ -98,7 +98,7 @@ def frame(table: pa.Table) -> pd.DataFrame:
 
 
 def write_parquet(found: duckdb.DuckDBPyRelation, path: Path) -> Path:
-    """A relation as a Parquet file; needs DuckDB alone. UsageError where it cannot be written."""
+    """Return a relation as a Parquet file; needs DuckDB alone. UsageError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # DuckDB takes neither the name of the file nor metadata as a parameter.

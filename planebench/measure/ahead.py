@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a plan is still to come, and how long it takes: the plan's own estimate, mended by how this session goes."""
+"""The steps of a plan that are still to come and their estimated time, corrected by the pace of this session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRUSTED_S = 10.0
 
 
 def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:
-    """A plan as a campaign works it off: topology by topology, R+ first, then each search, then latency.
+    """Yield the stages of a plan in the order of a campaign: by topology, R+ first, then each search, then latency.
 
     Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
@@ -30,7 +30,8 @@ def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] 
 
 
 def _of_group(plan: Plan, group: Group, costs: Mapping[str, SwitchCost] | None) -> Iterator[Stage]:
-    """The seconds that the plan estimates for a topology, shared out by how long the trials of each method send."""
+    """Yield the stages of a topology; its estimated seconds are shared out by the sending time of each method's
+    trials."""
     steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
     steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
     weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}
@@ -60,16 +61,16 @@ class Pace:
 
     @property
     def steps(self) -> int:
-        """How many steps there are in all."""
+        """Return the number of all steps."""
         return sum(stage.steps for stage in self._stages)
 
     def trial_begins(self) -> None:
-        """The first trial of a session: what was dealt with before has been measured by an earlier one."""
+        """Note the first trial of a session; earlier steps were measured by an earlier session."""
         if self._free_s is None:
             self._free_s = self._passed_s()
 
     def advance(self, steps: int) -> None:
-        """So many steps are dealt with, measured or not."""
+        """Note that the given number of steps is done, measured or not."""
         self.done += steps
         measured_s = 0.0 if self._free_s is None else self._passed_s() - self._free_s
         self._at_s = self._clock()
@@ -77,11 +78,11 @@ class Pace:
         self._left_s = self._planned_left_s() * pace
 
     def left_s(self) -> float:
-        """Seconds that the rest will take."""
+        """Return seconds that the rest will take."""
         return max(0.0, self._left_s - (self._clock() - self._at_s))
 
     def ahead(self) -> tuple[Stage, ...]:
-        """The stages still to come; of the first, what is left of it."""
+        """Return the stages still to come; of the first, what is left of it."""
         behind, found = self.done, []
         for stage in self._stages:
             left = min(stage.steps, stage.steps - behind)

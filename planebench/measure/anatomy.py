@@ -45,7 +45,7 @@ class StampedVnf:
 
     @property
     def hosted(self) -> bool:
-        """Whether it is no task of the tester."""
+        """Return whether it is no task of the tester."""
         return self.call is not None or self.clock == "none"
 
 
@@ -64,7 +64,7 @@ class StampLog:
     """Of a clock of its own."""
 
     def add(self, stamps: Sequence[Sequence[int]]) -> None:
-        """Entries of ``stamps.get``."""
+        """Add entries of ``stamps.get``."""
         for stream, sequence, in_tsc, out_tsc in stamps:
             if self.times.setdefault((stream, sequence), (in_tsc, out_tsc)) != (in_tsc, out_tsc):
                 self.twice.add((stream, sequence))
@@ -73,7 +73,10 @@ class StampLog:
 def read_anatomy(
     call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics
 ) -> tuple[Anatomy, ...]:
-    """The anatomy of every direction of the trial just ended. ``vnfs``: in path order of the first direction."""
+    """Return the anatomy of every direction of the trial just ended. ``vnfs`` is in path order of the first direction.
+
+    ``vnfs`` is in path order of the first direction.
+    """
     tasks = _task_names(stats)
     inner = [_vnf_log(vnf, call, tasks) for vnf in vnfs]
     found = []
@@ -93,7 +96,7 @@ def begin_stamps(vnfs: Sequence[StampedVnf], epoch: int, duration_s: float) -> N
 
 
 def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
-    """The stamps of a VNF, wherever it runs."""
+    """Return the stamps of a VNF, wherever it runs."""
     if vnf.clock == "none":
         return StampLog(vnf.name, hosted=True, clock="none")
     if vnf.call is None:
@@ -109,7 +112,7 @@ def _task_names(stats: Statistics) -> set[str]:
 
 
 def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
-    """The stamps of a task, on every queue it is on."""
+    """Return the stamps of a task, on every queue it is on."""
     log = StampLog(name)
     for queue in range(QUEUES_MAX):
         task = queue_name(name, queue)
@@ -124,7 +127,7 @@ def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
 
 
 def reported_mean_ns(flow: Flow, stats: Statistics) -> float | None:
-    """Mean latency of a direction by the histograms of its monitors; None if no probe came back."""
+    """Return mean latency of a direction by the histograms of its monitors; None if no probe came back."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     monitors = [t["monitor"] for t in stats["tasks"] if t["name"].startswith(f"mon-{flow.receiver_port}")]
     seen = [s for monitor in monitors for s in monitor["streams"] if s["stream"] in streams]
@@ -135,7 +138,7 @@ def reported_mean_ns(flow: Flow, stats: Statistics) -> float | None:
 
 
 def split(flow: Flow, path: Sequence[StampLog], tsc_hz: int, reported_ns: float | None) -> Anatomy:
-    """Join the stamps of one direction and take each probe's latency apart. Pure."""
+    """Join the stamps of one direction and split the latency of each probe into parts. Pure."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     missing: Counter[str] = Counter()
     joined: list[Stamps] = []
@@ -156,7 +159,7 @@ def _ends(flow: Flow) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
-    """Where the way of a probe breaks off, or is not one way; empty if it is whole."""
+    """Return why the stamps of a probe make no complete path; empty if they do."""
     for log in (log for log in path if log.clock != "none"):
         if probe in log.twice:
             return f"seen twice at {log.name}"
@@ -168,7 +171,7 @@ def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
 
 
 def _parts(path: Sequence[StampLog], joined: Sequence[Stamps], tsc_hz: int) -> Iterator[AnatomyPart]:
-    """What lies at each place with the tester's clock, and from one to the next: tester, hop, VNF, ..., tester."""
+    """Yield the time in each place with the tester's clock and between them: tester, hop, VNF, ..., tester."""
     here = [number for number, log in enumerate(path) if log.clock == "tester"]
     for place, following in zip(here, [*here[1:], None], strict=True):
         yield _part(*_place(path, place), _inside_ns(joined, place, tsc_hz))
@@ -185,7 +188,7 @@ def _place(path: Sequence[StampLog], place: int) -> tuple[str, PartKind]:
 def _between(
     path: Sequence[StampLog], joined: Sequence[Stamps], place: int, following: int, tsc_hz: int
 ) -> Iterator[AnatomyPart]:
-    """The hops from a place to the next that has its clock, less the time inside the VNFs on the way; then these."""
+    """Yield the hops from ``place`` to ``following``, less the time inside the VNFs between them; then these VNFs."""
     inner = range(place + 1, following)
     inside = {k: _inside_ns(joined, k, path[k].tsc_hz) for k in inner if path[k].clock == "own"}
     scale = 1e9 / tsc_hz
@@ -200,7 +203,7 @@ def _between(
 
 
 def _inside_ns(joined: Sequence[Stamps], place: int, tsc_hz: int) -> list[float]:
-    """How long each probe was at a place, by that place's clock."""
+    """Return the time that each probe spent at a place, by the clock of that place."""
     scale = 1e9 / tsc_hz
     return [(stamps[place][1] - stamps[place][0]) * scale for stamps in joined]
 
@@ -215,7 +218,7 @@ def _part(name: str, kind: PartKind, times_ns: Sequence[float]) -> AnatomyPart:
 
 
 def _problem(anatomy: Anatomy) -> str:
-    """Why the parts do not stand for the whole; empty if they do."""
+    """Return why the parts do not add up to the reported latency; empty if they do."""
     if not anatomy.joined or anatomy.reported_mean_ns is None:
         return "no probe has a stamp at every task of its path"
     whole, parts = anatomy.reported_mean_ns, anatomy.sum_ns

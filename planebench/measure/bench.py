@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One switch of a comparison on the current topology: started, started again, stopped, and what became of it."""
+"""One switch of a comparison on the current topology: start, restart, stop, and the reason of a failure."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Bench:
 
     @property
     def what(self) -> str:
-        """The topology, for people: ``loopback-3``."""
+        """Return the name of the topology, e.g. ``loopback-3``."""
         return self.group.points[0].scenario_label
 
     def start(self) -> None:
-        """Bring it up; what fails is told and remembered, and nothing raises."""
+        """Start the switch. A failure is reported and kept in ``reason``; nothing is raised."""
         mine = [t for t in self.past() if t.point.switch == self.label and t.point in self.group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
         group = self.group
@@ -88,26 +88,26 @@ class Bench:
             self.keep(replace(runner.conditions, switch=self.label, start=self.start_number))
 
     def restart(self) -> None:
-        """Stop it and start it anew."""
+        """Stop the switch and start it again."""
         self.stop()
         self.start()
 
     def restart_before(self, repetition: int) -> None:
-        """Start it anew once for this repetition of R+, however many points it has."""
+        """Restart the switch once before a repetition of R+, however many points the repetition has."""
         if repetition not in self.restarted_for:
             self.restarted_for.add(repetition)
             if not self.fresh:
                 self.restart()
 
     def run(self, request: TrialRequest) -> Trial:
-        """One trial; one that cannot be, because it is not up, is invalid and says why."""
+        """Run one trial; if the switch is not up, return an invalid trial with the reason."""
         if self.runner is None:
             return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
         self.fresh = False
         return self.runner.run(request)
 
     def revive(self, reason: str) -> None:
-        """It died: start it again, a limited number of times."""
+        """Start a switch that died again, a limited number of times."""
         self.stop()
         self.deaths += 1
         if self.deaths > DEATHS_MAX:
@@ -116,7 +116,7 @@ class Bench:
             self.start()
 
     def stop(self) -> None:
-        """Stop it. Never raises; safe to call twice."""
+        """Stop the switch. Never raises; safe to call twice."""
         if self.runner is not None:
             self.runner.stop()
             self.runner = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calibration: the tester measured against itself, over a wire whose both ends are its own.
+"""Calibration: the tester measured against itself over a wire, both ends of which are its own.
 
 Port ``a`` is the tester's end of an emulated NIC (vhost-user, End ``wire``), port ``b`` a VNF's interface that connects
 to it (virtio-user, End ``vnf``). On the veth wire both are ends of one pair of kernel interfaces, End ``wire`` both. On
@@ -72,7 +72,7 @@ Send = Callable[[Flow, int, float | None, int], Statistics]
 
 @dataclass(frozen=True, slots=True)
 class FlatOut:
-    """One flat-out try: its rate, and the busy TSC cycles a packet of its two halves."""
+    """One trial at maximum offered load: its rate, and the busy TSC cycles per packet of sender and receiver."""
 
     pps: float
     send_cycles: float
@@ -81,7 +81,7 @@ class FlatOut:
 
 
 def check_duration(duration_s: float) -> float:
-    """Seconds of one send; UsageError for what is no number of DURATION_MIN_S to DURATION_MAX_S."""
+    """Return the seconds of one send. Raises UsageError if they are not DURATION_MIN_S to DURATION_MAX_S."""
     if DURATION_MIN_S <= duration_s <= DURATION_MAX_S:
         return duration_s
     raise UsageError(f'duration "{duration_s:g}" s is not valid. Valid: {DURATION_MIN_S:g} to {DURATION_MAX_S:g}')
@@ -99,7 +99,7 @@ def calibrate(
     duration_s: float = 0.2,
     listener: Callable[[str, float], None] | None = None,
 ) -> Calibration:
-    """Measure ceilings, set points and latency floor at each frame size: some 15 sends of ``duration_s`` a size.
+    """Measure ceilings, set points and latency baseline at each frame size: about 15 sends of ``duration_s`` per size.
 
     ``listener`` is called between sends with what comes next and the share that is done, 0..1. Ends what it starts.
     Raises UsageError for a value that makes no sense, StartError or DiedError if planed does not come up or stay.
@@ -132,18 +132,18 @@ def calibrate(
 
 
 def _sends(wire: str) -> int:
-    """Sends a frame size, if no set point is tried again."""
+    """Return the number of sends per frame size if no set point is repeated."""
     return TRIES * (1 if wire == "veth" else 2) + len(SET_POINTS_PPS) + len(SET_POINT_SHARES) + TRIES
 
 
 class Steps:
-    """Sends, and says before each what it is and how far things are."""
+    """Sends, and reports each send and the progress before it begins."""
 
     def __init__(self, send: Send, total: int, listener: Listener | None) -> None:
         self._send, self._total, self._listener, self._done = send, total, listener, 0
 
     def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:
-        """Tell the listener, then send; ``pps`` None is flat out."""
+        """Notify the listener, then send; ``pps`` None is the maximum offered load."""
         if self._listener is not None:
             self._listener(f"{size} B, {text}", min(self._done / self._total, 1.0))
         self._done += 1
@@ -153,7 +153,7 @@ class Steps:
 def measure_frame_size(
     size: int, wire: str, tester_cpus: int, send: Steps
 ) -> tuple[tuple[Ceiling, ...], tuple[SetPoint, ...], LatencyFloor]:
-    """Ceilings, set points and latency floor of one frame size. DiedError if nothing comes through."""
+    """Return ceilings, set points and latency baseline of one frame size. Raises DiedError if no frame arrives."""
     there = _best(THERE, size, send)
     ceilings = _ceilings(size, wire, tester_cpus, there, send)
     points = tuple(_set_point(size, pps, send) for pps in set_point_rates(there.pps))
@@ -163,7 +163,7 @@ def measure_frame_size(
 
 
 def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Steps) -> tuple[Ceiling, ...]:
-    """Those of a wire. Of memif only wire -> wire, composed: the other half of what is measured is the switch's."""
+    """Return the ceilings of a wire. For memif only wire -> wire is composed: the switch measures the other half."""
     if wire == "veth":
         return (Ceiling(size, "wire", "wire", there.pps, measured=True),)
     every = compose(size, there, _best(BACK, size, send), tester_cpus)
@@ -179,7 +179,7 @@ def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
 
 
 def flat_out(flow: Flow, stats: Statistics) -> FlatOut | None:
-    """Rate and cycles of a flat-out try from ``stats.get``; None if nothing came through. Pure."""
+    """Return rate and cycles of a trial at maximum offered load from ``stats.get``; None if no frame arrived. Pure."""
     counts, tasks = tester_counts(stats, (flow,)), {task["name"]: task for task in stats["tasks"]}
     sender, receiver = tasks[f"gen-{flow.sender_port}"], tasks[f"mon-{flow.receiver_port}"]
     pps = _rate(counts, counts.directions[0].forwarded_packets)
@@ -194,7 +194,7 @@ def flat_out(flow: Flow, stats: Statistics) -> FlatOut | None:
 
 
 def compose(size: int, there: FlatOut, back: FlatOut, tester_cpus: int) -> tuple[Ceiling, ...]:
-    """Ceilings of all four pairs of ends: two as measured, two of the cycles of one half of each. Pure.
+    """Return the ceilings of all four pairs of ends: two as measured, two from the cycles of the halves. Pure.
 
     With one CPU the halves take turns, so their cycles add up; with two the slower half is what limits.
     """
@@ -210,20 +210,20 @@ def compose(size: int, there: FlatOut, back: FlatOut, tester_cpus: int) -> tuple
 
 
 def set_point_rates(ceiling_pps: float) -> tuple[float, ...]:
-    """The paced rates to try below a ceiling, rising. Pure."""
+    """Return the paced rates to try below a ceiling, in rising order. Pure."""
     shares = [share * ceiling_pps for share in SET_POINT_SHARES]
     return tuple(sorted({*shares, *(pps for pps in SET_POINTS_PPS if pps <= max(shares))}))
 
 
 def set_point(size: int, intended_pps: float, stats: Statistics) -> SetPoint:
-    """What came of one paced load from a to b. Pure."""
+    """Return the result of one paced load from a to b. Pure."""
     counts = tester_counts(stats, (THERE,))
     sent = counts.directions[0]
     return SetPoint(size, intended_pps, _rate(counts, sent.offered_packets), _rate(counts, sent.forwarded_packets))
 
 
 def latency_floor(size: int, background_pps: float, stats: Statistics) -> LatencyFloor | None:
-    """The probes of one try from a to b; None if none came back. Pure."""
+    """Return the probe latency of one try from a to b; None if no probe returned. Pure."""
     record = tester_counts(stats, (THERE,)).latency
     if record is None or record.probes_received == 0:
         return None
@@ -240,7 +240,10 @@ def latency_floor(size: int, background_pps: float, stats: Statistics) -> Latenc
 
 
 def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloor:
-    """The middle one by p50, the lower of two middles; DiedError if no probe of any try came back. Pure."""
+    """Return the floor with the median p50, the lower of two. Raises DiedError if no probe of any try returned.
+
+    Pure.
+    """
     found = sorted((floor for floor in tries if floor is not None), key=lambda floor: floor.p50_ns)
     if not found:
         raise DiedError(f"no probe of {size} B came back: the tester has no CPU; stop what runs beside it")
@@ -260,7 +263,7 @@ def _rate(counts: TesterCounts, packets: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LoopSettings:
-    """How the two ports are made and which CPUs poll them."""
+    """Settings of the two ports and the CPUs that poll them."""
 
     wire: str
     ring_size: int
@@ -272,7 +275,7 @@ class LoopSettings:
 def loop_document(
     settings: LoopSettings, name: str, workdir: Path, interfaces: tuple[str, str] | None = None
 ) -> Document:
-    """Return the planed document of a tester that is connected to itself. ``interfaces``: of the veth wire. Pure.
+    """Return the planed document of a tester connected to itself. ``interfaces`` are those of the veth wire. Pure.
 
     Receiving comes before sending in the polling order, as in a run.
     """
@@ -317,12 +320,12 @@ class _SelfLoop:
         self._planed, self._epoch = planed, 0
 
     def send(self, flow: Flow, size: int, pps: float | None, probes: int, *, duration_s: float) -> Statistics:
-        """Clear, send, wait for stragglers, read every counter once. DiedError if planed is gone."""
+        """Clear, send, wait for late frames, read every counter once. Raises DiedError if planed has exited."""
         self._epoch = next_epoch(self._epoch)
         return send(self._planed.call, self._epoch, (flow,), size, duration_s, pps, probes)
 
     def wait_until_forwarding(self) -> None:
-        """Until frames cross in both directions. StartError after a while."""
+        """Wait until frames cross in both directions. Raises StartError after a timeout."""
         within_s = stretched(CONNECT_DEADLINE_S)
         deadline = time.monotonic() + within_s
         for flow in (THERE, BACK):
@@ -336,7 +339,7 @@ class _SelfLoop:
 
 @contextlib.contextmanager
 def _self_loop(settings: LoopSettings, planed: Path, supervisor: Supervisor) -> Iterator[_SelfLoop]:
-    """Start planed and see frames cross both ways; end it whatever happens."""
+    """Start planed and wait until frames cross in both directions; end it in any case."""
     number = len(supervisor.processes)
     workdir = supervisor.workdir(f"calibrate{number}")
     control, tester = settings.placement.control_cpus, settings.placement.tester_cpus

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A whole plan: topologies one after the other, on each the trials of all switches interleaved (DESIGN section 6)."""
+"""A whole plan: topologies one after the other; on each, the trials of all switches are interleaved (DESIGN section
+6)."""
 
 from __future__ import annotations
 
@@ -36,22 +37,22 @@ BAND_LOOK_S = 0.1
 
 
 class Listener(Protocol):
-    """Who wants to see a run go on: the progress bar, or a test."""
+    """Receives the progress of a run, e.g. for the progress bar or a test."""
 
     def working_on(self, text: str) -> None:
-        """Something begins that is no trial: ``starting ovs-dpdk for p2p``."""
+        """Report work that is not a trial: ``starting ovs-dpdk for p2p``."""
 
     def trial_begins(self, request: TrialRequest) -> None:
-        """A trial begins; until :meth:`trial_done`, whatever takes CPU time disturbs it."""
+        """Report the begin of a trial; until :meth:`trial_done`, anything that uses CPU time disturbs the trial."""
 
     def trial_done(self, trial: Trial) -> None:
-        """A trial is on disk."""
+        """Report that a trial is on disk."""
 
     def advance(self, steps: int) -> None:
-        """So many planned trials are dealt with, measured or not."""
+        """Report that the given number of planned trials is done, measured or not."""
 
     def trouble(self, text: str) -> None:
-        """Something failed; the run goes on."""
+        """Report a failure; the run continues."""
 
 
 @dataclass
@@ -113,7 +114,7 @@ class Campaign:
         )
 
     def _finished(self, group: Group) -> bool:
-        """Whether an earlier session of this run has measured everything of the group."""
+        """Return whether an earlier session of this run has measured everything in the group."""
         methods = ("r_plus", *self.plan.search.methods)
         band = self._band("ndr")
         searched = all(isinstance(self._next(m, p, band), SearchResult) for m in methods for p in group.points)
@@ -125,7 +126,7 @@ class Campaign:
         return True
 
     def _search(self, group: Group, benches: dict[str, Bench], method: str) -> None:
-        """One search on every point of the group, a trial of each in turn, until all have ended."""
+        """Run one search on every point of the group, a trial of each in turn, until all have ended."""
         band = self._band(method)
         rounds = Rounds(group, self.plan.seed, (method,))
         left = dict.fromkeys(group.points, expected_trials(self.plan, method))
@@ -140,7 +141,7 @@ class Campaign:
                     self._advance(left.pop(turn.point))
 
     def _band(self, method: str) -> str | None:
-        """The band whose trials a search uses. R+ takes every trial and leaves the choice to the statistics."""
+        """Return the band whose trials a search uses. R+ uses every trial and leaves the choice to the statistics."""
         if method == "r_plus":
             return None
         common = Counter(t.band for t in self.trials if t.band is not None).most_common(1)
@@ -151,7 +152,7 @@ class Campaign:
         return step(method, search_settings(self.plan, _senders(point)), point, mine, band)
 
     def _answer(self, ask: Ask, method: str, bench: Bench, point: Point, band: str | None) -> bool:
-        """Measure what a search asks for; False when there is no switch left to measure."""
+        """Measure the trial that a search wants; return False when no switch is left to measure."""
         if ask.restart:
             bench.restart_before(ask.repetition)
         if band is not None and bench.runner is not None:
@@ -174,7 +175,8 @@ class Campaign:
         return r_plus or bench.runner is not None
 
     def _await_band(self, bench: Bench, band: str) -> None:
-        """Spare a search the trials it could not use: wait a while for the host to move the CPUs back."""
+        """Wait a limited time until the CPUs are back in the band of a search, whose trials would be useless until
+        then."""
         deadline = time.monotonic() + BAND_WAIT_S
         while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
             time.sleep(BAND_LOOK_S)
@@ -213,7 +215,7 @@ class Campaign:
         return measured > 0 or disturbed > self.plan.throughput.retries
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
-        """The load of a latency step in pps; None where the point has no R+ to take a share of."""
+        """Return the load of a latency step in pps; None where the point has no R+ to take a share of."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
         if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
@@ -228,7 +230,7 @@ class Campaign:
         return next(load for load in loads if load.label == step.load)
 
     def _measure(self, bench: Bench, make_request: Callable[[int], TrialRequest]) -> None:
-        """One planned trial, again as often as the plan allows while it is disturbed."""
+        """Measure one planned trial; repeat it as often as the plan allows while it is disturbed."""
         for _attempt in range(1 + self.plan.throughput.retries):
             request = make_request(max(bench.start_number, 0))
             self.listener.trial_begins(request)
@@ -245,7 +247,7 @@ class Campaign:
                 return
 
     def _out_of_time(self) -> bool:
-        """Whether the rest of the plan needs what is left of its time budget: then nothing is repeated."""
+        """Return whether the rest of the plan needs all that is left of the time budget; then nothing is repeated."""
         if self.plan.time_budget_s is None:
             return False
         share_left = 1 - self.done / max(self._planned, 1)
@@ -272,7 +274,7 @@ class Campaign:
 
 
 def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
-    """How many steps a run has, repetitions of disturbed trials not counted: the length of the progress bar.
+    """Return the number of steps of a run without repetitions of disturbed trials: the length of the progress bar.
 
     A search takes as many trials as it takes; what it is expected to take is counted.
     """
@@ -285,7 +287,7 @@ def _senders(point: Point) -> int:
 
 
 def _load(ask: Ask, point: Point, max_rate_pps: float | None) -> Load:
-    """Flat out, or at the rate that stands in for a line; else the load a search wants, split over the senders."""
+    """Return the maximum offered load or its limit by rate; else the load of a search, split over the senders."""
     if ask.load_pps is None:
         return SATURATING if max_rate_pps is None else Load(SATURATING.label, max_rate_pps)
     return Load(rate_label(ask.load_pps), ask.load_pps / _senders(point))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Under which conditions a switch runs, read once from a live topology: planed's ports.get, the scheduler, cpufreq."""
+"""The conditions under which a switch runs, read from a live topology: planed's ports.get, the scheduler, cpufreq."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def read_conditions(
     ports: Callable[[], Sequence[PortState]],
     hosting: tuple[HostingFacts, ...] = (),
 ) -> Conditions:
-    """What is found now; the switch must be running, not paused. ``ports`` asks the tester (``ports.get``).
-    ``hosting``: what its hosted VNFs are.
+    """Return the present conditions of a running, not paused switch.
+
+    ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs.
+
+    ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs.
 
     Never raises: what cannot be read is unknown, and ``problem`` says why. Its label, and which
     start it is, is for who started it to say.
@@ -57,7 +60,10 @@ def read_conditions(
 
 
 def port_conditions(ports: Sequence[PortState], topology: Topology) -> tuple[PortConditions, ...]:
-    """The ports of a ``ports.get`` of the tester, in the order of the topology. What a port does not say is None."""
+    """Return the ports of ``ports.get`` of the tester, in the order of the topology. Values that a port lacks are None.
+
+    What a port does not say is None.
+    """
     told = {port["name"]: port for port in ports}
     return tuple(_port(port.side, told[port.name]) for port in topology.ports if port.name in told)
 
@@ -76,5 +82,5 @@ def _port(side: Side, told: PortState) -> PortConditions:
 
 
 def _kind(told: PortState) -> str:
-    """``vhost-user``, ``virtio-user``; of a DPDK device its driver: ``net_memif``, ``net_af_packet``."""
+    """Return ``vhost-user`` or ``virtio-user``; for a DPDK device its driver: ``net_memif``, ``net_af_packet``."""
     return str(told.get("driver") or "ethdev") if told["kind"] == "ethdev" else str(told["kind"])

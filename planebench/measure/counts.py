@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What planed's ``stats.get`` says after a trial, as records. Pure."""
+"""Records of what planed's ``stats.get`` reports after a trial. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDS = frozenset({"generator", "monitor", SOURCE})
 
 @dataclass(frozen=True, slots=True)
 class TesterCounts:
-    """One trial as the tester saw it."""
+    """Counts of one trial as the tester reports them."""
 
     directions: tuple[DirectionCounts, ...]
     latency: LatencyRecord | None
@@ -53,7 +53,7 @@ class TesterCounts:
 
 
 def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:
-    """Counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent."""
+    """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     workers = stats["workers"]
     monitors = [task["monitor"] for task in stats["tasks"] if "monitor" in task]
@@ -83,24 +83,24 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:
 
 
 def received_total(stats: Statistics) -> int:
-    """Everything the monitors have seen: grows as long as stragglers come in."""
+    """Return the number of all frames received by the monitors: it grows as long as late frames arrive."""
     return sum(task["monitor"]["received_packets"] for task in stats["tasks"] if "monitor" in task)
 
 
 def arrived(stats: Statistics, flow: Flow) -> bool:
-    """Whether frames came in on every queue of the receiving port."""
+    """Return whether frames arrived on every queue of the receiving port."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return all(monitor["received_packets"] for monitor in _monitors(flow, tasks))
 
 
 def lost(stats: Statistics, flow: Flow) -> int:
-    """Frames of a flow that were sent and did not come."""
+    """Return the number of frames of a flow that were sent and did not arrive."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return _direction(flow, tasks).lost_packets
 
 
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
-    """What each network function dropped of its own accord, by reason: full rings are not in it. Only what is not 0."""
+    """Return what each network function dropped by policy, by reason. Full rings and zeros are left out."""
     found = {
         task["name"]: {reason: count for reason, count in task["drops"].items() if count and reason != "tx_full"}
         for task in stats["tasks"]
@@ -123,7 +123,7 @@ def _each_queue(name: str, tasks: Tasks) -> list[TaskStatistics]:
 
 
 def _streams(flow: Flow, tasks: Tasks) -> list[Stream]:
-    """What the receiving monitors counted of the flow; nothing of a monitor that saw nothing of it."""
+    """Yield what the receiving monitors counted of the flow; nothing for a monitor that received none of it."""
     return [
         seen
         for queue, monitor in enumerate(_monitors(flow, tasks))
@@ -160,12 +160,12 @@ def _direction(flow: Flow, tasks: Tasks) -> DirectionCounts:
 
 
 def _bytes(parts: Sequence[Mapping[str, object]], key: str) -> int | None:
-    """Return the sum; None where one does not count them."""
+    """Return the sum; None if one of them does not count bytes."""
     return _sum(parts, key) if all(key in part for part in parts) else None
 
 
 def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
-    """The probes of all directions, each kind of histogram added up over the flows. None if no probe was sent."""
+    """Return the probes of all directions, each kind of histogram added up; None if no probe was sent."""
     generators = [generator for flow in flows for generator in _generators(flow, tasks)]
     sent = sum(generator["probes_sent"] for generator in generators)
     if sent == 0:
@@ -184,14 +184,14 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
 
 
 def _histogram(streams: Sequence[Stream], kind: HistogramKind) -> str:
-    """Return the histograms of one kind as one, encoded; a stream that nothing came of adds nothing."""
+    """Return the histograms of one kind as one, encoded; a stream without frames adds nothing."""
     histograms = [stream[kind] for stream in streams if kind in stream]
     counts = [pair for histogram in histograms for pair in histogram["counts"]]
     return encode(counts, sum(histogram["overflow"] for histogram in histograms))
 
 
 def dropped(stats: Statistics) -> dict[str, int]:
-    """What ports and network functions of a planed dropped, as in :attr:`TesterCounts.tester_drops`."""
+    """Return what ports and network functions of a planed dropped, as in :attr:`TesterCounts.tester_drops`."""
     drops = Counter(dict(_port_drops(stats)))
     for task in stats["tasks"]:
         if task["kind"] not in _ENDS:
@@ -206,7 +206,7 @@ def _port_drops(stats: Statistics) -> Iterator[tuple[str, int]]:
 
 
 def _vnf_drops(task: TaskStatistics) -> Iterator[tuple[str, int]]:
-    """Full rings by port, other reasons by the name of the VNF."""
+    """Yield full rings by port, other reasons by the name of the VNF."""
     for port, reasons in task["drops_by_port"].items():
         for reason, count in reasons.items():
             yield f"{port}:{reason}", count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Core distance: the round trip of a cache line between two CPUs, and the band it falls in (DESIGN section 4)."""
+"""Core-to-core latency: the round trip of a cache line between two CPUs, and its band (DESIGN section 4)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ TIMEOUT_S = 5.0
 
 
 def band_of(median_ns: float) -> CoreDistance:
-    """The band of a median round trip in ns."""
+    """Return the band of a median round trip in ns."""
     return CoreDistance(median_ns, "near" if median_ns < NEAR_LIMIT_NS else "far")
 
 
 def measure_distance(planed: Path, cpu_a: int, cpu_b: int) -> CoreDistance | None:
-    """Play ping-pong between two CPUs for a few ms; the pollers on them must be paused. None if it cannot be measured.
+    """Measure the round trip between two CPUs for a few ms; None if that fails.
+
+    The pollers on both CPUs must be paused.
+
+    The pollers on both CPUs must be paused.
 
     One CPU with itself is the band ``same``: there is nothing to measure.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The VNFs of one topology that are no tasks of the tester: started together, counted together, ended together.
+"""The hosted VNFs of one topology, which are no tasks of the tester: started, counted and ended together.
 
 There may be many more of them than cores (ic16's over-provisioning): whoever polls on a core takes turns with the
 others there by the scheduler's slices. So they come up before any of them polls, and are asked at the same time.
@@ -35,19 +35,19 @@ SIDE_BY_SIDE = "separate"
 
 
 def hosting_of(vnf: Vnf) -> Hosting:
-    """What a hosted VNF runs in."""
+    """Return the hosting of a hosted VNF."""
     return HOSTINGS[SIDE_BY_SIDE if vnf.hosting == "process" else vnf.hosting]
 
 
 def ready_within_s(topology: Topology) -> float:
-    """By when frames must cross, with all that boots; 0 where all VNFs are tasks of the tester."""
+    """Return the time limit until frames must cross, boot included; 0 if all VNFs are tasks of the tester."""
     return max((hosting_of(vnf).ready_within_s for vnf in topology.hosted_vnfs), default=0.0)
 
 
 def hosted_requests(
     topology: Topology, placement: Placement, links: LinkSettings, planed: Path
 ) -> tuple[HostedRequest, ...]:
-    """What each hosted VNF is started with, in path order."""
+    """Return the start request of each hosted VNF, in path order."""
     documents = vnf_documents(topology, placement, links)
     return tuple(
         HostedRequest(
@@ -71,7 +71,7 @@ def hosted_requests(
 
 
 def functional_reasons(topology: Topology, placement: Placement, facts: Iterable[HostingFacts]) -> tuple[Reason, ...]:
-    """Why rates and latencies of a topology tell nothing; nothing where they do.
+    """Return why rates and latencies of a topology are not meaningful; empty if they are.
 
     A hosted VNF of a chain that shares its CPU takes turns by the scheduler's slices of milliseconds. Of VNFs side by
     side sharing is what is measured.
@@ -110,7 +110,12 @@ class HostedVnfs:
     def start(
         cls, topology: Topology, placement: Placement, links: LinkSettings, planed: Path, supervisor: Supervisor
     ) -> HostedVnfs:
-        """All of them, at the same time, asked to forward. The switch listens already. Raises StartError."""
+        """Start all hosted VNFs at the same time and have them forward.
+
+        The switch must listen already. Raises StartError.
+
+        The switch must listen already. Raises StartError.
+        """
         requests = hosted_requests(topology, placement, links, planed)
         made = cls([hosting_of(vnf) for vnf in topology.hosted_vnfs], requests, supervisor)
         try:
@@ -125,7 +130,7 @@ class HostedVnfs:
         return made
 
     def _start_all(self) -> None:
-        """What came up is kept even where another did not: :meth:`stop` ends it."""
+        """Start the VNFs; those that came up are kept for :meth:`stop` even if another fails."""
         started: list[Future[None]] = [self._pool.submit(self._start, n) for n in range(len(self._requests))]
         try:
             for future in started:
@@ -139,51 +144,55 @@ class HostedVnfs:
 
     @property
     def vnfs(self) -> tuple[RunningVnf, ...]:
-        """Those that run, in path order."""
+        """Return the running VNFs in path order."""
         return tuple(self._running[request.name] for request in self._requests if request.name in self._running)
 
     @property
     def facts(self) -> tuple[HostingFacts, ...]:
-        """What each really is."""
+        """Return the facts of each VNF, as found."""
         return tuple(vnf.facts for vnf in self.vnfs)
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """Every process of all of them."""
+        """Return the processes of all VNFs."""
         return tuple(process for vnf in self.vnfs for process in vnf.processes)
 
     def vnf(self, name: str) -> RunningVnf:
-        """One of them. Raises DiedError where it is not running."""
+        """Return one VNF. Raises DiedError if it is not running."""
         if name not in self._running:
             raise DiedError(f"{name} is not running")
         return self._running[name]
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """The threads that forward; of each VNF they stay the same."""
+        """Return the forwarding threads; those of a VNF do not change."""
         missing = [vnf for vnf in self.vnfs if vnf.name not in self._threads]
         found = self._pool.map(lambda vnf: vnf.threads(), missing)
         self._threads.update({vnf.name: threads for vnf, threads in zip(missing, found, strict=True)})
         return tuple(thread for vnf in self.vnfs for thread in self._threads[vnf.name])
 
     def drops(self) -> Counter[str]:
-        """What they dropped since they started, as ``v0:tx_full`` and ``vnf0:no_route``; of the user's own nothing is
-        known. Raises DiedError."""
+        """Return all drops since the start, as ``v0:tx_full`` and ``vnf0:no_route``. Raises DiedError.
+
+        Drops of user VNFs are unknown.
+
+        Drops of user VNFs are unknown.
+        """
         total: Counter[str] = Counter()
         for found in self._read(dropped):
             total.update(found)
         return total
 
     def policy_drops(self) -> dict[str, dict[str, int]]:
-        """What each dropped of its own accord since it started, by reason. Raises DiedError."""
+        """Return what each VNF dropped by policy since it started, by reason. Raises DiedError."""
         return {name: reasons for found in self._read(vnf_drops) for name, reasons in found.items()}
 
     def check(self) -> None:
-        """Raise DiedError, with the last log lines, if one is gone."""
+        """Raise DiedError, with the last log lines, if a VNF has exited."""
         for vnf in self.vnfs:
             vnf.check()
 
     def end(self, name: str, *, kill: bool = False) -> None:
-        """End one, or kill it as if it had crashed. Its ports at the switch stay."""
+        """End a VNF, or kill it as in a crash. Its ports at the switch stay."""
         vnf = self._running.pop(name)
         self._threads.pop(name, None)
         if kill:
@@ -192,18 +201,18 @@ class HostedVnfs:
             vnf.stop()
 
     def begin(self, name: str) -> RunningVnf:
-        """Start again one that was ended, as it was started first. Returns when it was asked to forward."""
+        """Start an ended VNF again as before. Returns when the VNF was told to forward."""
         self._start(next(n for n, request in enumerate(self._requests) if request.name == name))
         self._running[name].forward()
         return self._running[name]
 
     def restart(self, name: str, *, kill: bool = False) -> RunningVnf:
-        """End one and start it again."""
+        """End a VNF and start it again."""
         self.end(name, kill=kill)
         return self.begin(name)
 
     def stop(self) -> None:
-        """End them: all are asked before any is waited for. Never raises; safe to call twice."""
+        """End all VNFs: all are asked to end before any is waited for. Never raises; safe to call twice."""
         self._pool.shutdown(wait=True)
         for vnf in self.vnfs:
             vnf.ask_to_end()
@@ -212,7 +221,7 @@ class HostedVnfs:
         self._running.clear()
 
     def _read(self, reader: Callable[[Statistics], T]) -> list[T]:
-        """Read the counters of each that has any. A guest may answer anything: DiedError for one that is no planed."""
+        """Read the counters of each VNF that has some. Raises DiedError if a guest does not answer as planed does."""
         found = []
         for name, stats in self._together(_stats_of):
             try:
@@ -222,7 +231,7 @@ class HostedVnfs:
         return found
 
     def _together(self, ask: Callable[[RunningVnf], T]) -> list[T]:
-        """One answer of each, asked at the same time: one after the other, 63 on a core would take 63 turns."""
+        """Return one answer per VNF, asked at the same time: in sequence, 63 VNFs on a core would take 63 turns."""
         return list(self._pool.map(ask, self.vnfs))
 
 
@@ -231,7 +240,7 @@ def _stats_of(vnf: RunningVnf) -> tuple[str, Statistics | None]:
 
 
 def stamped(vnf: RunningVnf) -> StampedVnf:
-    """Return where the stamps of a VNF's probes are read: of the user's own nowhere."""
+    """Return the reader of the stamps of a VNF; None for a user VNF."""
     if vnf.planed is None:
         return StampedVnf(vnf.name, clock="none")
     return StampedVnf(vnf.name, vnf.planed.call, "tester" if vnf.same_clock else "own")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A live topology: tester and switch up, connected, and paused between trials.
+"""A live topology: tester and switch are up, connected, and paused between trials.
 
 Several switches of a comparison live side by side, so that their trials can be interleaved; all but the one being
 measured are stopped (SIGSTOP) and take no CPU.
@@ -57,7 +57,7 @@ Watch = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class LiveSettings:
-    """What every live topology of a run has in common."""
+    """Settings that every live topology of a run has in common."""
 
     planed: Path
     ring_size: int
@@ -104,7 +104,7 @@ class LiveTopology:
         directions: Sequence[Direction] = ("bidirectional",),
         profiles: Sequence[TrafficProfile] = (),
     ) -> LiveTopology:
-        """Bring tester and switch up, connect them, and see frames arrive in both directions. Left paused.
+        """Start tester and switch, connect them, and wait for frames in both directions. Leaves them paused.
 
         Network functions may drop every frame of a flow, if one of ``directions``, which will be measured, can do
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
@@ -159,7 +159,10 @@ class LiveTopology:
         self.pause()
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Stop the switch and start it anew on the same ports, in the same folder. Left paused. Raises StartError."""
+        """Stop the switch and start it again on the same ports, in the same folder. Leaves it paused.
+
+        Raises StartError.
+        """
         self.resume()
         self.apply(wire_stage(self.topology, self.links))
         self._stop_hosted()
@@ -167,7 +170,10 @@ class LiveTopology:
         self._attach(adapter, supervisor)
 
     def renew_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """As :meth:`restart_switch` under traffic: who is at its ports stays, and connects anew. Not paused."""
+        """Restart the switch under traffic: peers stay at its ports and connect again.
+
+        Needs processes that are not paused.
+        """
         self.switch.stop()
         self._start_switch(adapter, supervisor)
 
@@ -183,17 +189,17 @@ class LiveTopology:
 
     @property
     def request(self) -> SwitchRequest:
-        """What the switch is started with."""
+        """Return the start request of the switch."""
         return switch_request(self.topology, self.placement, self.links, netns_pid=self.netns_pid, tsc_hz=self._tsc_hz)
 
     @property
     def netns_pid(self) -> int | None:
-        """The process that holds the network namespace of the wires; None where they are no kernel interfaces."""
+        """Return the pid that holds the network namespace of the wires; None without kernel interfaces."""
         return self._veth.netns_pid if self._veth is not None else None
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """The tester, then what was started for the switch, then VNFs that are processes of their own."""
+        """Return the tester, then the processes of the switch, then those of hosted VNFs."""
         return (
             self._tester.process,
             *self._switch_processes,
@@ -201,19 +207,21 @@ class LiveTopology:
         )
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Every thread that polls: the tester's workers, the switch's, and those of VNFs in processes of their own."""
+        """Return every polling thread: workers of the tester, of the switch, and of hosted VNFs."""
         pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
         tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
         switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
         return (*tester, *switch, *(self.hosted.threads() if self.hosted is not None else ()))
 
     def vnf_drops(self) -> Counter[str]:
-        """What VNFs that are processes of their own have dropped so far, as in ``Trial.tester_drops``."""
+        """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
         return Counter() if self.hosted is None else self.hosted.drops()
 
     def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """What network functions dropped of their own accord, by the tester's counters and, with ``hosted``, by those
-        of the others since they started."""
+        """Return what network functions dropped by policy, by the counters of the tester.
+
+        ``hosted`` adds the hosted VNFs, since they started.
+        """
         theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
         return {**vnf_drops(stats), **theirs}
 
@@ -225,17 +233,20 @@ class LiveTopology:
         return self._switch
 
     def pause(self) -> None:
-        """Stop every process of this topology where it stands."""
+        """Stop every process of this topology by SIGSTOP."""
         for process in reversed(self.processes):
             process.pause()
 
     def resume(self) -> None:
-        """Let them run on."""
+        """Continue every process of this topology."""
         for process in self.processes:
             process.resume()
 
     def set_echo(self, echo: bool) -> None:
-        """v2v only: have the far VNF send every frame back (METHODOLOGY section 2, v2v latency), or not. Not paused."""
+        """Set whether the far VNF returns every frame, in v2v only (METHODOLOGY section 2, v2v latency).
+
+        The topology must not be paused.
+        """
         if echo != self._echo:
             self._apply(build(self.topology.scenario, self.topology.chain_length, echo=echo))
             self._echo = echo
@@ -253,7 +264,9 @@ class LiveTopology:
         stamps: bool = False,
         updates: Updates | None = None,
     ) -> Statistics:
-        """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers, read every counter once.
+        """Clear, send for ``duration_s``, wait for late frames, read every counter once.
+
+        ``pps`` None is the maximum offered load.
 
         ``profile`` and ``stamps`` as in measure.sending, ``updates`` as in a traffic profile: the control of a VNF
         sends so many meanwhile. ``watch`` is called just before and just after the sending.
@@ -280,7 +293,7 @@ class LiveTopology:
             )
 
     def next_epoch(self) -> int:
-        """By which frames of the next sending are known."""
+        """Return the number that marks the frames of the next sending."""
         self._epoch = next_epoch(self._epoch)
         return self._epoch
 
@@ -293,29 +306,32 @@ class LiveTopology:
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
-        """A traffic profile as planed takes it; its files are in the folder of this topology. UsageError if bad."""
+        """Return a traffic profile for planed, with its files in the folder of this topology.
+
+        Raises UsageError if bad.
+        """
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
-        """How the latency of the trial just sent with stamps splits; ``stats`` are its counters."""
+        """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters."""
         return read_anatomy(self.call, sent, self._stamped_vnfs(), stats)
 
     def _stamped_vnfs(self) -> list[StampedVnf]:
-        """In path order, with who tells their stamps."""
+        """Return the VNFs in path order, each with the source of its stamps."""
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
         hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
         return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
 
     def _sleep(self, duration_s: float) -> None:
-        """Stay off the CPUs for the time of the trial; in a long one, look every second whether all are alive."""
+        """Sleep for the time of the trial; in a long one, check every second that all processes are alive."""
         deadline = time.monotonic() + duration_s
         while (left := deadline - time.monotonic()) > 0:
             time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
             self.check()
 
     def check(self) -> None:
-        """Raise DiedError, with the last log lines, if tester or switch is gone."""
+        """Raise DiedError, with the last log lines, if tester or switch has exited."""
         self._tester.check()
         if self._switch is not None:
             self._switch.check()
@@ -335,7 +351,7 @@ class LiveTopology:
             self._veth = None
 
     def document(self) -> Document:
-        """The whole document of the tester: every port and task."""
+        """Return the document of the tester with every port and task."""
         return self._document(self.topology)
 
     def _document(self, topology: Topology) -> Document:
@@ -343,18 +359,23 @@ class LiveTopology:
         return full_stage(topology, workers, self.links)
 
     def apply(self, document: Document) -> None:
-        """Have the tester run another document, as one without the ports of VNFs. Not paused. DiedError, RpcError."""
+        """Have the tester run another document, e.g. one without VNF ports. Raises DiedError, RpcError.
+
+        The tester must not be paused.
+        """
         apply(self.call, document)
 
     def call(
         self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
     ) -> dict[str, Any]:
-        """Ask the tester. Not paused. DiedError, RpcError."""
+        """Call a method of the tester, which must not be paused. Raises DiedError, RpcError."""
         return self._tester.call(method, params, timeout_s)
 
     def wait_until_forwarding(self) -> None:
-        """Until frames cross in both directions. Not paused. StartError after CONNECT_DEADLINE_S, or when VNFs that
-        boot should have."""
+        """Wait until frames cross in both directions; the topology must not be paused.
+
+        Raises StartError after CONNECT_DEADLINE_S, or after the boot time of VNFs.
+        """
         boots_s = ready_within_s(self.topology)
         within_s = max(CONNECT_DEADLINE_S, boots_s)
         wait_until_forwarding(self, within_s, self._modes, self._profiles, boots=boots_s > CONNECT_DEADLINE_S)
@@ -364,12 +385,12 @@ class LiveTopology:
         apply(self.call, self._document(topology), timeout_s)
 
     def logs(self) -> str:
-        """The last log lines of all processes but the tester's, then of the tester."""
+        """Return the last log lines of all processes, those of the tester last."""
         first, *others = self.processes
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
 
 
 def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[TrafficProfile]) -> str:
-    """The port of the VNF whose control sends FIB messages; empty where nobody wants updates, or takes them."""
+    """Return the port of the VNF whose control sends FIB messages; empty if no updates are wanted or accepted."""
     wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A VNF, or the switch, is ended and started again under traffic: how long nothing came through, and what was lost.
+"""The restart of a VNF or of the switch under traffic: the time without frames, and the frames lost.
 
 Frames go at a constant rate in one direction. The outage is the longest silence at the monitor, and every frame is
 accounted for. The same traffic goes before it without a restart: what the machine does by itself must not be taken for
@@ -51,7 +51,7 @@ Drops = Counter[str]
 
 @dataclass(frozen=True, slots=True)
 class OutageRequest:
-    """What is restarted under which traffic."""
+    """The process to restart, and the traffic meanwhile."""
 
     victim: str
     """``switch``, or the name of a hosted VNF."""
@@ -61,7 +61,7 @@ class OutageRequest:
 
 
 def check_victim(victim: str, names: Iterable[str], hosted: Iterable[str]) -> None:
-    """UsageError for one that is not there, or is a task of the tester and cannot end by itself."""
+    """Raise UsageError for an unknown victim, or a task of the tester, which cannot be restarted alone."""
     valid = (SWITCH, *hosted)
     if victim in valid:
         return
@@ -73,9 +73,9 @@ def check_victim(victim: str, names: Iterable[str], hosted: Iterable[str]) -> No
 
 
 def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> Outage:
-    """Restart once under traffic. The topology is not paused, before and after.
+    """Restart the victim once under traffic. The topology is not paused before and after.
 
-    Raises StartError where it does not come up, or no frame comes through again; DiedError where somebody else died.
+    Raises StartError if the victim does not start or no frame arrives again; DiedError if another process died.
     """
     way = flows(live.topology, "unidirectional")[0]
     rate, size = request.rate_pps, request.frame_size_bytes
@@ -97,7 +97,7 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
 
 
 def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> Statistics:
-    """The counters of a sending at a constant rate that goes on until ``work`` has returned."""
+    """Send at a constant rate until ``work`` has returned; return the counters."""
     queues, rate = live.links.queues, request.rate_pps
     start(live.call, live.next_epoch(), (way,), request.frame_size_bytes, LONGEST_S, rate, queues=queues)
     try:
@@ -123,7 +123,7 @@ def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, reque
 
 
 def _until_back(live: LiveTopology) -> None:
-    """Until frames come, and go on to come."""
+    """Wait until frames arrive and keep arriving."""
     within_s = stretched(BACK_WITHIN_S)
     deadline, grew = time.monotonic() + within_s, 0
     seen = received_total(get_statistics(live.call))
@@ -138,7 +138,8 @@ def _until_back(live: LiveTopology) -> None:
 
 
 class Account:
-    """What switch and hosted VNFs counted as dropped during a sending in which one of them ends, and begins from 0."""
+    """Drops counted by switch and hosted VNFs during a sending in which the counters of one of them start again from
+    0."""
 
     def __init__(self, live: LiveTopology, victim: str) -> None:
         self._live = live
@@ -148,20 +149,20 @@ class Account:
         self._last_of_old: Drops = Counter()
 
     def before_the_end(self) -> None:
-        """The victim is about to go, and its counters with it."""
+        """Keep the counters of the victim, which is about to end."""
         now = self._read()
         self._last_of_old = Counter({k: n - self._first[k] for k, n in now.items() if self._theirs(k)})
         self._first = Counter({k: n for k, n in self._first.items() if not self._theirs(k)})
 
     def drops(self) -> dict[str, int]:
-        """All of it."""
+        """Return the drops of the whole sending."""
         now = self._read()
         total = Counter({k: n - self._first[k] for k, n in now.items()})
         total.update(self._last_of_old)
         return {key: count for key, count in sorted(total.items()) if count}
 
     def _theirs(self, key: str) -> bool:
-        """Whether the victim counts it: ``vnf0:runt``, ``v1:tx_full``, ``switch v0:tx_full``."""
+        """Return whether the victim counts this drop: ``vnf0:runt``, ``v1:tx_full``, ``switch v0:tx_full``."""
         return re.split("[: ]", key, maxsplit=1)[0] in self._own
 
     def _read(self) -> Drops:
@@ -170,7 +171,7 @@ class Account:
 
 
 def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, drops: Mapping[str, int]) -> Outage:
-    """The record of a restart: ``calm`` and ``stats`` are counters of the sendings before and around it. Pure."""
+    """Return the record of a restart. ``calm`` is counted before the restart, ``stats`` around it. Pure."""
     quiet, counts = tester_counts(calm, (way,)).directions[0], tester_counts(stats, (way,))
     sent = counts.directions[0]
     return Outage(
@@ -190,7 +191,7 @@ def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, d
 
 
 def longest_silence(stats: Statistics, way: Flow) -> Silence:
-    """Of the streams of a flow, that of the one that was silent longest. StartError where nothing came."""
+    """Return the longest silence of the streams of a flow. Raises StartError if no frame arrived."""
     found = list(_silences(stats, {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}))
     if not found:
         raise StartError(f"no frame came through {way.name}")
@@ -208,7 +209,7 @@ def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:
 def outage_trial(
     point: Point, request: OutageRequest, outage: Outage, number: int, functional: Sequence[Reason]
 ) -> Trial:
-    """Return the trial that is stored of a restart; ``number`` counts the restarts of this switch from 0.
+    """Return the stored trial of a restart; ``number`` counts the restarts of this switch from 0.
 
     ``functional``: why its times are no figures of performance; empty where they are.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""When a topology is ready: when frames have crossed it, not after a time. And why none did."""
+"""A topology is ready when frames have crossed it, not after a time; if none did, the reason is found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUTED = " (--traffic fib sends to addresses of its routes)"
 
 
 class Crossed(Protocol):
-    """What frames are sent through."""
+    """A topology to send frames through."""
 
     topology: Topology
 
@@ -39,26 +39,25 @@ class Crossed(Protocol):
         *,
         profile: Profile | None = None,
     ) -> Statistics:
-        """As of a live topology."""
+        """Send frames as a live topology does."""
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
-        """As of a live topology."""
+        """Return a traffic profile as a live topology does."""
 
     def check(self) -> None:
-        """Raise DiedError if something is gone."""
+        """Raise DiedError if a process has exited."""
 
     def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """What network functions dropped of their own accord; with ``hosted`` those, too, that are no tasks of the
-        tester."""
+        """Return what network functions dropped by policy; ``hosted`` adds those that are no tasks of the tester."""
 
     def logs(self) -> str:
-        """The last log lines of all processes."""
+        """Return the last log lines of all processes."""
 
 
 def wait_until_forwarding(
     live: Crossed, within_s: float, modes: Sequence[frozenset[str]], profiles: Sequence[TrafficProfile], *, boots: bool
 ) -> None:
-    """Until a few frames cross in both directions: ports are up, flows are known to the switch.
+    """Wait until a few frames cross in both directions: ports are up, the switch knows the flows.
 
     ``modes``: the flows of each direction mode that will be measured; of one that drops everything all can do without.
     ``profiles``: what will be sent, plain frames first. ``boots``: whether VNFs need their time.
@@ -84,7 +83,7 @@ def wait_until_forwarding(
 def _try(
     live: Crossed, wanted: Sequence[Flow], profiles: Sequence[TrafficProfile]
 ) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
-    """Flows of which no frame came, whatever was sent; and what functions dropped of the last frames sent."""
+    """Return the flows of which no frame arrived, and what functions dropped of the last frames sent."""
     missing = [flow.name for flow in wanted]
     dropped: Mapping[str, Mapping[str, int]] = {}
     for profile in profiles or (PLAIN,):
@@ -103,12 +102,12 @@ def _try(
 
 
 def _came(topology: Topology, stats: Statistics, flow: Flow) -> bool:
-    """Whether frames arrived; of VNFs side by side whether all did, for each of them has its share."""
+    """Return whether frames arrived; for VNFs side by side whether all did, since each has its share."""
     return arrived(stats, flow) and not (topology.side_by_side and lost(stats, flow))
 
 
 def _words(topology: Topology, dropped: Mapping[str, Mapping[str, int]]) -> str:
-    """``vnf0 (firewall) dropped 200 frames: rule``: what a rule does is not the switch's doing."""
+    """Return the cause in words: ``vnf0 (firewall) dropped 200 frames: rule``."""
     kinds = {vnf.name: vnf.kind for vnf in topology.vnfs}
     return "; ".join(
         f"{name} ({kinds.get(name.partition('-')[0], '?')}) dropped {sum(reasons.values())} frames: "

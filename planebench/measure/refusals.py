@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which points of a plan its switches refuse, before anything is started."""
+"""The points of a plan that their switches refuse, found before anything is started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planebench.wiring.adapter import Adapter, Situation, refusal_of
 def refusals(
     plan: Plan, points: Sequence[Point], adapters: Mapping[str, Adapter], *, hugepages: bool
 ) -> dict[Point, str]:
-    """The points that are refused, and why: they are told as not supported, and take no time."""
+    """Return the refused points with the reason: they are reported as not supported and take no time."""
     largest, found = max_frame_bytes(plan), {}
     for point in points:
         situation = Situation(
@@ -27,12 +27,12 @@ def refusals(
 
 
 def is_hosted(point: Point) -> bool:
-    """Whether a VNF of it is no task of the tester; VNFs side by side are processes in any case."""
+    """Return whether a VNF of the point is no task of the tester; VNFs side by side always are processes."""
     return any(hosting != "process" for hosting in point.hostings)
 
 
 def takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
-    """Why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
+    """Return why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
     profile = plan.profile(point.traffic)
     if profile.updates is None or (point.side_by_side and adapter.offloads):
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the campaign runs trials on: a live topology, or something that plays one (the simulator)."""
+"""Interface of whatever the campaign runs trials on: a live topology, or the simulator."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ class Runner(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether switch and tester share a CPU: then no trial is worth repeating."""
+        """Return whether switch and tester share a CPU; then no trial is repeated."""
 
     def run(self, request: TrialRequest) -> Trial:
-        """Run one trial. Never raises for what a switch does: a process that died makes an invalid trial."""
+        """Run one trial. Never raises for a failure of the switch: a process that died makes the trial invalid."""
 
     def band(self) -> str | None:
-        """The core-distance band right now; None where there is no such thing."""
+        """Return the present core-to-core latency band; None if there is none."""
 
     def alive(self) -> bool:
-        """Whether it can run another trial: False once a process of it is gone."""
+        """Return whether the runner can run another trial: False once one of its processes has exited."""
 
     def stop(self) -> None:
-        """End it. Never raises; safe to call twice."""
+        """End the runner. Never raises; safe to call twice."""
 
 
 @runtime_checkable
 class SelfMeasured(Protocol):
-    """An adapter of something that needs no tester, because it is one: the simulator."""
+    """An adapter that needs no tester because it measures itself: the simulator."""
 
     def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
-        """A runner; ``past`` are the trials this switch has behind it, so that an interrupted run goes on as begun."""
+        """Return a runner. ``past`` are the earlier trials of this switch, so that a resumed run continues as begun."""
 
 
 @runtime_checkable
@@ -55,7 +55,7 @@ class Observed(Protocol):
 
     @property
     def conditions(self) -> Conditions | None:
-        """None if they were not looked at."""
+        """Return the conditions; None if they were not read."""
 
 
 @dataclass
@@ -67,27 +67,27 @@ class LiveRunner:
 
     @property
     def shared(self) -> bool:
-        """Whether switch and tester share a CPU."""
+        """Return whether switch and tester share a CPU."""
         return self.live.placement.shared
 
     @property
     def conditions(self) -> Conditions | None:
-        """As they were found when it came up."""
+        """Return the conditions as read when the switch came up."""
         return self.live.conditions
 
     def run(self, request: TrialRequest) -> Trial:
-        """One trial, with the core distance before and after it."""
+        """Run one trial; measure the core-to-core latency before and after it."""
         return run_trial(
             self.live, request, self._distance, tester_ceiling_pps(self.settings.calibration, request.point)
         )
 
     def band(self) -> str | None:
-        """Measured now; takes a few ms."""
+        """Measure the band now; takes a few ms."""
         distance = self._distance()
         return distance.band if distance is not None else None
 
     def alive(self) -> bool:
-        """Whether tester and switch are there."""
+        """Return whether tester and switch are running."""
         try:
             self.live.check()
         except PlanebenchError:
@@ -115,7 +115,7 @@ def start_runner(
     directions: Sequence[Direction] = ("bidirectional",),
     profiles: Sequence[TrafficProfile] = (),
 ) -> Runner:
-    """Bring a switch up on a topology. Raises StartError with its last log lines; then nothing is left running.
+    """Start a switch on a topology. Raises StartError with its last log lines; then no process is left running.
 
     ``directions`` are those that will be measured: in one at least, frames must come through, plain ones or those of
     one of the ``profiles``.

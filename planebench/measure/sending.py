@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One sending of a tester, live topology or self-loop: start, wait, let stragglers come in, read every counter once."""
+"""One sending of the tester: start, wait, let late frames arrive, read every counter once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START_DELAY_S = 0.002
 
 
 def next_epoch(epoch: int) -> int:
-    """1 to 65535, and round again: 0 is no trial."""
+    """Return the next number from 1 to 65535, in a cycle: 0 marks no trial."""
     return epoch % 0xFFFF + 1
 
 
@@ -43,7 +43,7 @@ def send(
     sleep: Callable[[float], None] = time.sleep,
     watch: Callable[[], None] = lambda: None,
 ) -> Statistics:
-    """Clear, send for ``duration_s`` (flat out if ``pps`` is None), wait for stragglers; returns ``stats.get``.
+    """Clear, send for ``duration_s`` (``pps`` None: maximum offered load), wait for late frames; return ``stats.get``.
 
     ``pollers_on_core``: how many pollers share a core on the way: a frame waits for the slices of all of them.
     ``sleep`` waits while frames are sent; ``watch`` is called just before and just after that. The others as in
@@ -80,7 +80,7 @@ def start(
     profile: Profile | None = None,
     stamps: bool = False,
 ) -> None:
-    """Clear, and begin to send.
+    """Clear the counters and begin to send.
 
     The rate of a flow is spread evenly over the ``queues`` of its port.
     ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
@@ -100,14 +100,14 @@ def start(
 
 
 def end(call: Call, pollers_on_core: int = 1) -> Statistics:
-    """The counters once nothing is sent any more and no straggler comes in."""
+    """Return the counters once nothing is sent and no late frame arrives any more."""
     while is_sending(call):
         time.sleep(0.001)
     return _settled(call, STRAGGLER_STEP_S if pollers_on_core == 1 else pollers_on_core * SLICE_S)
 
 
 def _settled(call: Call, step_s: float) -> Statistics:
-    """The counters once no more frames come in for so long."""
+    """Return the counters once no frame has arrived for the given time."""
     deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)
     time.sleep(2 * step_s)
     stats = get_statistics(call)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What generators really sent of a traffic profile, as a record; and whether it is what the plan wanted. Pure."""
+"""Record of what generators sent of a traffic profile, and its check against the plan. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Generator = Mapping[str, Any]
 
 
 def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | None:
-    """Added up over the queues of a sending end; None where no generator had a profile.
+    """Return the sum over the queues of a sending end; None if no generator had a profile.
 
     Flows and addresses of several queues may be the same ones: the largest number of one of them is kept.
     """
@@ -50,7 +50,7 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
 
 
 def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
-    """A sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
+    """Yield a sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
 
     Nothing is said where too few frames were sent to tell, or of a capture, whose frames the generator chooses.
     """
@@ -71,7 +71,7 @@ def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reas
 
 
 def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
-    """The shares of the frame sizes, and their mean."""
+    """Yield the shares of the frame sizes, and their mean."""
     mean, intended = sent.mean_frame_bytes, profile.mean_frame_bytes
     if not profile.sizes or mean is None or intended is None or sent.packets < FRAMES_MIN:
         return
@@ -91,7 +91,7 @@ def _differs(text: str) -> Reason:
 
 
 def _distinct(population: int, draws: int, in_turn: bool) -> float:
-    """How many different ones come of so many draws: all in turn, or with replacement."""
+    """Return the number of different values in the given number of draws: in turn, or with replacement."""
     if in_turn:
         return float(min(population, draws))
     return float(population * (1 - (1 - 1 / population) ** draws))
@@ -102,6 +102,6 @@ def _most(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
 
 
 def _macs(counts: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Frames by address, added up over the queues."""
+    """Return the frames per address, added up over the queues."""
     longest = max(map(len, counts), default=0)
     return tuple(sum(int(c[i]) for c in counts if i < len(c)) for i in range(longest))

@@ -14,14 +14,14 @@ from planebench.wiring import LinkSettings, wire_stage
 
 
 def eal_prefix(supervisor: Supervisor, label: str) -> str:
-    """An EAL file prefix that no other tester of this run has."""
+    """Return an EAL file prefix that no other tester of this run has."""
     number = len(supervisor.processes)
     text = f"{supervisor.root.name}-t{number}-{label}".lower()
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in text)[:31]
 
 
 def make_veth(topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor) -> VethWire | None:
-    """The ports of a topology that are kernel interfaces; None where none is."""
+    """Make the ports of a topology that are kernel interfaces; return None if there are none."""
     names = [port.name for port in topology.ports if links.is_veth(port)]
     return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
 

@@ -43,7 +43,7 @@ Distance = Callable[[], CoreDistance | None]
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """What to run. ``warmup_s`` of the same load go before the trial and are not counted."""
+    """Request for a trial. The warm-up of ``warmup_s`` at the same load is not counted."""
 
     point: Point
     role: Role
@@ -62,7 +62,7 @@ class TrialRequest:
     """Probes are stamped along their path, and the stamps read."""
 
     def flows(self) -> tuple[Flow, ...]:
-        """The directions that send."""
+        """Return the directions that send."""
         if self.echo:
             return flows(build(self.point.scenario, self.point.chain_length, echo=True), "unidirectional")
         return flows(build(self.point.scenario, self.point.chain_length), self.point.direction)
@@ -70,7 +70,7 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Scheduler:
-    """What the kernel says just before, or just after, the sending. Nothing of ours may run in between."""
+    """Kernel statistics from just before or just after the sending; the harness must not run in between."""
 
     threads: Sample
     steal_ns: int
@@ -99,7 +99,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
 
 
 def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
-    """What a send needs for a traffic profile: nothing for plain frames between two ports. May write files."""
+    """Return the send arguments for a traffic profile; empty for plain frames between two ports. May write files."""
     if request.profile.plain and not request.point.side_by_side:
         return {}
     flat_out = request.load.pps_per_direction is None
@@ -144,12 +144,12 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], 
 
 
 def _switch_cpus(evidence: Evidence) -> int:
-    """How many cores its threads forward on: those of a switch in the kernel share one."""
+    """Return the number of cores that the threads of the switch forward on: kernel switches share one."""
     return max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
 
 
 def _cycles(counts: TesterCounts) -> int:
-    """TSC cycles of the sending time."""
+    """Return the TSC cycles of the sending time."""
     return counts.duration_ns * counts.tsc_hz // 1_000_000_000
 
 
@@ -194,7 +194,7 @@ def _trial(
 
 
 def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int) -> SwitchCycles:
-    """The switch's counters of the trial alone.
+    """Return the counters of the switch for the trial alone.
 
     The two readings enclose more than the trial (reading takes time), and a polling switch is idle there: idle is what
     the trial's own time, of all its threads, leaves beside busy. Where the switch does not tell its busy cycles, idle
@@ -218,7 +218,7 @@ def _difference(before: int | None, after: int | None) -> int | None:
 
 
 def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
-    """A first verdict; judged again when the core distance is known."""
+    """Return a first verdict; the trial is judged again when the core-to-core latency is known."""
     if counts.misdirected_packets:
         reason = f"{counts.misdirected_packets} frames came out at a port where they do not belong"
         hints = [VNFS[name].misdirection_hint for name in vnf_names(chain) if name in VNFS]
@@ -239,7 +239,7 @@ def with_verdict(
     profile: TrafficProfile = PLAIN,
     functional: Sequence[Reason] = (),
 ) -> Trial:
-    """The trial with its verdict; one that is invalid already stays so. ``functional`` as in :func:`judge`.
+    """Return the trial with its verdict; an invalid trial stays invalid. ``functional`` is as in :func:`judge`.
 
     What its ledger leaves open is remarked, and traffic that was not sent as its profile says.
     """
@@ -274,7 +274,7 @@ def with_verdict(
 
 
 def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:
-    """A trial without counts: what becomes of a request when tester or switch died."""
+    """Return a trial without counts for a request during which tester or switch died."""
     directions: Sequence[DirectionCounts] = [DirectionCounts(flow.name, 0, 0, 0) for flow in request.flows()]
     return Trial(
         index=0,

@@ -23,7 +23,7 @@ MIN_UPDATES = 1000
 
 
 def wait_for_session(call: Call, port: str) -> None:
-    """Until the forwarder has taken the session of the control at this port. StartError after SESSION_DEADLINE_S."""
+    """Wait until the forwarder has accepted the session at ``port``. Raises StartError after SESSION_DEADLINE_S."""
     deadline = time.monotonic() + stretched(SESSION_DEADLINE_S)
     while port and not _source(get_statistics(call))["up"]:
         if time.monotonic() > deadline:
@@ -33,7 +33,8 @@ def wait_for_session(call: Call, port: str) -> None:
 
 @contextlib.contextmanager
 def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
-    """Meanwhile the control at ``port`` changes so many routes a second; flat_out: as fast as they are acknowledged."""
+    """Have the control at ``port`` change routes at the given rate; with ``flat_out``, as fast as they are
+    acknowledged."""
     if not port or updates is None:
         yield
         return
@@ -46,8 +47,7 @@ def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
 
 
 def fib_updates(stats: Statistics) -> FibUpdates | None:
-    """What the control of a VNF did since the counters were cleared; None where there is none, or it changed
-    nothing."""
+    """Return the updates of the control of a VNF since the counters were cleared; None if there were none."""
     if not any(task["kind"] == SOURCE for task in stats["tasks"]):
         return None
     found = _source(stats)
@@ -64,7 +64,7 @@ def fib_updates(stats: Statistics) -> FibUpdates | None:
 
 
 def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
-    """A remark where fewer updates were applied than were asked for."""
+    """Return a remark if fewer updates were applied than requested."""
     if updates is None:
         return ()
     wanted = updates.intended_per_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trial is worth: counts and evidence to a verdict (DESIGN section 6). Pure; every limit is a constant here."""
+"""The verdict of a trial from counts and evidence (DESIGN section 6). Pure; every limit is a constant here."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def judge(
     functional: Sequence[Reason] = (),
     side_by_side: bool = True,
 ) -> Verdict:
-    """The verdict of a trial that ran to its end. The worst kind that has a reason; reasons of that kind only.
+    """Return the verdict of a trial that ran to its end: the worst kind with a reason, with the reasons of that kind
+    only.
 
     ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
     ``policy_packets``: what network functions dropped of their own accord, which is no loss of the switch.
@@ -97,8 +98,10 @@ def judge(
 
 
 def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:
-    """The counts as if what network functions dropped had arrived: functions count all directions together, so each
-    direction gets its share by what it lost."""
+    """Return the counts with frames that network functions dropped counted as forwarded.
+
+    Functions count all directions together, so each direction gets its share by its losses.
+    """
     lost = sum(d.lost_packets for d in all_of)
     if policy <= 0 or lost <= 0:
         return direction
@@ -127,7 +130,7 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[Rea
 
 
 def _impossible_bytes(d: DirectionCounts) -> Iterator[Reason]:
-    """Bytes that cannot be those of so many frames: counting is broken. Old runs have no bytes."""
+    """Yield a reason for byte counts that cannot match the frame counts. Old runs have no byte counts."""
     for what, packets, number, least in (
         ("sent", d.offered_packets, d.offered_bytes, FRAME_SIZE_MIN_BYTES),
         ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),
@@ -177,7 +180,7 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[R
 
 
 def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
-    """How long others ran on the CPU of a thread of the kernel's: one for each port, they wait for each other.
+    """Return the run time of the other threads on the CPU of a kernel thread: one per port, they wait for each other.
 
     So do a switch and its VNFs, where these are processes on its core: sharing it is what is measured (ic16's
     over-provisioning). Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is
@@ -193,7 +196,7 @@ def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
 
 
 def _skew_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
-    """What one thread's wait and the others' time may differ by because they were not read at the same moment."""
+    """Return the tolerance for threads that were not read at the same moment."""
     return READING_NS * len(evidence.threads) if thread.owner != "tester" and _has_vnfs(evidence) else 0
 
 
@@ -204,7 +207,7 @@ def _has_vnfs(evidence: Evidence) -> bool:
 def _tester_limited(
     saturating: bool, flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles
 ) -> Iterator[Reason]:
-    """A paced generator has to keep its pace, a saturating trial to show a saturated switch, a monitor to keep up."""
+    """Yield reasons why the tester limits: a late generator, an unsaturated switch, or a monitor that is behind."""
     for d in directions:
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
@@ -253,7 +256,7 @@ def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling
 
 
 def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
-    """Of a valid trial: what a reader must know about the switch."""
+    """Yield remarks on the switch for a valid trial."""
     for d in directions:
         if not flat_out and d.loss_ratio > NOT_CARRIED_SHARE:
             text = f"{d.name}: the switch did not carry the load; queues were full"

@@ -85,12 +85,12 @@ class Column:
 
     @property
     def flat_name(self) -> str:
-        """The name with its unit: ``p50_us``."""
+        """Return the name with its unit: ``p50_us``."""
         return f"{self.name}_{self.unit}" if self.unit else self.name
 
     @property
     def sql_type(self) -> str:
-        """The type in DuckDB."""
+        """Return the type in DuckDB."""
         return _sql_type(self.type)
 
     def value(self, item: Any) -> Any:

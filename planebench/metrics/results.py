@@ -31,7 +31,7 @@ from planebench.model.run import Run
 from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
 from planebench.search import METHODS
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
 
@@ -66,7 +66,7 @@ class OfLatency(OfResult):
 
     @property
     def floor(self) -> LatencyFloor | None:
-        """The latency that the tester measures on its own wire at this frame size."""
+        """Return the latency that the tester measures on its own wire at this frame size."""
         return latency_floor(self.run.header.calibration, self.result.point)
 
 
@@ -169,7 +169,7 @@ LATENCY: tuple[Column, ...] = (
     Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
     Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
-    Column("other_band", bool, lambda it: is_foreign(it.summary.verdict), outputs=TABLE),
+    Column("other_band", bool, lambda it: of_other_band(it.summary.verdict), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
     *_jitter("pdv", "RFC 5481 section 4.2.", JITTERS["pdv"], 2),
     *_jitter("burst_jitter", "ic16.", JITTERS["burst_jitter"], 3),
@@ -208,7 +208,7 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
         search = _search(it.result, method)
         if search is None:
             return None
-        return "other-band" if search.complete and is_foreign(search.verdict) else search.verdict.kind.value
+        return "other-band" if search.complete and of_other_band(search.verdict) else search.verdict.kind.value
 
     return get
 
@@ -325,7 +325,7 @@ RESULT: tuple[Column, ...] = (
         lambda it: counts(it.result) and it.result.verdict.kind is VerdictKind.TESTER_LIMITED,
         outputs=TABLE,
     ),
-    Column("other_band", bool, lambda it: is_foreign(it.result.verdict), outputs=TABLE),
+    Column("other_band", bool, lambda it: of_other_band(it.result.verdict), outputs=TABLE),
     Column("ndr_pps", Number, _found("ndr"), outputs=CSV),
     Column("pdr_pps", Number, _found("pdr"), outputs=CSV),
     Column("throughput_median_pps", Number, "result.throughput_median_pps", title="median", order=3, words=mpps),
@@ -448,7 +448,7 @@ _SEARCH = (
     Column("counts", bool, lambda it: search_counts(it.search)),
     Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),
     *attributes("search", band=str | None),
-    Column("other_band", bool, lambda it: is_foreign(it.search.verdict)),
+    Column("other_band", bool, lambda it: of_other_band(it.search.verdict)),
 )
 _BURST = {"rate_pps": float, "mean_packets": float, "min_packets": int, "max_packets": int, "buffer_ns": float}
 

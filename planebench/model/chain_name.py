@@ -28,7 +28,10 @@ LABEL_MAX = 48
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts between separators that are not in double quotes; quotes stay. A backslash in them quotes a quote."""
+    """Return the parts between separators that are not in double quotes; quotes stay.
+
+    A backslash in them quotes a quote.
+    """
     parts, quoted, escaped = [""], False, False
     for char in text:
         if char == separator and not quoted:
@@ -49,17 +52,17 @@ def quote(text: str) -> str:
 
 
 def unquote(text: str) -> str:
-    """The text without its quotes: those around it, or in it."""
+    """Return the text without its quotes: those around it, or in it."""
     return re.sub(r'\\(["\\])|"', lambda match: match[1] or "", text) if '"' in text else text
 
 
 def vnf_texts(chain: str, length: int) -> tuple[str, ...]:
-    """The functions of a chain in path order, each with its options; those of a chain without a name are plain."""
+    """Return the functions of a chain in path order, with their options; plain functions for a chain without a name."""
     return tuple(split(chain, SEPARATOR)) if chain else (PLAIN,) * length
 
 
 def join(texts: Sequence[str]) -> str:
-    """The chain of these functions; no name if each of them is plain: a chain has one text, not two."""
+    """Return the chain of these functions; no name if each of them is plain: a chain has one text, not two."""
     return "" if all(text == PLAIN for text in texts) else SEPARATOR.join(texts)
 
 

@@ -113,12 +113,12 @@ class Calibration:
     floors: tuple[LatencyFloor, ...]
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
-        """The tester's highest rate between these ends; None where it was not measured at this frame size."""
+        """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""
         key = (frame_size_bytes, sender, receiver)
         return next((c.pps for c in self.ceilings if (c.frame_size_bytes, c.sender, c.receiver) == key), None)
 
     def floor(self, frame_size_bytes: int) -> LatencyFloor | None:
-        """The latency floor at this frame size; None where it was not measured."""
+        """Return the latency floor at this frame size; None where it was not measured."""
         return next((f for f in self.floors if f.frame_size_bytes == frame_size_bytes), None)
 
 

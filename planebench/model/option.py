@@ -46,7 +46,7 @@ class Option:
     most: int | None = None
 
     def value(self, text: str, what: str) -> Value:
-        """The value of the settings. UsageError: what has it, option, value, and what is valid."""
+        """Return the value of the settings. UsageError: what has it, option, value, and what is valid."""
         if self.kind == "whole":
             return self._whole(text, what)
         if self.kind in _NUMBERS:
@@ -58,8 +58,9 @@ class Option:
         return text.split(LIST_SEPARATOR) if self.kind == "list" else text
 
     def resolved(self, text: str, what: str, base: Path) -> str:
-        """The text as it is kept: of a file or folder, its absolute path. UsageError for a value that is not valid, or
-        not there.
+        """Return the text as it is kept: of a file or folder, its absolute path.
+
+        UsageError for a value that is not valid, or not there.
 
         A relative path is one from ``base``.
         """
@@ -96,7 +97,10 @@ class Option:
 
 
 def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str]) -> dict[str, Value]:
-    """The values of the options that were given, by key. UsageError: ``what`` has no such option, or a bad value."""
+    """Return the values of the options that were given, by key.
+
+    UsageError: ``what`` has no such option, or a bad value.
+    """
     valid = {option.name: option for option in options}
     for name in texts:
         if name not in valid:
@@ -109,7 +113,7 @@ def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str
 
 
 def existing_file(text: str, what: str, base: Path) -> Path:
-    """The absolute path of a readable file. UsageError if it is none, or if its path cannot be part of a chain."""
+    """Return the absolute path of a readable file. Raises UsageError if it is not, or cannot be part of a chain."""
     path = _fit((base / Path(text).expanduser()).resolve(), what)
     try:
         with path.open("rb") as file:

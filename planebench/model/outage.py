@@ -49,7 +49,7 @@ class Outage:
 
     @property
     def lost_packets(self) -> int:
-        """All that were to be sent in time and did not arrive intact."""
+        """Return all that were to be sent in time and did not arrive intact."""
         return self.intended_packets - self.unsent_late_packets - self.forwarded_packets
 
     @property
@@ -95,12 +95,12 @@ class OutageReport:
 
     @property
     def silence_median_ns(self) -> float:
-        """Median of the outages."""
+        """Return median of the outages."""
         return statistics.median(it.silence.duration_ns for it in self.outages)
 
     @property
     def lost_median_packets(self) -> float:
-        """Median of the lost frames."""
+        """Return median of the lost frames."""
         return statistics.median(it.lost_packets for it in self.outages)
 
 

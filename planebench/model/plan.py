@@ -91,7 +91,7 @@ class LatencyPlan:
 
     @property
     def wanted(self) -> bool:
-        """Whether any latency is taken."""
+        """Return whether any latency is taken."""
         return bool(self.loads or self.rates_pps)
 
 
@@ -146,14 +146,14 @@ class Plan:
 
     @property
     def hostings(self) -> tuple[Hosting, ...]:
-        """All of them."""
+        """Return all of them."""
         return (self.hosting, *self.more_hostings)
 
     @property
     def sections(self) -> tuple[Plan, ...]:
-        """The matrices of the plan: its parts, or itself."""
+        """Return the matrices of the plan: its parts, or itself."""
         return self.parts or (self,)
 
     def profile(self, name: str) -> TrafficProfile:
-        """The traffic profile of a point, by the name it has there."""
+        """Return the traffic profile of a point, by the name it has there."""
         return next(profile for profile in self.traffic if profile.name == name)

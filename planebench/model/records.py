@@ -101,12 +101,12 @@ class Point:
 
     @property
     def chained(self) -> bool:
-        """Whether its VNFs are in a row."""
+        """Return whether its VNFs are in a row."""
         return scenario_named(self.scenario).chained
 
     @property
     def side_by_side(self) -> bool:
-        """Whether its VNFs are side by side."""
+        """Return whether its VNFs are side by side."""
         return scenario_named(self.scenario).side_by_side
 
     @property
@@ -126,7 +126,7 @@ class Point:
 
     @property
     def named(self) -> bool:
-        """Whether the number of its VNFs does not tell them: they have names, or a hosting."""
+        """Return whether the number of its VNFs does not tell them: they have names, or a hosting."""
         return bool(self.chain or self.hosting_words)
 
     @property
@@ -145,7 +145,7 @@ class Point:
 
     @property
     def named_length(self) -> int:
-        """How many functions the name of its chain has: one where all VNFs are of one kind."""
+        """Return the number of functions the name of its chain has: one where all VNFs are of one kind."""
         return 1 if self.side_by_side else self.chain_length
 
     @property
@@ -155,7 +155,7 @@ class Point:
 
     @property
     def chain_text(self) -> str:
-        """The functions of the chain with their options, named or not; empty where there is none."""
+        """Return the functions of the chain with their options, named or not; empty where there is none."""
         return ",".join(vnf_texts(self.chain, self.named_length))
 
     @property
@@ -167,7 +167,7 @@ class Point:
 
     @property
     def point_id(self) -> str:
-        """A stable readable id, derived, never parsed."""
+        """Return a stable readable id, derived, never parsed."""
         shape = f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
         where = f"{shape}:{self.chain}" if self.chain else shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
@@ -329,7 +329,7 @@ class SwitchCycles:
 
     @property
     def batch_size(self) -> float | None:
-        """Mean number of frames that a poll found, of those that found any."""
+        """Return mean number of frames that a poll found, of those that found any."""
         return self.packets / self.bursts if self.packets is not None and self.bursts else None
 
     @property
@@ -400,7 +400,7 @@ class Trial:
 
     @property
     def forwarded_packets(self) -> int:
-        """All directions together."""
+        """Return all directions together."""
         return sum(d.forwarded_packets for d in self.directions)
 
     @property
@@ -423,7 +423,7 @@ class Trial:
 
     @property
     def band(self) -> str | None:
-        """The core-distance band this trial belongs to; None when unknown or when it changed."""
+        """Return the core-distance band this trial belongs to; None when unknown or when it changed."""
         before, after = self.evidence.distance_before, self.evidence.distance_after
         if before is None or after is None or before.band != after.band:
             return None

@@ -157,7 +157,7 @@ class AnatomySummary:
 
     @property
     def mean(self) -> float:
-        """Mean latency of the joined probes, in microseconds: the sum of the parts."""
+        """Return mean latency of the joined probes, in microseconds: the sum of the parts."""
         return sum(part.mean for part in self.parts)
 
     def share(self, kind: PartKind) -> float:

@@ -49,7 +49,7 @@ class Run:
         return self.header.plan
 
     def by_point(self) -> dict[Point, list[Trial]]:
-        """The trials of each point, in the order in which they ran; a new dictionary each time."""
+        """Return the trials of each point, in the order in which they ran; a new dictionary each time."""
         trials: dict[Point, list[Trial]] = {}
         for trial in self.trials:
             trials.setdefault(trial.point, []).append(trial)

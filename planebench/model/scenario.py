@@ -47,28 +47,28 @@ class Scenario:
 
     @property
     def has_vnfs(self) -> bool:
-        """Whether its topology has a number of VNFs."""
+        """Return whether its topology has a number of VNFs."""
         return self.vnfs != "none"
 
     @property
     def chained(self) -> bool:
-        """Whether its VNFs are in a row."""
+        """Return whether its VNFs are in a row."""
         return self.vnfs == "chain"
 
     @property
     def side_by_side(self) -> bool:
-        """Whether its VNFs are side by side: each of one kind, behind one port, found by its MAC address, and in a
-        process of its own. Even plain frames then have several destinations."""
+        """Return whether its VNFs are side by side: each of one kind, behind one port, found by its MAC address, and in
+        a process of its own. Even plain frames then have several destinations."""
         return self.vnfs == "side-by-side"
 
     @property
     def wired(self) -> bool:
-        """Whether one of its ports is a wire."""
+        """Return whether one of its ports is a wire."""
         return "wire" in self.ends
 
     @property
     def drawn_path(self) -> str:
-        """The path with arrows, for pages."""
+        """Return the path with arrows, for pages."""
         return self.path.replace("->", "→").replace("...", "…")
 
     def parse_count(self, value: str | int) -> int:

@@ -69,7 +69,7 @@ class Topology:
 
     @property
     def chained_vnfs(self) -> tuple[Vnf, ...]:
-        """The VNFs that are tasks of the tester."""
+        """Return the VNFs that are tasks of the tester."""
         return () if self.side_by_side else tuple(vnf for vnf in self.vnfs if vnf.hosting == "process")
 
     @property
@@ -85,7 +85,7 @@ class Topology:
 
     @property
     def hosted_ports(self) -> frozenset[str]:
-        """The ports behind which these are."""
+        """Return the ports behind which these are."""
         return frozenset(port for vnf in self.hosted_vnfs for port in vnf.ports)
 
     @property
@@ -100,7 +100,7 @@ class Topology:
 
     @property
     def echo(self) -> bool:
-        """Whether end b sends everything back to end a, where it is both generated and monitored."""
+        """Return whether end b sends everything back to end a, where it is both generated and monitored."""
         return any(vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
 
 

@@ -95,7 +95,7 @@ class TrafficProfile:
 
     @property
     def plain(self) -> bool:
-        """Whether it is no profile at all: equal frames of the size of the point."""
+        """Return whether it is no profile at all: equal frames of the size of the point."""
         return not self.name
 
     @property
@@ -108,7 +108,7 @@ class TrafficProfile:
 
     @property
     def smallest_frame_bytes(self) -> int:
-        """The least that holds its headers and what the tester writes behind them: 64 for IPv4 and UDP."""
+        """Return the least that holds its headers and what the tester writes behind them: 64 for IPv4 and UDP."""
         ip = IPV4_BYTES if self.ip == 4 else IPV6_BYTES
         transport = UDP_BYTES if self.transport == "udp" else TCP_BYTES
         vlan = 0 if self.vlan is None else VLAN_BYTES
@@ -116,16 +116,16 @@ class TrafficProfile:
 
     @property
     def headers(self) -> str:
-        """``VLAN/IPv6/UDP``."""
+        """Return text such as ``VLAN/IPv6/UDP``."""
         return "/".join((*(("VLAN",) if self.vlan is not None else ()), f"IPv{self.ip}", self.transport.upper()))
 
     @property
     def recorded(self) -> bool:
-        """Whether its times are those of a file: then no load can be set."""
+        """Return whether its times are those of a file: then no load can be set."""
         return self.pcap is not None and self.pcap.timing == "recorded"
 
     def sizes_at(self, frame_size_bytes: int) -> tuple[int, ...]:
-        """Every frame size that is sent at a point of this size; of a capture only the largest is known."""
+        """Return every frame size that is sent at a point of this size; of a capture only the largest is known."""
         if self.pcap is not None:
             return (self.pcap.max_frame_bytes,)
         return tuple(size for size, _ in self.sizes) or (frame_size_bytes,)

@@ -50,7 +50,7 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
 
 
 def mpps(pps: float | None) -> str:
-    """Packets per second as Mpps with two decimals, three below 0.1; an en dash for None.
+    """Return packets per second as Mpps with two decimals, three below 0.1; an en dash for None.
 
     Below 0.001 three significant digits, which three decimals would round away: ``0.000450``.
     """
@@ -63,7 +63,7 @@ def mpps(pps: float | None) -> str:
 
 
 def us(value: float) -> str:
-    """Microseconds to three significant digits, thousands apart by a thin space; an en dash for NaN."""
+    """Return microseconds to three significant digits, thousands apart by a thin space; an en dash for NaN."""
     if not math.isfinite(value):
         return NOTHING
     if value < 10:
@@ -74,7 +74,7 @@ def us(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 as per cent: ``12 %``, one decimal below ten, ``< 0.1 %`` for what would look like nothing."""
+    """Return a share of 1 in percent: ``12 %``, one decimal below ten, ``< 0.1 %`` for a tiny share above 0."""
     if share is None:
         return NOTHING
     value = share * 100
@@ -84,12 +84,12 @@ def percent(share: float | None) -> str:
 
 
 def count(number: int) -> str:
-    """A whole number with a thin space between thousands."""
+    """Return a whole number with a thin space between thousands."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def estimate(pps: float | None) -> str:
-    """An estimated rate: ``est. 31`` (Mpps, two digits at most: it claims no more); empty for None."""
+    """Return an estimated rate: ``est. 31`` (Mpps, two digits at most: it claims no more); empty for None."""
     if pps is None:
         return ""
     value = pps / 1e6
@@ -125,7 +125,7 @@ def load_words(label: str) -> str:
 
 
 def frame_size(size_bytes: int) -> str:
-    """``64 B``."""
+    """Return text such as ``64 B``."""
     return f"{size_bytes} B"
 
 
@@ -140,7 +140,7 @@ def frames_words(traffic: str, size_bytes: int) -> str:
 
 
 def point_words(point: Point) -> str:
-    """Everything but the switch: ``p2p → 64 B``, ``loopback-2 ⇄ 1024 B``."""
+    """Return everything but the switch: ``p2p → 64 B``, ``loopback-2 ⇄ 1024 B``."""
     return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frames(point)}"
 
 
@@ -155,14 +155,14 @@ def mark(kind: VerdictKind) -> str:
 
 
 def throughput(result: Result) -> str:
-    """A throughput with its mark, in Mpps: ``15.32``, ``≥14.00``, an en dash."""
+    """Return a throughput with its mark, in Mpps: ``15.32``, ``≥14.00``, an en dash."""
     if result.throughput_pps is None:
         return NOTHING
     return mark(result.verdict.kind) + mpps(result.throughput_pps)
 
 
 def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
-    """The first reason on one line, cut to ``limit`` characters, and how many more there are."""
+    """Return the first reason on one line, cut to ``limit`` characters, and how many more there are."""
     if not texts:
         return ""
     first = " ".join(texts[0].split())

@@ -37,7 +37,7 @@ _STEPS = 40
 
 
 def parse_budget(text: str) -> float:
-    """Seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
+    """Return seconds of ``20m``, ``90s``, ``1h``, ``1.5h``; a number alone is seconds. UsageError for anything else."""
     seconds = parse_number(text, SECONDS)
     if seconds is None or not 0 < seconds <= 7 * 24 * 3600:
         raise UsageError(f'--time-budget: "{text}" is not valid. Valid: e.g. 90s, 20m, 1h; at most one week')
@@ -45,7 +45,7 @@ def parse_budget(text: str) -> float:
 
 
 def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str, SwitchCost] | None = None) -> Plan:
-    """The plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
+    """Return the plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
     repetitions go down, then restarts; where the longest leave time over, repetitions go up. The budget becomes that
@@ -69,7 +69,7 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
 
 
 def describe(plan: Plan) -> str:
-    """The lengths of the trials of a plan, in one line."""
+    """Return the lengths of the trials of a plan, in one line."""
     throughput = plan.throughput
     parts = [
         f"{throughput.repetitions} saturating trials of {throughput.duration_s:g} s "
@@ -98,7 +98,7 @@ def duration_words(seconds: float) -> str:
 
 
 def _fewer(plan: Plan) -> Iterator[Plan]:
-    """The plan, then with fewer repetitions, then with fewer restarts, down to the floors."""
+    """Yield the plan, then with fewer repetitions, then with fewer restarts, down to the floors."""
     yield plan
     for count in range(plan.throughput.repetitions - 1, REPETITIONS_FLOOR - 1, -1):
         plan = _with_throughput(plan, repetitions=count, restarts=min(plan.throughput.restarts, count - 1))
@@ -130,13 +130,13 @@ def _longest(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Pla
 
 
 def _lengths(plan: Plan) -> tuple[float, ...]:
-    """Every length that is scaled."""
+    """Return every length that is scaled."""
     search_s = (plan.search.duration_s,) if plan.search.duration_s is not None else ()
     return plan.throughput.duration_s, *(part.latency.duration_s for part in plan.sections), *search_s
 
 
 def _scaled(plan: Plan, factor: float) -> Plan:
-    """The plan with its lengths times ``factor``, within floors and ceilings; 0 for the shortest."""
+    """Return the plan with its lengths times ``factor``, within floors and ceilings; 0 for the shortest."""
     throughput, search = plan.throughput, plan.search
     plan = _with_throughput(
         plan,
@@ -167,7 +167,7 @@ def _with_throughput(plan: Plan, **changes: Any) -> Plan:
 
 
 def _everywhere(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The plan changed, and its parts alike."""
+    """Return the plan changed, and its parts alike."""
     return each_part(change(plan), change) if plan.parts else change(plan)
 
 

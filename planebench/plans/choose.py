@@ -43,7 +43,9 @@ CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain
 
 
 def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    """The plan with only those values in its parts that the options name. A part may be left with none: it is skipped.
+    """Return the plan with only those values in its parts that the options name.
+
+    A part may be left with none: it is skipped.
 
     UsageError for a value that no part has.
     """

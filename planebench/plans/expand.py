@@ -45,7 +45,7 @@ def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
 
 
 def expand(plan: Plan) -> tuple[Point, ...]:
-    """Every point of the plan, once, in the order of the plan: part, switch, scenario, chain, direction, frames.
+    """Return every point of the plan, once, in the order of the plan: part, switch, scenario, chain, direction, frames.
 
     A direction that a scenario does not have is left out of it, traffic that a network function cannot pass out of
     its chains. UsageError when nothing is left, or for a traffic profile that does not go with the rest of the plan.
@@ -60,7 +60,7 @@ def expand(plan: Plan) -> tuple[Point, ...]:
 
 
 def points_of(plan: Plan) -> tuple[Point, ...]:
-    """The points of one matrix, a plan without parts or one of them; perhaps none."""
+    """Return the points of one matrix, a plan without parts or one of them; perhaps none."""
     return tuple(
         Point(label.label, scenario, direction, length, size, plan.wire, hosting, chain, traffic)
         for label in switch_labels(plan.switches)
@@ -72,7 +72,8 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
 
 
 def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting], ...]:
-    """The number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is written."""
+    """Return the number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is
+    written."""
     known = scenario_named(scenario)
     if known.chained:
         chains = ((n, *hosted_chain(chain, n, hosting)) for n, chain in _chains(plan) for hosting in plan.hostings)
@@ -96,8 +97,8 @@ def _kinds(plan: Plan) -> tuple[str, ...]:
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
-    """The scenarios of the plan that have none of its directions, the traffic that its chains cannot pass, and parts
-    of which options leave nothing."""
+    """Return the scenarios of the plan that have none of its directions, the traffic that its chains cannot pass, and
+    parts of which options leave nothing."""
     if not plan.parts:
         return (*_without_direction(plan), *_impassable(plan))
     return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
@@ -163,7 +164,7 @@ def emptied(part: Plan) -> str:
 
 
 def max_frame_bytes(plan: Plan) -> int:
-    """The largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
+    """Return the largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
     if plan.wire in STANDARD_FRAMES_ONLY:
         return FRAME_SIZE_MAX_BYTES
     largest = (largest_frame_bytes(profile, plan.frame_sizes_bytes) for profile in plan.traffic)
@@ -171,7 +172,7 @@ def max_frame_bytes(plan: Plan) -> int:
 
 
 def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
-    """The frame sizes that are measured without a traffic profile: what a calibration of the tester tells of."""
+    """Return the frame sizes that are measured without a traffic profile: what a calibration of the tester tells of."""
     return plan.frame_sizes_bytes if any(profile.plain for profile in plan.traffic) else ()
 
 
@@ -187,7 +188,7 @@ def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple
 
 
 def _latency_loads(plan: Plan) -> tuple[float, ...]:
-    """Every load at which latency is taken: shares of R+ and fixed rates."""
+    """Return every load at which latency is taken: shares of R+ and fixed rates."""
     return (*plan.latency.loads, *plan.latency.rates_pps)
 
 

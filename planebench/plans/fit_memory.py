@@ -54,7 +54,7 @@ def _fitting(plan: Plan, routes: int, memory_bytes: int, offloads: Callable[[str
 
 
 def _bytes(processes: Sequence[int], vnfs: int, routes: int) -> int:
-    """All switches at once; who offloads has the routes of all VNFs, else each is a process that has its own."""
+    """Return all switches at once; who offloads has the routes of all VNFs, else each is a process that has its own."""
     return sum(vnfs * (process + routes * ROUTE_BYTES) for process in processes)
 
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def items(what: str, text: str) -> tuple[str, ...]:
-    """The entries of a list. UsageError, which names ``what`` it is a list of, for an empty one."""
+    """Return the entries of a list. UsageError, which names ``what`` it is a list of, for an empty one."""
     found = tuple(item.strip() for item in text.split(","))
     if not all(found):
         raise UsageError(f'{what} "{text}" has an empty entry; give names separated by single commas')

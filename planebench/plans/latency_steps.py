@@ -23,7 +23,7 @@ class LatencyStep:
 
 
 def latency_steps(plan: Plan, group: Group) -> tuple[LatencyStep, ...]:
-    """Every latency trial of a topology, in order. One that several parts want comes once."""
+    """Return every latency trial of a topology, in order. One that several parts want comes once."""
     steps: dict[Step, LatencyStep] = {}
     for section in plan.sections:
         for step in _of_section(section, group, plan.seed):

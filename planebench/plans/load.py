@@ -22,7 +22,7 @@ def list_suites() -> tuple[str, ...]:
 
 
 def load_plan(name_or_path: str | Path) -> Plan:
-    """The suite of that name, or the plan in that file (a path has a ``/`` or ends in .yaml or .yml).
+    """Return the suite of that name, or the plan in that file (a path has a ``/`` or ends in .yaml or .yml).
 
     UsageError: no such suite, no such file, not YAML, or not a plan.
     """

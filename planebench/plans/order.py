@@ -42,7 +42,7 @@ class Step:
 
 
 def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
-    """The points by topology, in the order in which the topologies first appear."""
+    """Return the points by topology, in the order in which the topologies first appear."""
     groups: dict[GroupKey, list[Point]] = {}
     for point in points:
         key = (point.scenario, point.chain_length, point.wire, point.chain, point.hosting)
@@ -54,7 +54,7 @@ def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
 
 
 def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] = ("saturating",)) -> tuple[Step, ...]:
-    """Every repetition of every point of the group at every load, exactly once.
+    """Return every repetition of every point of the group at every load, exactly once.
 
     Within a repetition the cells (direction, frame size, load) come in a random order, and within a cell the switches
     do; so a switch never runs a cell twice in a row if there are two switches or more. The order follows from the
@@ -78,7 +78,8 @@ class Rounds:
         self._number = 0
 
     def next(self, points: Sequence[Point]) -> tuple[Step, ...]:
-        """A step for each of ``points`` (of the group, those still wanted) and load; the repetition is the round."""
+        """Return a step for each of ``points`` (of the group, those still wanted) and load; the repetition is the
+        round."""
         group = replace(self._group, points=tuple(points))
         cells = _cells(group, self._loads)
         self._rng.shuffle(cells)
@@ -97,7 +98,7 @@ def _cells(group: Group, loads: Sequence[str]) -> list[Cell]:
 
 
 def _cell_steps(group: Group, cell: Cell, repetition: int, rng: Random, last: Step | None) -> Iterator[Step]:
-    """One repetition of one cell: its points, one for each switch, in random order.
+    """Yield one repetition of one cell: its points, one for each switch, in random order.
 
     The last cell of a repetition may be the first of the next; then the switch that ran it last must not go first.
     """

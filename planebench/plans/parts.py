@@ -17,8 +17,10 @@ T = TypeVar("T")
 
 
 def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
-    """The plan with these parts; its own matrix becomes what they have between them. UsageError where names clash,
-    or ways to take latency."""
+    """Return the plan with these parts; its own matrix becomes what they have between them.
+
+    UsageError where names clash, or ways to take latency.
+    """
     names = [part.name for part in parts]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f'two parts are called "{twice[0]}"; give one another name')
@@ -40,17 +42,17 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
 
 
 def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The plan with ``change`` made to each of its parts."""
+    """Return the plan with ``change`` made to each of its parts."""
     return with_parts(plan, [change(part) for part in plan.parts])
 
 
 def of_hostings(hostings: tuple[Hosting, ...]) -> dict[str, Any]:
-    """The fields of a plan that say it."""
+    """Return the fields of a plan that say it."""
     return {"hosting": hostings[0], "more_hostings": hostings[1:]}
 
 
 def union(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
-    """Every value once, in order."""
+    """Return every value once, in order."""
     return tuple(dict.fromkeys(value for some in values for value in some))
 
 
@@ -63,7 +65,7 @@ def _profiles(parts: Sequence[Plan]) -> tuple[TrafficProfile, ...]:
 
 
 def _latency(plans: Sequence[LatencyPlan]) -> LatencyPlan:
-    """All loads of the parts; of the rest what the first part that takes latency has."""
+    """Return all loads of the parts; of the rest what the first part that takes latency has."""
     first = next((plan for plan in plans if plan.wanted), plans[0])
     return replace(
         first,

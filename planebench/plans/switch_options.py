@@ -11,7 +11,7 @@ from planebench.model.spec import parse_switch
 
 
 def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
-    """The switches with the options put in; each goes to every switch of that label, or else of that adapter.
+    """Return the switches with the options put in; each goes to every switch of that label, or else of that adapter.
 
     UsageError for an option that is not SWITCH.KEY=VALUE, or whose switch is not there. Whether the switch has such an
     option is for its adapter to say.
@@ -37,6 +37,6 @@ def _parse(text: str) -> tuple[str, str, str]:
 
 
 def _put(switch: str, key: str, value: str) -> str:
-    """The last word on a key counts."""
+    """Return the last word on a key counts."""
     parts = [part for part in switch.split(":") if part.partition("=")[0] != key or "=" not in part]
     return ":".join([*parts, f"{key}={value}"])

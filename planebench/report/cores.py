@@ -15,7 +15,7 @@ from planebench.report.conditions import switch_cores
 from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
 from planebench.report.papers import OTHER_BAND, rate_words
 from planebench.report.recommend import main_cells, use_words
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
 
@@ -58,13 +58,13 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
             ]
         ),
     )
-    foreign = f" In parentheses: {OTHER_BAND}." if any(is_foreign(r.verdict) for r, *_ in items) else ""
+    foreign = f" In parentheses: {OTHER_BAND}." if any(of_other_band(r.verdict) for r, *_ in items) else ""
     return page_table(
         "Throughput of each path in total and per core",
         columns,
         items,
         NOTE + foreign,
-        out=lambda it: not counts(it[0]) or is_foreign(it[0].verdict),
+        out=lambda it: not counts(it[0]) or of_other_band(it[0].verdict),
     )
 
 

@@ -30,7 +30,7 @@ from planebench.report.charts.figure import (
 from planebench.report.throughput import throughput_row
 from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
@@ -84,7 +84,7 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     for result in results:
         for latency in result.latency:
             share = _share(latency.load)
-            if share is not None and _comparable(latency) and counts(result) and not is_foreign(result.verdict):
+            if share is not None and _comparable(latency) and counts(result) and not of_other_band(result.verdict):
                 shares.setdefault(share, []).append((result, latency))
     return next((shares[share] for share in sorted(shares, reverse=True) if len(shares[share]) > 1), [])
 
@@ -110,7 +110,7 @@ def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
 
 
 def _comparable(latency: LatencySummary) -> bool:
-    return latency_counts(latency) and latency.samples > 0 and not is_foreign(latency.verdict)
+    return latency_counts(latency) and latency.samples > 0 and not of_other_band(latency.verdict)
 
 
 def _y(value: float, low: float, high: float) -> ChartRow:
@@ -245,7 +245,7 @@ def over_sizes(results: Sequence[Result], load: str, look: Look) -> list[ChartRo
 
 
 def _counting(result: Result) -> Iterator[LatencySummary]:
-    return (s for s in result.latency if latency_counts(s) and s.samples and not is_foreign(s.verdict))
+    return (s for s in result.latency if latency_counts(s) and s.samples and not of_other_band(s.verdict))
 
 
 def _row(result: Result, summary: LatencySummary, x: float, look: Look) -> ChartRow | None:

@@ -17,7 +17,7 @@ from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
 from planebench.report.page.table import PageColumn, PageTable, page_table
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
 
@@ -220,7 +220,7 @@ def _throughput(results: Sequence[Result]) -> Matrix:
         "As in conext19, Figs. 4 to 6. R+ (forwarding rate at maximum offered load), aggregate of all "
         "directions. Marks as in the summary."
     )
-    if any(is_foreign(r.verdict) for r in results):
+    if any(of_other_band(r.verdict) for r in results):
         note += f" In parentheses: {OTHER_BAND}."
     return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
 
@@ -230,7 +230,7 @@ def _latency(results: Sequence[Result]) -> Matrix:
     cells = {(r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s) for r, s in found}
     point = results[0].point
     brackets = "rejected"
-    if any(is_foreign(s.verdict) for _, s in found):
+    if any(of_other_band(s.verdict) for _, s in found):
         brackets += f", or {OTHER_BAND}"
     note = (
         "As in conext19, Tables 3 and 4. Columns: share of the R+ of each switch (so at different rates), or a rate. "
@@ -255,13 +255,13 @@ def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) ->
 def _mean(summary: LatencySummary) -> str:
     if not summary.samples:
         return NOTHING
-    sound = latency_counts(summary) and not is_foreign(summary.verdict)
+    sound = latency_counts(summary) and not of_other_band(summary.verdict)
     return us(summary.mean) if sound else f"({us(summary.mean)})"
 
 
 def rate_words(result: Result) -> str:
     """Return the throughput; in parentheses where it is of the other core-to-core latency group."""
-    return f"({throughput(result)})" if is_foreign(result.verdict) else throughput(result)
+    return f"({throughput(result)})" if of_other_band(result.verdict) else throughput(result)
 
 
 def _path(result: Result) -> str:

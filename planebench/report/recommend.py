@@ -34,7 +34,7 @@ from planebench.model.words import (
 )
 from planebench.report.comparison import Versus, versus
 from planebench.report.conditions import cores_words, switch_cores
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.effect import MIN_TRIALS
@@ -318,7 +318,7 @@ def _some(loads: Sequence[str]) -> str:
 def _ordered(members: Sequence[Result], load: str) -> list[Found]:
     """Latencies that count at a load, lowest p50 first."""
     found = [(r.point.switch, s) for r in members for s in r.latency if s.load == load and latency_counts(s)]
-    found = [(switch, s) for switch, s in found if not is_foreign(s.verdict)]
+    found = [(switch, s) for switch, s in found if not of_other_band(s.verdict)]
     return sorted(((switch, s) for switch, s in found if s.samples), key=lambda pair: pair[1].p50)
 
 

@@ -12,7 +12,7 @@ from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.words import ARROWS, NOTHING, cycles, estimate, frames, mark, mpps, percent, printable, throughput
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 
 
@@ -40,7 +40,7 @@ def throughput_row(result: Result) -> ChartRow:
 
 def _band_words(result: Result) -> str:
     """What tells a bar that is not to be compared with the others."""
-    return f" ({result.band or 'unknown'} cores)" if is_foreign(result.verdict) else ""
+    return f" ({result.band or 'unknown'} cores)" if of_other_band(result.verdict) else ""
 
 
 def _throughput_words(result: Result) -> str:

@@ -16,7 +16,7 @@ from planebench.report.charts.curves import curves_over_vnfs
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
 from planebench.report.latency import Look, Spreads, _counting, _row, jitter_of, mean_of
 from planebench.report.throughput import throughput_row
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 
 _THROUGHPUT, _LATENCY = "throughput, Mpps (log scale)", "mean latency, µs (log scale)"
@@ -75,7 +75,7 @@ def throughput_over_vnfs(results: Sequence[Result]) -> list[ChartRow]:
     """Throughput of the switches with at least MIN_COUNTS numbers of VNFs that count; ``results`` differ in these."""
     rows: dict[str, list[ChartRow]] = {}
     for result in results:
-        if counts(result) and result.throughput_pps and not is_foreign(result.verdict):
+        if counts(result) and result.throughput_pps and not of_other_band(result.verdict):
             bar = throughput_row(result)
             x, low = result.point.chain_length, max(bar["low"], SMALLEST_MPPS)
             ends = {"low": low, "high": max(bar["high"], low)}

@@ -35,7 +35,7 @@ from planebench.wiring import LinkSettings, VethPair, switch_request
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
-    """The header of a run that starts now."""
+    """Return the header of a run that starts now."""
     plan, now = survey.plan, datetime.now(UTC)
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
     placement = _placement(survey.measured, cpus_of(facts, plan.switch_cores))
@@ -81,14 +81,14 @@ def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
 
 
 def _hosted(point: Point) -> tuple[int, ...]:
-    """The VNFs of a chain that are no tasks of the tester."""
+    """Return the VNFs of a chain that are no tasks of the tester."""
     return tuple(number for number, hosting in enumerate(point.hostings) if hosting != "process")
 
 
 def _hosted_settings(
     points: Sequence[Point], cpus: Cpus
 ) -> tuple[dict[str, str | int | float | bool | None], list[str]]:
-    """Where hosted VNFs of chains run, and a warning where they share their CPUs."""
+    """Return where hosted VNFs of chains run, and a warning where they share their CPUs."""
     hosted = [point for point in points if not point.side_by_side and _hosted(point)]
     most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
     if most is None:
@@ -105,7 +105,7 @@ def _hosted_settings(
 
 
 def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
-    """Where VNFs side by side run, which is what over-provisioning is."""
+    """Return where VNFs side by side run, which is what over-provisioning is."""
     most = max((point.chain_length for point in points if point.side_by_side), default=0)
     if not most:
         return {}
@@ -183,7 +183,7 @@ def _of_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float 
 
 
 def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
-    """The chains by name, and what is in the files that they name: rules may change while their path does not."""
+    """Return the chains by name, and digests of the files that they name, which may change under one path."""
     if not plan.chains:
         return {}
     files = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]
@@ -191,7 +191,7 @@ def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
 
 
 def _traffic_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
-    """The same of lists of addresses, tables of routes and captures of traffic profiles."""
+    """Return the same of lists of addresses, tables of routes and captures of traffic profiles."""
     paths = [it.dst_ips.path for it in plan.traffic if it.dst_ips] + [it.pcap.path for it in plan.traffic if it.pcap]
     files = [Path(path) for path in paths if path]
     return {"traffic_files": _digests(files)} if files else {}
@@ -207,7 +207,8 @@ def _digests(files: Iterable[Path]) -> str:
 
 
 def _telling(points: Sequence[Point]) -> Topology:
-    """The topology that shows most of a switch: one with both kinds of ports if the points have both, and the longest.
+    """Return the topology that shows most of a switch: one with both kinds of ports if the points have both, and the
+    longest.
 
     Points that have both kinds, but none of them both, are shown as p2v.
     """

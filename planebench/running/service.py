@@ -55,7 +55,7 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
+        """Return the run folder."""
         return self.writer.path
 
     def measure(self, *listeners: Listener) -> RunStatus:

@@ -66,12 +66,12 @@ class Survey:
 
     @property
     def measured(self) -> tuple[Point, ...]:
-        """The points that a run measures."""
+        """Return the points that a run measures."""
         return tuple(point for point in self.points if point not in self.absent)
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """Everything that is left out, and why: one entry for each switch and reason."""
+        """Return everything that is left out, and why: one entry for each switch and reason."""
         return (*self.smaller, *skipped(self.plan), *self._absent())
 
     @property
@@ -81,12 +81,12 @@ class Survey:
 
     @property
     def takes_s(self) -> float:
-        """Seconds that the run is expected to take."""
+        """Return seconds that the run is expected to take."""
         return estimate(self.plan, self.measured, self.costs)
 
     @property
     def simulated(self) -> bool:
-        """Whether no switch of the run needs the tester."""
+        """Return whether no switch of the run needs the tester."""
         return all(isinstance(self.adapters[label.label], SelfMeasured) for label in self.labels)
 
     def required(self) -> Survey:

@@ -27,12 +27,12 @@ class SchemaInfo:
 
     @property
     def id(self) -> str:
-        """``urn:planebench:schema:trial:5``."""
+        """Return text such as ``urn:planebench:schema:trial:5``."""
         return f"urn:planebench:schema:{self.name}:{self.version}"
 
     @property
     def path(self) -> Path:
-        """Where it is installed."""
+        """Return where it is installed."""
         return FOLDER / f"{self.name}.json"
 
 
@@ -51,7 +51,7 @@ SCHEMAS: Mapping[str, SchemaInfo] = {
 
 
 def schema_text(name: str) -> str:
-    """A JSON Schema as text. UsageError with the names there are for another."""
+    """Return a JSON Schema as text. UsageError with the names there are for another."""
     if name not in SCHEMAS:
         raise unknown("schema", name, tuple(SCHEMAS))
     return SCHEMAS[name].path.read_text(encoding="utf-8")

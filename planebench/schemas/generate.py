@@ -65,7 +65,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def generate(name: str) -> str:
-    """The schema called ``name`` of planebench.schemas.SCHEMAS, as text that ends with a newline."""
+    """Return the schema called ``name`` of planebench.schemas.SCHEMAS, as text that ends with a newline."""
     info = SCHEMAS[name]
     made = _finish(name, _described(KINDS[name]))
     made.pop("title", None)
@@ -74,7 +74,7 @@ def generate(name: str) -> str:
 
 
 def closed(document: Document) -> Document:
-    """The same schema with every object closed: what finds a key that nobody has described."""
+    """Return the same schema with every object closed: what finds a key that nobody has described."""
     shut: Document = json.loads(json.dumps(document))
     for part in _objects(shut):
         part.setdefault("additionalProperties", CLOSED["extra"] != "forbid")
@@ -135,5 +135,5 @@ def _of_property(found: property) -> Document:
 
 
 def _objects(made: Document) -> Iterator[Document]:
-    """The document and its parts, as far as they are objects with keys of their own."""
+    """Yield the document and its parts, as far as they are objects with keys of their own."""
     return (part for part in (made, *made.get("$defs", {}).values()) if "properties" in part)

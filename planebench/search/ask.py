@@ -61,5 +61,5 @@ def search_settings(plan: Plan, senders: int) -> SearchSettings:
 
 
 def restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
-    """The repetitions of R+ before which the switch is started anew, spread evenly: (4, 1) -> {2}."""
+    """Return the repetitions of R+ before which the switch is started anew, spread evenly: (4, 1) -> {2}."""
     return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))

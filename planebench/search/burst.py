@@ -67,7 +67,8 @@ def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> Bur
 
 
 def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
-    """The longest burst without loss, in packets as sent; 0 if there is none, None if even the longest allowed is."""
+    """Return the longest burst without loss, in packets as sent; 0 if there is none, None if even the longest allowed
+    is."""
     n, shortest = task.senders, _shortest(task, rate_pps)
     limit = max(shortest, round(rate_pps * BURST_MAX_S / n))
     low, longest = shortest - 1, 0
@@ -87,12 +88,13 @@ def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
 
 
 def _shortest(task: Task, rate_pps: float) -> int:
-    """The shortest burst, in packets of each direction."""
+    """Return the shortest burst, in packets of each direction."""
     return math.ceil(max(BURST_MIN_PACKETS, rate_pps * BURST_MIN_S) / task.senders)
 
 
 def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int | None:
-    """How many packets were sent in a burst of which none was lost, in one of max(r) tries; None if all lost."""
+    """Return the number of packets were sent in a burst of which none was lost, in one of max(r) tries; None if all
+    lost."""
     for _ in range(task.settings.max_r):
         trial = measure(task.ask(rate_pps, _duration_s(packets, rate_pps), goal=0.0))
         if trial.loss_ratio == 0:
@@ -101,7 +103,8 @@ def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int 
 
 
 def _duration_s(packets: int, rate_pps: float) -> float:
-    """The nanosecond in which the last packet is due, and a half: cutting it to whole ones must not cost a packet."""
+    """Return the nanosecond in which the last packet is due, and a half: cutting it to whole ones must not cost a
+    packet."""
     return (math.ceil(packets / rate_pps * 1e9) + 0.5) / 1e9
 
 

@@ -15,24 +15,24 @@ FLAT_OUT_LABEL = "saturating"
 
 
 def aggregate_pps(trial: Trial) -> float | None:
-    """The intended load of all directions together; None without a pace."""
+    """Return the intended load of all directions together; None without a pace."""
     pps = trial.load.pps_per_direction
     return None if pps is None else pps * len(trial.directions)
 
 
 def is_flat_out(trial: Trial) -> bool:
-    """Whether the trial is a saturating one."""
+    """Return whether the trial is a saturating one."""
     return trial.load.pps_per_direction is None or trial.load.label == FLAT_OUT_LABEL
 
 
 def is_stretched(trial: Trial) -> bool:
-    """Whether a paced generator took longer than it was told, so sent slower than it says (trex-core #442)."""
+    """Return whether a paced generator took longer than it was told, so sent slower than it says (trex-core #442)."""
     allowed_ns = max(STRETCH_TOLERANCE * trial.intended_duration_ns, STRETCH_FLOOR_NS)
     return trial.offered_duration_ns - trial.intended_duration_ns > allowed_ns
 
 
 def gap_ns(trial: Trial) -> int:
-    """How long pollers, of switch and tester, did not poll: waited for their CPU, or stood still.
+    """Return how long pollers, of switch and tester, did not poll: waited for their CPU, or stood still.
 
     A tester's poller that waits for its CPU has a poll gap too, of the same time: the larger of the two counts. Waits
     are not those of a trial that is shorter than their reading. A switch that waits for VNFs in processes of their own
@@ -58,7 +58,7 @@ def missing_packets(trial: Trial) -> int:
 
 
 def explained_by_gaps(trial: Trial) -> bool:
-    """Whether no more is missing than would have come while pollers stood still: no loss is not explained."""
+    """Return whether no more is missing than would have come while pollers stood still: no loss is not explained."""
     rate_pps = aggregate_pps(trial)
     if rate_pps is None:
         rate_pps = trial.offered_pps

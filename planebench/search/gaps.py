@@ -11,14 +11,14 @@ from planebench.search.facts import aggregate_pps, explained_by_gaps, gap_ns, mi
 
 
 def late_only(trial: Trial, loss_ratio: float) -> bool:
-    """Whether the trial would have met the goal had the generator not been late."""
+    """Return whether the trial would have met the goal had the generator not been late."""
     late = sum(d.unsent_late_packets for d in trial.directions)
     intended = sum(max(d.intended_packets, d.offered_packets) for d in trial.directions)
     return late > 0 and missing_packets(trial) - late <= loss_ratio * intended
 
 
 def bound_by_others(failed: Sequence[Trial], loss_ratio: float) -> Verdict | None:
-    """A verdict where at least half of the trials that ``failed`` at the upper bound do not tell of the switch."""
+    """Return a verdict if the host or tester, not the switch, explains at least half of the ``failed`` trials."""
     if not failed:
         return None
     load = (aggregate_pps(failed[0]) or 0.0) / 1e6

@@ -17,7 +17,7 @@ from planebench.search.task import Finding, Task
 
 
 def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
-    """The verdict on a search that ended by itself."""
+    """Return the verdict on a search that ended by itself."""
     if found.verdict is not None:
         return found.verdict
     if found.upper_pps is not None:
@@ -31,7 +31,7 @@ def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
 
 
 def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
-    """The verdict on a search whose log ends before it does. Trials that failed last say why: the switch died.
+    """Return the verdict on a search whose log ends before it does. Trials that failed last say why: the switch died.
 
     With bounds it has something to say, but not what it was asked.
     """
@@ -44,7 +44,7 @@ def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
 
 
 def with_doubts(verdict: Verdict, found: Finding, log: TrialLog) -> Verdict:
-    """The verdict, and what a reader must know of the trials: many passed over, or two bands, make it disturbed."""
+    """Return the verdict with doubts about the trials: many passed over, or two bands, make it disturbed."""
     passed_over, outnumber = _passed_over(found, log)
     bands = _bands(log.used)
     kind = verdict.kind
@@ -56,7 +56,8 @@ def with_doubts(verdict: Verdict, found: Finding, log: TrialLog) -> Verdict:
 
 
 def started_again(used: Sequence[Trial]) -> tuple[str, ...]:
-    """A sentence where the paced trials are of several starts of the switch: memory placement is drawn at its start.
+    """Return a sentence where the paced trials are of several starts of the switch: memory placement is drawn at its
+    start.
 
     The flat-out trial only says how high to begin, and may be of R+, which starts the switch again on purpose.
     """
@@ -89,7 +90,8 @@ def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[Re
 
 
 def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[Reason, ...], bool]:
-    """A sentence on trials passed over at loads, or lengths of burst, that are taken for good; whether at the bound
+    """Return a sentence on trials passed over at loads, or lengths of burst, that are taken for good; whether at the
+    bound
 
     they outnumber those accepted.
     """
@@ -137,7 +139,7 @@ def _taken_for_good(found: Finding) -> tuple[tuple[str, str], Test, Test] | None
 
 
 def _bands(used: Sequence[Trial]) -> tuple[Reason, ...]:
-    """A sentence where the trials are of more than one band: no band was known when they were accepted."""
+    """Return a sentence where the trials are of more than one band: no band was known when they were accepted."""
     bands = Counter(t.band for t in used if t.band is not None)
     if len(bands) < 2:
         return ()

@@ -53,7 +53,7 @@ class TrialLog:
 
     @property
     def trials(self) -> Sequence[Trial]:
-        """All that can answer, whether they count or not."""
+        """Return all that can answer, whether they count or not."""
         return self._trials
 
     @property
@@ -62,7 +62,7 @@ class TrialLog:
         return [self._trials[i] for i in sorted(self._passed_over)]
 
     def measure(self, ask: Ask) -> Trial:
-        """The first trial of this load and duration that counts, is not used yet, and has no excuse.
+        """Return the first trial of this load and duration that counts, is not used yet, and has no excuse.
 
         Raises Unanswered where there is none, GaveUp after TRIES_MAX in a row that do not count.
         """
@@ -87,7 +87,7 @@ class TrialLog:
         raise Unanswered(ask)
 
     def repetition(self, ask: Ask) -> Trial:
-        """The last trial of this repetition of R+, whatever it is worth: statistics choose. Raises Unanswered."""
+        """Return the last trial of this repetition of R+, whatever its verdict. Raises Unanswered."""
         for i in reversed(range(len(self._trials))):
             if self._trials[i].role == "r_plus" and self._trials[i].repetition == ask.repetition:
                 return self._use(i)
@@ -131,7 +131,7 @@ def _gave_up(ask: Ask, tries: Sequence[Trial]) -> Verdict:
 
 
 def _worth(trial: Trial) -> str:
-    """Why a trial does not count, in two words."""
+    """Return why a trial does not count, in two words."""
     if trial.verdict.kind is not VerdictKind.VALID:
         return trial.verdict.kind.value
     if trial.load.pps_per_direction is not None and is_stretched(trial):

@@ -34,7 +34,7 @@ _WHOLE = {
 
 
 def methods_of_header(settings: Settings) -> tuple[str, ...]:
-    """The methods of ``settings["search"]`` without r_plus, each once, in order; none where the key is absent.
+    """Return the methods of ``settings["search"]`` without r_plus, each once, in order; none where the key is absent.
 
     Raises StoreError for a method that there is not.
     """
@@ -47,7 +47,7 @@ def methods_of_header(settings: Settings) -> tuple[str, ...]:
 
 
 def settings_of_header(settings: Settings, senders: int = 1) -> SearchSettings:
-    """How the searches of a run were done; a key that is absent or None means the default of SearchSettings.
+    """Return how the searches of a run were done; a key that is absent or None means the default of SearchSettings.
 
     ``senders``: how many directions send; ``max_rate_pps`` of the header is the rate of one. Raises StoreError, naming
     key and value, for a value that no plan can have.
@@ -61,7 +61,7 @@ def settings_of_header(settings: Settings, senders: int = 1) -> SearchSettings:
 
 
 def _real(key: str, settings: Settings) -> float | None:
-    """A number above 0, for a share also below 1; None where the key is absent."""
+    """Return a number above 0, for a share also below 1; None where the key is absent."""
     value, limit = settings.get(key), 1.0 if key in _SHARES else math.inf
     if value is None:
         return None

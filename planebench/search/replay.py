@@ -22,7 +22,7 @@ from planebench.search.task import Finding, Task, tester_cap_pps
 def step(
     method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None
 ) -> Ask | SearchResult:
-    """The next trial that the search wants, or its result. ``trials``: all of the point, in order.
+    """Return the next trial that the search wants, or its result. ``trials``: all of the point, in order.
 
     ``band``: only trials of this core-distance band count; None: all do. UsageError for an unknown method.
     """
@@ -32,7 +32,7 @@ def step(
 def so_far(
     method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None
 ) -> SearchResult:
-    """The result; where the log ends before the search does, its bounds so far, with complete = False."""
+    """Return the result; where the log ends before the search does, its bounds so far, with complete = False."""
     answer = _replay(_method(method), settings, point, trials, band, stop_at_end=True)
     assert isinstance(answer, SearchResult)
     return answer

@@ -36,23 +36,24 @@ class Task:
 
     @property
     def senders(self) -> int:
-        """How many directions send."""
+        """Return the number of directions send."""
         return 2 if self.point.direction == "bidirectional" else 1
 
     def whole(self, pps: float) -> float:
-        """An aggregate load of whole packets a second in each direction: stored loads then compare exactly."""
+        """Return an aggregate load of whole packets a second in each direction: stored loads then compare exactly."""
         return float(max(1, round(pps / self.senders)) * self.senders)
 
     def ask(self, load_pps: float, duration_s: float, goal: float | None = None) -> Ask:
-        """A paced trial, at a load of whole packets; ``goal`` is the loss ratio that is forgiven."""
+        """Return a paced trial, at a load of whole packets; ``goal`` is the loss ratio that is forgiven."""
         return Ask(self.whole(load_pps), duration_s, goal=goal)
 
     def flat_out(self) -> Ask:
-        """The saturating trial that searches start with; those of R+ answer it."""
+        """Return the saturating trial that searches start with; those of R+ answer it."""
         return Ask(None, self.settings.r_plus_duration_s)
 
     def max_load_pps(self, measure: Measure) -> float:
-        """The highest load of the search: as set, or MAX_LOAD_FACTOR x what is forwarded flat out; within the cap."""
+        """Return the highest load of the search: as set, or MAX_LOAD_FACTOR x what is forwarded flat out; within the
+        cap."""
         pps = self.settings.max_load_pps
         if pps is None:
             pps = MAX_LOAD_FACTOR * measure(self.flat_out()).throughput_pps

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the time of a load goes: the anatomies of its trials as one a direction, with the share of each part. Pure."""
+"""The latency breakdown of a load: the anatomies of its trials as one per direction, with the share of each part.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from planebench.stats.histogram import merge, percentile_ns
 
 
 def summarise_anatomy(trials: Sequence[Trial]) -> tuple[AnatomySummary, ...]:
-    """One summary a direction, of the trials whose parts add up to the whole; none where nothing was stamped.
+    """Return one summary per direction, of the trials whose parts add up; empty if no probe was stamped.
 
     Means are weighted by probes, percentiles are of the merged histograms. Without a trial that adds up there are no
     parts, and ``problem`` says why.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tester can do at a point on its own, from its calibration (METHODOLOGY, docs/methodology.md section 9)."""
+"""The calibrated limits of the tester at a point (METHODOLOGY, docs/methodology.md section 9)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CEILING_SHARE = 0.10
 
 
 def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float | None:
-    """The most the tester could do between the ends of this point if the switch were free; None if unknown.
+    """Return the highest rate of the tester between the ends of this point without a switch; None if unknown.
 
     In loopback the VNFs may share the tester's core: the ceiling is then above what the tester can really do. With a
     CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them. Nor of a
@@ -27,17 +27,17 @@ def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float |
 
 
 def _profiled(point: Point) -> bool:
-    """Frames to many VNFs have addresses in turn, whatever the traffic: they are no plain ones."""
+    """Return whether the frames of a point are not plain: those to many VNFs have addresses in turn."""
     return bool(point.traffic) or point.side_by_side
 
 
 def latency_floor(calibration: Calibration | None, point: Point) -> LatencyFloor | None:
-    """The least that latency can be at this point; None where that was not measured, as with a traffic profile."""
+    """Return the latency baseline at this point; None if it was not measured, as with a traffic profile."""
     return None if calibration is None or _profiled(point) else calibration.floor(point.frame_size_bytes)
 
 
 def near_ceiling(rate_pps: float, ceiling_pps: float | None) -> Reason | None:
-    """Why this rate may be the tester's; None if it is not near the ceiling, or there is none."""
+    """Return the reason if this rate may be the limit of the tester; None if it is lower, or no limit is known."""
     if ceiling_pps is None or rate_pps < (1 - CEILING_SHARE) * ceiling_pps:
         return None
     return Reason(

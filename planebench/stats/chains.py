@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A chain against its functions alone: two claims of can17 that need no hardware of the paper to be looked at.
+"""A chain compared with its functions measured alone: two claims of can17 that need no hardware of the paper.
 
 Latency of a chain against the sum of its parts run alone, at the same load in packets a second; and throughput of a
 chain against that of its slowest part. Pure; what cannot be told says why. The rules are docs/chains.md.
@@ -40,7 +40,10 @@ CERTAIN_TRIALS = 4
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One function of a chain, run alone: mean latency in microseconds. ``name`` as in the label of the chain."""
+    """One function of a chain, measured alone: mean latency in microseconds.
+
+    ``name`` is as in the label of the chain.
+    """
 
     name: str
     mean_us: float
@@ -66,13 +69,13 @@ class ChainLatency:
 
     @property
     def sum_us(self) -> float | None:
-        """Of all parts; None where one is not known."""
+        """Return the sum over all functions; None if one is unknown."""
         return sum(part.mean_us for part in self.parts) if self.effect is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class ChainThroughput:
-    """Throughput of a chain, all directions, over that of its slowest part alone (``against``), if that was measured.
+    """Throughput of a chain, all directions, over that of its slowest function alone (``against``), if measured.
 
     ``throughput_pps`` is None where nothing counts; ``bound``: it is a lower bound. ``note``: why there is no ratio.
     """
@@ -87,14 +90,14 @@ class ChainThroughput:
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """Both claims for every chain of a run. Empty where no chain can be set against its parts."""
+    """Both claims for every chain of a run. Empty if no chain can be compared with its functions."""
 
     latency: tuple[ChainLatency, ...] = ()
     throughput: tuple[ChainThroughput, ...] = ()
 
 
 def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
-    """Chains of two functions and more of which a part was measured alone, on the same switch, in the same cell.
+    """Return the chains of at least two functions of which one was measured alone, on the same switch and test point.
 
     ``throughput`` has the parts too, so that it can be read by length.
     """
@@ -109,7 +112,7 @@ def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
 
 
 def part_points(point: Point, measured: Collection[Point] = ()) -> tuple[Point, ...]:
-    """Return the points of the functions of a chain alone, in path order; none for a chain of one.
+    """Return the points of the functions of a chain alone, in path order; empty for a chain of one.
 
     Where a function alone may be written in two ways, the one that was ``measured`` is meant.
     """
@@ -134,7 +137,7 @@ def _alone(point: Point, text: str, measured: Collection[Point]) -> Point:
 def _latencies(
     point: Point, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
 ) -> Iterator[ChainLatency]:
-    """At every fixed load of the chain: shares of R+ are other loads for a chain than for its parts."""
+    """Yield the latency at every fixed load of the chain: shares of R+ are other loads for its functions."""
     loads = dict.fromkeys(t.load.label for t in _at_rates(trials[point]))
     ordered = [summary.load for summary in results[point].latency if summary.load in loads]
     yield from (_latency(point, load, trials) for load in ordered)
@@ -145,7 +148,8 @@ def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:
 
 
 def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> ChainLatency:
-    """The trials of chain and parts that count, all of one band; the band with most of the chain's first."""
+    """Compare the accepted trials of chain and functions in one band, preferably the most frequent band of the
+    chain."""
     sides = [point, *part_points(point, trials)]
     usable = [[t for t in _at_rates(trials.get(side, ())) if t.load.label == load and _carried(t)] for side in sides]
     for side, found in zip(sides, usable, strict=True):
@@ -182,7 +186,7 @@ def _bands(trials: Sequence[Trial]) -> list[str | None]:
 
 
 def _carried(trial: Trial) -> bool:
-    """Whether the latency of a trial counts, and is one of the load it was to have."""
+    """Return whether the latency of a trial is accepted and was measured at the intended load."""
     intended = sum(d.intended_packets for d in trial.directions)
     came_back = trial.latency is not None and trial.latency.probes_received > 0
     return trial.verdict.kind is VALID and came_back and trial.forwarded_packets >= MIN_CARRIED * intended
@@ -194,7 +198,7 @@ def _mean_us(trial: Trial) -> float:
 
 
 def sum_effect(whole: Sequence[float], parts: Sequence[Sequence[float]], seed: int = 1) -> Effect:
-    """mean(whole) / sum of mean(part): bootstrap over trials, each sample on its own. No sample may be empty.
+    """Return mean(whole) / sum of mean(part), by bootstrap over the trials of each sample. No sample may be empty.
 
     A function that is in the chain twice was measured alone once: its sample is drawn once, and counts twice.
     Told from 1 where the interval excludes it, by more than MIN_EFFECT, and the trials lie apart: with few trials by

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which trials count, and what the ones that count are worth together (DESIGN sections 4 and 6)."""
+"""The accepted trials of a point, and their common verdict (DESIGN sections 4 and 6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORCED_BANDS = ("near", "far")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The trials of a point that count, of one band, and the verdict they carry."""
+    """The accepted trials of a point, of one band, and their verdict."""
 
     trials: tuple[Trial, ...]
     verdict: Verdict
@@ -26,7 +26,7 @@ class Choice:
 
 
 def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
-    """The core-distance band that all switches are compared in: the one with most valid saturating trials.
+    """Return the core-to-core latency band in which all switches are compared: that with most valid saturating trials.
 
     Tester-limited ones decide where as many are valid, and the near band where they do not. None where no trial knows
     its band. ``forced``: the setting ``band`` of the run's header; ``near`` or ``far`` wins over the majority, anything
@@ -42,7 +42,8 @@ def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
 
 
 def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, ...] = (VALID, LIMITED)) -> Choice:
-    """The trials that count: of the best of ``kinds`` (best first) that the wanted band has; else of another band.
+    """Return the accepted trials: of the best of ``kinds`` (best first) in ``band`` if it has any, else in another
+    band.
 
     The wanted band comes first even where it has only tester-limited trials: a lower bound that can be compared says
     more than a figure that cannot. Without any trial of these kinds, ``trials`` is empty and the verdict collects why.
@@ -51,12 +52,12 @@ def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, 
         for kind in kinds:
             chosen = tuple(t for t in trials if t.verdict.kind is kind and t.band == candidate)
             if chosen:
-                return Choice(chosen, Verdict(kind, _reasons(chosen) + foreign_band(candidate, band)), candidate)
+                return Choice(chosen, Verdict(kind, _reasons(chosen) + other_band_reason(candidate, band)), candidate)
     return Choice((), nothing_counts(trials), None)
 
 
 def nothing_counts(trials: Sequence[Trial]) -> Verdict:
-    """The verdict of a point none of whose trials count: the mildest kind among them, with every reason."""
+    """Return the verdict of a point without accepted trials: the mildest kind among them, with every reason."""
     if not trials:
         return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_TRIAL, "no trial was run"),))
     order = (LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
@@ -67,14 +68,14 @@ def nothing_counts(trials: Sequence[Trial]) -> Verdict:
 
 
 def _bands_to_try(trials: Sequence[Trial], wanted: str | None) -> list[str | None]:
-    """The wanted band, then the others by number of trials, then trials that do not know theirs."""
+    """Return the wanted band, then the others by number of trials, then None for trials of unknown band."""
     known = Counter(t.band for t in trials if t.band is not None and t.band != wanted)
     others: list[str | None] = [band for band, _ in known.most_common()]
     return list(dict.fromkeys([wanted, *others, None]))
 
 
-def foreign_band(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
-    """The reason that goes with a figure of another band than the run is compared in; empty for one of that band."""
+def other_band_reason(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
+    """Return the reason for a figure of another band than that of the run; empty for a figure of that band."""
     if band == wanted:
         return ()
     here, there = ("on cores of unknown distance" if b is None else f"on {b} cores" for b in (band, wanted))
@@ -82,12 +83,12 @@ def foreign_band(band: str | None, wanted: str | None) -> tuple[Reason, ...]:
     return (Reason(ReasonCode.OTHER_BAND, text),)
 
 
-def is_foreign(verdict: Verdict) -> bool:
-    """Whether a verdict carries the reason of :func:`foreign_band`."""
+def of_other_band(verdict: Verdict) -> bool:
+    """Return whether a verdict has the reason of :func:`other_band_reason`."""
     return verdict.has(ReasonCode.OTHER_BAND)
 
 
 def _reasons(trials: Iterable[Trial]) -> tuple[Reason, ...]:
-    """Every reason once, in order, with how often it was given."""
+    """Return every reason once, in order, with the number of its trials."""
     counts = Counter(reason for t in trials for reason in t.verdict.reasons)
     return tuple(replace(r, values={**r.values, "trials": n}) if n > 1 else r for r, n in counts.items())

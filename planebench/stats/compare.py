@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""b against a: switch against switch in one run, or run against run. The rules are docs/design/results.md."""
+"""Comparison of b with a: two switches in one run, or one switch in two runs. docs/design/results.md has the rules."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _OTHER_BANDS = ("near", "far", "same", None)
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """What could not be compared, and why. ``b`` is empty where only ``a`` has the point.
+    """A comparison that is not possible, with the reason. ``b`` is empty if only ``a`` has the point.
 
     ``has``: of ``metrics`` those RATES that ``a`` has a counting figure for. ``baseline``: whether ``a`` can be what
     others are measured by; not a point that only the second run has.
@@ -83,7 +83,7 @@ class NotCompared:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The comparisons, and what was left out."""
+    """The comparisons, and those that were not possible."""
 
     comparisons: tuple[Comparison, ...]
     skipped: tuple[NotCompared, ...]
@@ -91,7 +91,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a comparison at one point. ``name`` is what the reader sees."""
+    """One side of a comparison at one point. ``name`` is what the user reads."""
 
     name: str
     result: Result
@@ -111,7 +111,7 @@ class _Side:
 
     @property
     def rates(self) -> tuple[Metric, ...]:
-        """Those of RATES that there is a counting figure for."""
+        """Return those of RATES that have an accepted figure."""
         searched = tuple(m for m in SEARCHES if (found := _searched(m, self)) is not None and _came_to_a_rate(found))
         return ("throughput", *searched) if self.usable_bands else searched
 
@@ -120,7 +120,7 @@ Found = Iterator[Comparison | NotCompared]
 
 
 def switches_compared(derived: Derived) -> Outcome:
-    """Compare every pair of switches at each cell of the matrix; ``a`` is the one that the header names first.
+    """Compare every pair of switches at each test point; ``a`` is the one that the header names first.
 
     What is left out has its reason, also a switch without a trial where the first has some.
     """
@@ -186,7 +186,7 @@ def _compare(a: _Side, b: _Side) -> Found:
 
 
 def _flat_out(a: _Side, b: _Side) -> Found:
-    """Throughput, and cycles a packet where both know them, of the trials that count in the band that both have."""
+    """Compare throughput, and cycles per packet if both are known, of the accepted trials in the common band."""
     common = a.usable_bands & b.usable_bands
     if not common:
         yield _left_out(a, b, FLAT_OUT, _why_no_band(a, b, a.usable_bands, b.usable_bands))
@@ -232,7 +232,7 @@ def _comparison(
     notes: Iterable[str] = (),
     load: str = "",
 ) -> Comparison:
-    """A comparison with the notes that every one needs."""
+    """Return a comparison with the notes that every comparison needs."""
     unknown = "core-to-core latency unknown" if band is None else ""
     return Comparison(
         a=a.name,
@@ -252,7 +252,7 @@ def _comparison(
 
 
 def _search(method: Metric, a: _Side, b: _Side) -> Found:
-    """Two searches: the ratio of their lower bounds, told apart where bounds and noise do not meet."""
+    """Compare two searches by the ratio of their lower bounds; significant if bounds and noise do not overlap."""
     found_a, found_b = _searched(method, a), _searched(method, b)
     if found_b is None and method in a.rates:
         yield _left_out(a, b, (method,), f"no such search was run on {b.name}")
@@ -287,12 +287,12 @@ def undecided(comparison: Comparison) -> str:
 
 
 def _bounds(search: SearchResult) -> tuple[float, float | None]:
-    """Lower and upper; no upper one where the tester was the limit."""
+    """Return the lower and the upper bound; no upper one if the tester was the limit."""
     return search.lower_pps or 0.0, None if search.verdict.kind is LIMITED else search.upper_pps
 
 
 def _noise(side: _Side, search: SearchResult) -> float | None:
-    """Spread of the saturating trials that count in the band of the search; None with too few."""
+    """Return the spread of the accepted saturating trials in the band of the search; None for too few."""
     trials = [t for t in choose(side.saturating, search.band).trials if search.band in (None, t.band)]
     return relative_spread([t.throughput_pps for t in trials]) if len(trials) >= MIN_TRIALS else None
 
@@ -306,7 +306,7 @@ def _searched(method: str, side: _Side) -> SearchResult | None:
 
 
 def _latency(a: _Side, b: _Side) -> Found:
-    """p50 and p99 at each load that both have, of valid trials of one band."""
+    """Compare p50 and p99 at each common load, of valid trials of one band."""
     loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
     for load in loads_a:
         if load in loads_b:
@@ -331,13 +331,13 @@ def _latency_at(load: str, a: _Side, b: _Side) -> Found:
 
 
 def _latency_trials(side: _Side, load: str) -> list[Trial]:
-    """The valid latency trials at a load of which a probe came back."""
+    """Return the valid latency trials at a load in which a probe returned."""
     at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load and t.verdict.kind is VALID)
     return [t for t in at_load if t.latency is not None and t.latency.probes_received]
 
 
 def _preferred(a: _Side, b: _Side, common: Collection[str | None]) -> str | None:
-    """The band of the results first: the one that their run is compared in."""
+    """Return the common band, preferably that of the results, in which their run is compared."""
     return next(band for band in (a.result.band, b.result.band, *_OTHER_BANDS) if band in common)
 
 

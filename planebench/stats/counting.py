@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import LatencySummary, Result, SearchResult
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 
 ACCEPTED = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.UNSTABLE)
 """Verdicts with which a throughput may be shown as one; all but the first with a mark."""
@@ -28,4 +28,4 @@ def search_ended(search: SearchResult) -> bool:
 
 def search_counts(search: SearchResult) -> bool:
     """Return whether the figure of a search is accepted: it came to one, in the band of the run."""
-    return search_ended(search) and not is_foreign(search.verdict)
+    return search_ended(search) and not of_other_band(search.verdict)

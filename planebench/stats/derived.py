@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run with everything that is derived from it. Page, terminal, exports, papers and library pass this object on."""
+"""A run with everything derived from it. Page, terminal, exports, papers and library share this object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planebench.stats.results import derive_results, run_band
 
 
 class Derived:
-    """A run and what follows from its trials. Each part is derived once, when it is first asked for.
+    """A run and everything derived from it. Each part is derived once, when it is first requested.
 
     Deriving everything takes seconds for a run of a thousand trials, because comparisons are resampled.
     """
@@ -27,27 +27,27 @@ class Derived:
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
-        """One result per point, in the order of the tables."""
+        """Return one result per point, in the order of the tables."""
         return derive_results(self.run)
 
     @cached_property
     def rankings(self) -> tuple[Ranking, ...]:
-        """The switches of each cell of the matrix, best first."""
+        """Return the switches of each test point, best first."""
         return rank(self.results)
 
     @cached_property
     def compared(self) -> Outcome:
-        """Every pair of switches at each cell, and the pairs that could not be compared."""
+        """Return every comparison of two switches at each test point, and those that were not possible."""
         return switches_compared(self)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Every pair of switches at each cell of the matrix; ``a`` is the one that the header names first."""
+        """Return every comparison of two switches at each test point; ``a`` is the one that the header names first."""
         return self.compared.comparisons
 
     @cached_property
     def rejected(self) -> tuple[Trial, ...]:
-        """The trials that no result rests on, in the order of the run.
+        """Return the rejected trials in the order of the run.
 
         Warm-up trials and functional trials are not among them: neither was meant to give a figure.
         """
@@ -62,30 +62,30 @@ class Derived:
 
     @cached_property
     def chains(self) -> Chains:
-        """Chains of network functions compared with their parts."""
+        """Return the chains compared with their functions measured alone."""
         return derive_chains(self.run, self.results)
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
-        """The fairness manifest: the conditions that each switch ran under."""
+        """Return the test conditions of each switch."""
         return fairness(self.run)
 
     @cached_property
     def contradictions(self) -> tuple[str, ...]:
-        """One sentence for each condition in which an adapter's statement differs from the measured value."""
+        """Return a sentence for each condition in which the adapter and the measurement differ."""
         return contradictions(self.run, self.conditions)
 
     @cached_property
     def trials(self) -> dict[Point, list[Trial]]:
-        """The trials of each point, in the order in which they ran."""
+        """Return the trials of each point, in the order in which they ran."""
         return self.run.by_point()
 
     @cached_property
     def band(self) -> str | None:
-        """The core-distance band that results of this run are taken from."""
+        """Return the core-to-core latency band of the results of this run."""
         return run_band(self.run.trials, self.run.header.settings.get("band"))
 
     def histograms(self, result: Result, summary: LatencySummary) -> tuple[str, ...]:
-        """Return the stored histograms (HDR V2, base64, ns) that ``summary``, a latency of ``result``, is made of."""
+        """Return the stored histograms (HDR V2, base64, ns) of ``summary``, a latency of ``result``."""
         groups = latency_groups(self.trials[result.point], result.band or self.band)
         return tuple(record.histogram for record in latency_records(groups[summary.load]))

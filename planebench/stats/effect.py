@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two samples, one ratio, and whether it can be told from 1. "Not distinguishable" is a valid answer."""
+"""The ratio of two samples and its significance. No significant difference is a valid answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INCONCLUSIVE = "inconclusive (tester-limited)"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """b / a with its bootstrap interval of 95 %; a side of it is None with too few trials, or where it is open."""
+    """The ratio b / a with its 95 % confidence interval; an end is None with too few trials, or if it is open."""
 
     ratio: float
     low: float | None
@@ -46,14 +46,14 @@ def undecided_words(low: float | None, high: float | None, tested: bool) -> str:
 
 
 def median_effect(a: Sequence[float], b: Sequence[float], seed: int = 1) -> Effect:
-    """Ratio of medians of two samples of positive values; neither may be empty."""
+    """Return the ratio of the medians of two samples of positive values; neither may be empty."""
     ratio = statistics.median(b) / statistics.median(a)
     enough = min(len(a), len(b)) >= MIN_TRIALS
     return _effect(ratio, median_ratio_interval(a, b, seed=seed) if enough else None, a, b)
 
 
 def percentile_effect(a: Sequence[Counts], b: Sequence[Counts], share: float, seed: int = 1) -> Effect:
-    """Ratio of one percentile of merged histograms, one a trial, each with a sample; bootstrap over trials."""
+    """Return the ratio of one percentile of merged histograms, one per trial, by bootstrap over the trials."""
     ratio = percentile_ns(merge_counts(b), share) / percentile_ns(merge_counts(a), share)
     if min(len(a), len(b)) < MIN_TRIALS:
         return Effect(ratio, None, None, False)
@@ -66,7 +66,7 @@ def percentile_effect(a: Sequence[Counts], b: Sequence[Counts], share: float, se
 
 
 def with_bounds(effect: Effect, a_is_bound: bool, b_is_bound: bool) -> Effect:
-    """The effect where a or b is only known to be *at least* what was measured: that side of the interval is open.
+    """Return the effect with an open end of the interval where a or b is only a lower bound.
 
     Distinguishable only where the direction is still certain: b above a although b is a lower bound, or below although
     a is one.
@@ -85,7 +85,7 @@ def with_bounds(effect: Effect, a_is_bound: bool, b_is_bound: bool) -> Effect:
 def search_effect(
     a: tuple[float, float | None], b: tuple[float, float | None], spreads: tuple[float | None, float | None]
 ) -> Effect:
-    """Two searches by (lower, upper) bound: the extremes that bounds and noise allow; open without an upper bound.
+    """Return the effect of two searches by (lower, upper) bound: the extremes that bounds and noise allow.
 
     One search is one sample, so both of its bounds are widened by the relative spread of its side. Where a spread is
     None (too few trials to know it) there is no interval, and nothing is told apart.
@@ -103,7 +103,7 @@ def search_effect(
 
 
 def beyond_noise(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether the ranks of two samples differ: Mann-Whitney where it can reach ALPHA, else separation by a wide gap.
+    """Return whether the ranks of two samples differ: Mann-Whitney if it can reach ALPHA, else a wide gap between them.
 
     Of two equal samples of three one lies wholly above the other in one case of ten. So the gap between them must also
     be wider than either sample.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fairness manifest of a run: under which conditions its switches ran, side by side, and what differs.
+"""The test conditions of a run: each condition for all switches, and the conditions that differ.
 
 What was measured counts before what an adapter says; where the two disagree, both are told.
 """
@@ -33,7 +33,7 @@ State = Literal["same", "differs", "not known", "own"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What holds for one switch. ``claim``: what its adapter says, where that is not what was measured."""
+    """The value for one switch. ``claim`` is the value stated by its adapter if the measured one differs."""
 
     text: str
     measured: bool = False
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition, a cell for each switch of the run.
+    """One condition, with a cell for each switch of the run.
 
     ``not known``: not of all, and those known do not differ. ``own``: only some have such a thing at all.
     """
@@ -54,18 +54,20 @@ class Condition:
 
     @property
     def title(self) -> str:
-        """For people: ``ring size``."""
+        """Return the key in words."""
         return title(self.key)
 
 
 def title(key: str) -> str:
-    """A key in words: ``ring size``, ``CPU MHz``."""
+    """Return a key in words: ``ring size``, ``CPU MHz``."""
     return "CPU MHz" if key == MHZ else key.replace("_", " ")
 
 
 def fairness(run: Run) -> tuple[Condition, ...]:
-    """Every condition that is stated or measured of any switch, in the order of the manifest, then keys of a switch's
-    own, then what was only measured, then the host. The cells are in the order of ``run.header.switches``."""
+    """Return every condition stated or measured of any switch, with cells in the order of ``run.header.switches``.
+
+    The order is: the manifest, keys of single switches, values that were only measured, the host.
+    """
     sides = [_Side(switch.settings, _measured_of(run, switch.label)) for switch in run.header.switches]
     if not sides:
         return ()
@@ -76,12 +78,12 @@ def fairness(run: Run) -> tuple[Condition, ...]:
 
 
 def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Those that differ between the switches."""
+    """Return the conditions that differ between the switches."""
     return tuple(condition for condition in conditions if condition.state == "differs")
 
 
 def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    """A sentence for each condition of which an adapter says something else than was measured."""
+    """Return a sentence for each condition that an adapter states differently than measured."""
     labels = [switch.label for switch in run.header.switches]
     return tuple(
         f"{label} declares {condition.title} {cell.claim}, but {cell.text} was measured"
@@ -92,20 +94,20 @@ def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]
 
 
 def unread(run: Run) -> tuple[str, ...]:
-    """A sentence for each thing about conditions that could not be read, once a switch."""
+    """Return a sentence for each condition that could not be read, once per switch."""
     found = (f"conditions of {it.switch} could not all be read: {it.problem}" for it in run.conditions if it.problem)
     return tuple(dict.fromkeys(found))
 
 
 def between(a: Run, b: Run) -> tuple[str, ...]:
-    """What is not the same for a switch in two runs, where both know: ``planed: burst 32 against 64``."""
+    """Return the known conditions of a switch that differ in two runs: ``planed: burst 32 against 64``."""
     labels = [switch.label for switch in b.header.switches]
     return tuple(text for switch in a.header.switches if switch.label in labels for text in _moved(a, b, switch.label))
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One switch."""
+    """The conditions of one switch."""
 
     settings: Mapping[str, str]
     measured: Mapping[str, Measured]
@@ -121,7 +123,7 @@ class _Side:
         return Cell(_stated(key, claim), False, self._misplaced(key, claim))
 
     def _misplaced(self, key: str, claim: str | None) -> str:
-        """Cores are claimed; where the threads may run was measured."""
+        """Return the measured CPUs of the threads if they contradict the claimed cores."""
         threads = self.measured.get(THREADS)
         if key != "cores" or claim is None or threads is None:
             return ""
@@ -136,7 +138,7 @@ def _stated(key: str, claim: str | None) -> str:
 
 
 def _contradicts(key: str, claim: str, found: Measured) -> bool:
-    """Whether a claim is certainly not what was measured; one that cannot be read contradicts nothing."""
+    """Return whether a claim certainly differs from the measurement; an unreadable claim contradicts nothing."""
     if key in _NUMBERS:
         numbers = frozenset(re.findall(r"\d+", claim))
         return bool(numbers) and not found.values <= numbers
@@ -157,7 +159,7 @@ def _condition(key: str, sides: Sequence[_Side]) -> Condition:
 
 
 def _with_threads(cell: Cell, side: _Side) -> Cell:
-    """Where the threads may really run stands in for a claim that is wrong."""
+    """Return the placement with the measured CPUs of the threads in place of a wrong claim."""
     if not cell.claim:
         return cell
     return Cell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
@@ -177,7 +179,7 @@ def _state(key: str, texts: Sequence[str]) -> State:
 
 
 def _comparable(key: str, text: str) -> str:
-    """Of a function, what it is, not how it is made."""
+    """Return what a function is, without how it is made."""
     return text.partition(":")[0].strip().lower() if key == "function" else text
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``--fail-below``: whether rates keep up with the baseline, fail, or cannot be judged (docs/design/results.md)."""
+"""``--fail-below``: rates pass, fail, or are inconclusive against the baseline (docs/design/results.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JudgementKind = Literal["passes", "fails", "no significant difference", "cannot 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of one rate at one point. ``metric`` is cycles_per_packet where these stand for the rate.
+    """The result for one rate at one point. ``metric`` is cycles_per_packet if cycles replace the rate.
 
     ``limit`` is what ``ratio`` was held against: the least for a rate, the most for cycles. ``ratio``: None where
     nothing was compared.
@@ -34,7 +34,7 @@ class Judgement:
 def judge(
     outcome: Outcome, limit: float, baseline: str | None = None, metric: Metric | None = None
 ) -> tuple[Judgement, ...]:
-    """One judgement a rate that the baseline has a counting figure for; each once.
+    """Return one judgement for each rate of which the baseline has an accepted figure.
 
     ``baseline``: the switch that the others of a run are measured by; None for two runs. ``metric``: only this rate.
     """
@@ -54,7 +54,10 @@ def _left_out(outcome: Outcome, limit: float, baseline: str | None, watched: tup
 
 
 def _rate(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
-    """An open side of the interval is a lower bound, or too few trials: then the ratio proves only one direction."""
+    """Judge a rate.
+
+    An open end of the interval means a lower bound or too few trials: then the ratio proves only one direction.
+    """
     what = (rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, rate.note)
     if rate.ratio < limit and rate.distinguishable:
         return Judgement("fails", *what)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency histograms: HDR, 1 ns to 10 s, three significant digits, kept whole and merged by adding counts.
+"""Latency histograms: HDR, 1 ns to 10 s, three significant digits, stored whole and merged by adding counts.
 
 Stored as the standard HDR V2 compressed encoding in base64, so that any HDR tool can read a run folder.
 """
@@ -30,7 +30,7 @@ _LENGTH: int = HdrHistogram(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS).counts_le
 
 
 def _bucket_bounds() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest value and width in ns of each bucket (HdrHistogram, "value from index")."""
+    """Return the lowest value and the width in ns of each bucket (HdrHistogram, "value from index")."""
     index = np.arange(_LENGTH)
     doubling = np.maximum(index // _HALF - 1, 0)
     within = np.where(index < _HALF, index, index % _HALF + _HALF)
@@ -57,7 +57,7 @@ class HistogramSummary:
 
 
 def encode(counts: Iterable[Sequence[int]], overflow: int = 0) -> str:
-    """planed's sparse ``[[value_ns, count], ...]`` as HDR V2 base64.
+    """Return planed's sparse ``[[value_ns, count], ...]`` as HDR V2 base64.
 
     ``overflow`` probes, which took longer than 10 s, are put in as 10 s: the histogram then holds every probe that came
     back, and no percentile is flattered. Raises ValueError for a value or count that is negative or out of range.
@@ -74,7 +74,7 @@ def encode(counts: Iterable[Sequence[int]], overflow: int = 0) -> str:
 
 @lru_cache(maxsize=256)
 def decode(text: str) -> Counts:
-    """The counts of a stored histogram, read-only. Raises StoreError where the text is none of our shape."""
+    """Return the counts of a stored histogram, read-only. Raises StoreError for another format."""
     try:
         histogram = HdrHistogram.decode(text.encode("ascii"))
         counts = np.ctypeslib.as_array(histogram.counts).astype(np.int64)
@@ -89,12 +89,12 @@ def decode(text: str) -> Counts:
 
 
 def merge(texts: Iterable[str]) -> Counts:
-    """All stored histograms as one: counts added bucket by bucket."""
+    """Return all stored histograms merged."""
     return merge_counts(decode(text) for text in texts)
 
 
 def merge_counts(histograms: Iterable[Counts]) -> Counts:
-    """Histograms as one: counts added bucket by bucket."""
+    """Return all histograms merged: counts are added bucket by bucket."""
     total = np.zeros(_LENGTH, dtype=np.int64)
     for counts in histograms:
         total += counts
@@ -102,7 +102,7 @@ def merge_counts(histograms: Iterable[Counts]) -> Counts:
 
 
 def summarise(counts: Counts) -> HistogramSummary | None:
-    """Mean, deviation (population), percentiles and maximum in us; None for an empty histogram.
+    """Return mean, deviation (population), percentiles and maximum in us; None for an empty histogram.
 
     A percentile is the upper edge of the bucket that holds its rank, as in HDR: at most 0.1 % above the sample.
     """
@@ -121,7 +121,7 @@ def summarise(counts: Counts) -> HistogramSummary | None:
 
 
 def percentile_ns(counts: Counts, share: float) -> float:
-    """The latency in ns that ``share`` (0..1) of the samples do not exceed: nearest rank. Needs a sample."""
+    """Return the latency in ns that ``share`` (0..1) of the samples do not exceed: nearest rank. Needs a sample."""
     cumulative = np.cumsum(counts)
     # The tolerance keeps 0.999 x 1000, which floating point makes 999.0000000000001, at rank 999.
     rank = max(1, int(np.ceil(share * int(cumulative[-1]) - 1e-9)))
@@ -129,13 +129,13 @@ def percentile_ns(counts: Counts, share: float) -> float:
 
 
 def used_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
-    """The buckets that hold samples, rising: the value in the middle of each in ns, and its count."""
+    """Return the non-empty buckets, rising: the middle value of each in ns, and its count."""
     used = np.flatnonzero(counts)
     return _MIDDLE_NS[used], counts[used]
 
 
 def upper_edges_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
-    """As :func:`used_ns`, with the upper edge of each bucket: what a percentile is."""
+    """Return the non-empty buckets with their upper edges, which percentiles use."""
     used = np.flatnonzero(counts)
     return _TOP_NS[used], counts[used]
 
@@ -143,7 +143,7 @@ def upper_edges_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
 def resampled_percentiles_ns(
     trials: Sequence[Counts], share: float, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
-    """Bootstrap over trials: percentiles of as many trials, drawn with replacement and merged. Needs a sample each."""
+    """Return percentiles of merged trials drawn with replacement (bootstrap). Each trial needs a sample."""
     stacked = np.stack(trials)
     used = np.flatnonzero(stacked.sum(axis=0))
     cumulative = np.cumsum(stacked[:, used], axis=1).astype(np.float64)
@@ -160,7 +160,8 @@ def resampled_percentiles_ns(
 
 
 def exceedance(counts: Counts, points: int = 80) -> list[tuple[float, float]]:
-    """``(latency_us, share of samples above it)`` for a curve: at most ``points``, evenly spread over log share."""
+    """Return at most ``points`` ``(latency_us, share of samples above it)`` for a curve, evenly spread over log
+    share."""
     used = np.flatnonzero(counts)
     if used.size == 0:
         return []
@@ -171,7 +172,7 @@ def exceedance(counts: Counts, points: int = 80) -> list[tuple[float, float]]:
 
 
 def _thin(above: NDArray[np.float64], points: int) -> NDArray[np.intp]:
-    """Indices into a falling curve: both ends, and between them steps that are even in the logarithm."""
+    """Return indices into a falling curve: both ends, and steps between them that are even in the logarithm."""
     last = above.size - 1
     positive = above[above > 0]
     if above.size <= points or positive.size < 2:

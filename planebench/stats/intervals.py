@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How sure a figure is: intervals that say how they were made and what they cover."""
+"""Confidence intervals of figures, by bootstrap."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Interval:
 
 
 def relative_spread(values: Sequence[float]) -> float:
-    """(max - min) / median; 0.0 for fewer than two values or a median of zero."""
+    """Return (max - min) / median; 0.0 for fewer than two values or a median of zero."""
     middle = float(np.median(values)) if values else 0.0
     return (max(values) - min(values)) / middle if len(values) > 1 and middle else 0.0
 
@@ -28,7 +28,7 @@ def relative_spread(values: Sequence[float]) -> float:
 def median_ratio_interval(
     a: Sequence[float], b: Sequence[float], confidence: float = 0.95, seed: int = 1, resamples: int = 2000
 ) -> Interval | None:
-    """Percentile bootstrap of median(b) / median(a), both resampled on their own; the same for the same seed.
+    """Return the percentile bootstrap of median(b) / median(a), each resampled alone; deterministic for a seed.
 
     None for fewer than two values on a side, or where a median of ``a`` may be zero.
     """
@@ -42,7 +42,7 @@ def median_ratio_interval(
 
 
 def percentile_interval(drawn: NDArray[np.float64], confidence: float = 0.95) -> Interval:
-    """The middle ``confidence`` of bootstrap figures."""
+    """Return the middle ``confidence`` of bootstrap figures."""
     tail = (1 - confidence) / 2
     lower, upper = np.quantile(drawn, [tail, 1 - tail])
     return Interval(float(lower), float(upper), confidence)

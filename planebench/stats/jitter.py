@@ -12,7 +12,7 @@ from planebench.stats.histogram import Counts, merge, summarise, used_ns
 
 
 def merged_jitter(histograms: Iterable[str]) -> JitterSummary | None:
-    """Stored histograms of differences (IPDV, burst jitter) as one. An empty text is "unknown"; None if all are."""
+    """Return the merged histograms of differences (IPDV, burst jitter). Empty texts are unknown; None if all are."""
     known = [text for text in histograms if text]
     summary = summarise(merge(known)) if known else None
     if summary is None:
@@ -21,7 +21,7 @@ def merged_jitter(histograms: Iterable[str]) -> JitterSummary | None:
 
 
 def pdv(latency: Counts) -> JitterSummary | None:
-    """Packet delay variation of a latency histogram: delay minus the least delay (RFC 5481 section 4.2).
+    """Return the packet delay variation of a latency histogram: delay minus the least delay (RFC 5481 section 4.2).
 
     A delay is the middle of its bucket, so that the least one varies by exactly zero. None for an empty histogram.
     """

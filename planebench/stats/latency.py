@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency of a point, load by load: which trials count, and what they come to together."""
+"""Latency of a point by load: the accepted trials and their merged figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANY_KIND = (VALID, LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, Verdi
 
 
 def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choice]:
-    """Load label -> the latency trials that count for it: valid ones, else the best there are (their verdict tells).
+    """Return the latency trials used for each load label: valid ones, else the best kind, as their verdict shows.
 
     In order of rising load.
     """
@@ -37,7 +37,10 @@ def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choic
 
 
 def summarise_latency(label: str, choice: Choice) -> LatencySummary:
-    """Figures are NaN where no probe came back, or where they tell nothing; the verdict then says so."""
+    """Return the summary of a load.
+
+    Figures are NaN if no probe returned or if they are not meaningful; the verdict says so.
+    """
     records = latency_records(choice)
     counts = merge(r.histogram for r in records if choice.verdict.kind is not VerdictKind.FUNCTIONAL)
     summary = summarise(counts)
@@ -74,7 +77,7 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
 
 
 def finding(groups: Mapping[str, Choice], summaries: Sequence[LatencySummary]) -> LoadFinding | None:
-    """What latency does with load, from the loads that count. ``summaries`` are those of ``groups``."""
+    """Return how latency changes with the accepted loads. ``summaries`` are those of ``groups``."""
     curve = [
         LoadPoint(s.load, s.p50, _spread(groups[s.load])) for s in summaries if s.verdict.kind is VALID and s.samples
     ]
@@ -82,18 +85,18 @@ def finding(groups: Mapping[str, Choice], summaries: Sequence[LatencySummary]) -
 
 
 def latency_records(choice: Choice) -> list[LatencyRecord]:
-    """The latency records of the trials that count."""
+    """Return the latency records of the accepted trials."""
     return [t.latency for t in choice.trials if t.latency is not None]
 
 
 def trial_counts(choice: Choice) -> list[Counts]:
-    """The histograms of the trials that count and got a probe back, one each."""
+    """Return the histograms of the accepted trials with a returned probe, one each."""
     histograms = [decode(r.histogram) for r in latency_records(choice)]
     return [counts for counts in histograms if counts.any()]
 
 
 def mean_intended_pps(trials: Sequence[Trial]) -> float:
-    """Aggregate of all sending directions; what was offered where the load is flat out."""
+    """Return the aggregate of all sending directions; the offered rate at maximum offered load."""
     rates = [
         t.offered_pps if t.load.pps_per_direction is None else t.load.pps_per_direction * len(t.directions)
         for t in trials

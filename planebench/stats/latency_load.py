@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What latency does as load rises: slower where there is less to do, and where it leaves its plateau."""
+"""How latency changes with load: higher at a low load (inversion), and the load above which it rises sharply (knee)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ MIN_KNEE_LOADS = 3
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """p50 of the merged trials at one load. ``spread``: (max - min) / median of the trials' own p50, if several."""
+    """The p50 of the merged trials at one load.
+
+    ``spread`` is (max - min) / median of their p50 if there are several.
+    """
 
     load: str
     p50_us: float
@@ -27,7 +30,7 @@ class LoadPoint:
 
 
 def load_finding(curve: Sequence[LoadPoint]) -> LoadFinding | None:
-    """Inversion and knee of loads that count, in order of rising load; None with fewer than two loads."""
+    """Return inversion and knee of the accepted loads, in rising order; None for fewer than two loads."""
     if len(curve) < 2:
         return None
     pair = _strongest_inversion(curve)
@@ -39,7 +42,7 @@ def load_finding(curve: Sequence[LoadPoint]) -> LoadFinding | None:
 
 
 def _strongest_inversion(curve: Sequence[LoadPoint]) -> tuple[LoadPoint, LoadPoint] | None:
-    """The pair of lower and higher load with the highest ratio of p50, beyond noise: frames waited for a batch."""
+    """Return the lower and the higher load with the highest ratio of p50 beyond noise: frames waited for a batch."""
     inverted = [(low, high) for low, high in combinations(curve, 2) if _ratio(low, high) - 1 > _noise(low, high)]
     return max(inverted, key=lambda pair: _ratio(*pair), default=None)
 
@@ -53,7 +56,7 @@ def _noise(low: LoadPoint, high: LoadPoint) -> float:
 
 
 def _knee(curve: Sequence[LoadPoint]) -> str | None:
-    """The highest load on the plateau whose next load is above it; None if latency never leaves the plateau."""
+    """Return the highest load on the plateau whose next load is above it; None if latency stays on the plateau."""
     if len(curve) < MIN_KNEE_LOADS:
         return None
     limit = KNEE_FACTOR * min(point.p50_us for point in curve)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the frames of a trial went: what was sent = what came + what each counter says was lost + the rest. Pure.
+"""Loss accounting of a trial: sent = forwarded + losses by counter + unexplained. Pure.
 
 Each loss is counted once, by whoever freed the frame; so the rest is exactly 0 where every dropper counts.
 """
@@ -26,7 +26,7 @@ the other end, or its buffer went with a connection."""
 
 
 def ledger(trial: Trial) -> Ledger:
-    """The ledger of one trial, all directions together.
+    """Return the loss accounting of one trial, all directions together.
 
     Places: a full ring of the switch is the **wire ring** or the **vhost ring** of a port; everything else that the
     switch dropped, or damaged, is **switch**. Of ``Trial.tester_drops``, ``v1:tx_full`` is a VNF that found the ring
@@ -47,7 +47,7 @@ def ledger(trial: Trial) -> Ledger:
 
 
 def merge(ledgers: Iterable[Ledger]) -> Ledger:
-    """All of them added up. Counted only if each is; of none: an empty ledger."""
+    """Return the sum of all ledgers, counted only if each is; an empty ledger for none."""
     every = tuple(ledgers)
     return Ledger(
         offered_packets=sum(it.offered_packets for it in every),
@@ -58,7 +58,7 @@ def merge(ledgers: Iterable[Ledger]) -> Ledger:
 
 
 def describe(ledger: Ledger) -> str:
-    """One line for people: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``. Thin spaces in numbers."""
+    """Return one line in words: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``."""
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
     parts = [f"{count(loss.packets)} {_words(loss)}" for loss in ledger.losses]
     if rest > 0:
@@ -73,12 +73,12 @@ def describe(ledger: Ledger) -> str:
 
 
 def counts_drops(switch: SwitchCycles) -> bool:
-    """Whether a switch counts drops at all: failed attempts are none."""
+    """Return whether a switch counts drops at all; failed attempts are not drops."""
     return any(reason_of(key) not in ATTEMPTS for key in switch.drops)
 
 
 def reason_of(key: str) -> str:
-    """``tx_full`` of ``v0:tx_full``, or of a bare ``tx_full``."""
+    """Return ``tx_full`` of ``v0:tx_full``, or of a bare ``tx_full``."""
     return _split(key)[1]
 
 
@@ -111,13 +111,12 @@ def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
 
 
 def policy_packets(trial: Trial) -> int:
-    """What network functions dropped of their own accord: by a rule, for want of a route, above a rate. Not the
-    switch's doing, and no sign of it."""
+    """Return the number of packets that network functions dropped by policy: a rule, no route, a rate limit."""
     return sum(packets for _, packets in _by_policy(trial))
 
 
 def policy_words(trial: Trial) -> str:
-    """``rule (vnf0 firewall)``, each cause; empty for a trial in which no function dropped a frame.
+    """Return each cause of drops by policy: ``rule (vnf0 firewall)``; empty without such drops.
 
     Without numbers, so that the trials of a point say the same; these are in the ledger.
     """
@@ -134,14 +133,14 @@ def _by_policy(trial: Trial) -> list[tuple[str, int]]:
 
 
 def _with_function(owner: str, point: Point) -> str:
-    """``vnf1 firewall`` for the second function of a chain with a name; others as they are."""
+    """Return ``vnf1 firewall`` for the second function of a named chain; other owners unchanged."""
     match = re.match(r"vnf(\d+)", owner)
     place = 0 if match is None or point.side_by_side else int(match[1])
     return f"{owner} {vnf_name(point.chain, place)}" if match and point.chain else owner
 
 
 def _split(key: str) -> tuple[str, str]:
-    """``v0:tx_full`` -> (v0, tx_full); a bare reason has no owner."""
+    """Return owner and reason: ``v0:tx_full`` -> (v0, tx_full); a bare reason has no owner."""
     owner, _, reason = key.rpartition(":")
     return owner, reason
 
@@ -152,7 +151,7 @@ def _cause(owner: str, reason: str) -> str:
 
 
 def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
-    """One loss a place and cause, largest first; equal ones by name. Zeros are left out."""
+    """Return one loss per place and cause, largest first, equal ones by name. Zeros are left out."""
     total: Counter[tuple[LossPlace, str, bool]] = Counter()
     for loss in losses:
         total[loss.place, loss.cause, loss.policy] += loss.packets
@@ -161,5 +160,5 @@ def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
 
 
 def _words(loss: Loss) -> str:
-    """``vhost ring full (v0)``, ``switch: fault``."""
+    """Return a loss in words: ``vhost ring full (v0)``, ``switch: fault``."""
     return f"{loss.place} {loss.cause}" if loss.place.endswith("ring") else f"{loss.place}: {loss.cause}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured of the conditions of a switch, over all its starts and topologies, in the words of the manifest."""
+"""The measured conditions of a switch, over all its starts and topologies, in the words of the manifest."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Measured:
 
 
 def measured(found: Sequence[Conditions]) -> dict[str, Measured]:
-    """By key, only what is known. ``found`` are the conditions of one switch."""
+    """Return the known conditions by key. ``found`` are the conditions of one switch."""
     ports = [port for conditions in found for port in conditions.ports]
     known: dict[str, Measured | None] = {
         "ring_size": _by_side(ports, _ring_sizes),
@@ -69,7 +69,7 @@ def _ring_sizes(port: PortConditions) -> frozenset[str] | None:
 
 
 def _queues(port: PortConditions) -> frozenset[str] | None:
-    """Pairs that run: a driver may have enabled fewer than the device has."""
+    """Return the active queue pairs: a driver may have enabled fewer than the device has."""
     return frozenset({str(len(port.ring_sizes) // 2)}) if port.ring_sizes else None
 
 
@@ -85,7 +85,7 @@ def _has(names: Iterable[str]) -> Callable[[PortConditions], frozenset[str] | No
 def _by_side(
     ports: Sequence[PortConditions], look: Callable[[PortConditions], frozenset[str] | None]
 ) -> Measured | None:
-    """``256``, or ``wire 256, VNF 1024``; the side is named where the other differs, or where it is not known."""
+    """Return ``256``, or ``wire 256, VNF 1024`` where the sides differ or one is unknown."""
     texts: dict[Side, str] = {}
     sides: dict[Side, frozenset[str]] = {}
     for side in dict.fromkeys(port.side for port in ports):
@@ -102,7 +102,7 @@ def _by_side(
 
 
 def _threads(starts: Sequence[Sequence[ThreadConditions]]) -> Measured:
-    """``CPU 1, SCHED_OTHER, nice -20``, each once; the values are the CPUs."""
+    """Return ``CPU 1, SCHED_OTHER, nice -20``, each once; the values are the CPUs."""
     words = dict.fromkeys(
         f"CPU {thread.cpus}, {thread.policy}, nice {thread.nice}" for threads in starts for thread in threads
     )

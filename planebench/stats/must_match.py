@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What two runs must have in common for their figures to be compared."""
+"""The facts that must be equal in two runs for their figures to be comparable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planebench.model.header import RunHeader
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value of run.json: in which of its tables, under which key, and what it is called.
+    """A value of run.json: its table, its key, and its name.
 
     ``newer``: old runs do not have the key, and a run without it differs from none.
     """
@@ -52,7 +52,12 @@ MUST_MATCH = (
 
 
 def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
-    """One sentence for each fact that differs: ``kernel: 6.1.0 against 6.5.0``. Not stated on both sides is equal."""
+    """Return one sentence per differing fact: ``kernel: 6.1.0 against 6.5.0``.
+
+    A fact that one side does not state is not compared.
+
+    Not stated on both sides is equal.
+    """
     found = []
     for fact in MUST_MATCH:
         tables = [getattr(header, fact.where) for header in (a, b)]
@@ -63,7 +68,7 @@ def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
 
 
 def _unlike_traffic(a: RunHeader, b: RunHeader) -> Iterator[str]:
-    """Profiles of one name that are not the same."""
+    """Yield a sentence for each profile name with other settings in the other run."""
     others = {profile.name: profile for profile in b.traffic}
     for profile in a.traffic:
         other = others.get(profile.name, profile)

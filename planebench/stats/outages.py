@@ -51,7 +51,8 @@ def _report(run: Run, measured: Sequence[tuple[Trial, Outage]]) -> OutageReport:
 
 
 def compare_outages(a: Run, b: Run | None = None) -> tuple[Comparison, ...]:
-    """Compare the outages of like restarts: of every pair of switches of ``a``, or of each in ``a`` and ``b``."""
+    """Compare the outages of like restarts: of every pair of switches of ``a``, or of each switch in ``a`` and
+    ``b``."""
     if b is None:
         pairs = list(combinations(outage_reports(a), 2))
         suffixes = ("", "")

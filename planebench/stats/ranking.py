@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is best, by what, and whether the figures allow saying so."""
+"""The ranking of the switches at each test point, and whether their differences are significant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIN_CYCLES_LEAD = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The switches of one cell of the matrix, best first.
+    """The switches of one test point, best first.
 
     ``by``: highest throughput; or fewest cycles a packet, where the tester limits a switch of the cell: its throughput
     is then a fact about the tester. ``unordered`` are the labels without cycles in such a ranking: listed last.
@@ -37,12 +37,12 @@ class Ranking:
 
     @property
     def first(self) -> Result:
-        """The highest throughput, or the fewest cycles a packet."""
+        """Return the result with the highest throughput, or the fewest cycles per packet."""
         return self.results[0]
 
 
 def same_cell(results: Iterable[Result]) -> dict[Point, list[Result]]:
-    """Results by what was measured, whatever the switch: the key is the point with an empty switch label."""
+    """Return the results by test point: the key is the point with an empty switch label."""
     cells: dict[Point, list[Result]] = {}
     for result in results:
         cells.setdefault(replace(result.point, switch=""), []).append(result)
@@ -50,7 +50,7 @@ def same_cell(results: Iterable[Result]) -> dict[Point, list[Result]]:
 
 
 def rank(results: Sequence[Result]) -> tuple[Ranking, ...]:
-    """One ranking for each cell that has a counting result; only results of the cell's main band are compared."""
+    """Return one ranking per test point with an accepted result; only results of its main band are compared."""
     rankings = []
     for cell, members in same_cell(results).items():
         usable = [r for r in members if counts(r)]
@@ -67,7 +67,8 @@ def _main_band(results: Sequence[Result]) -> str | None:
 
 
 def _cycles_decide(results: Sequence[Result]) -> bool:
-    """Where the tester limits: every switch that it limits must know its cycles, and there must be two to compare."""
+    """Return whether cycles decide: every tester-limited switch must report its cycles, and at least two must be
+    limited."""
     limited = [r for r in results if _is_limited(r)]
     return bool(limited) and all(_cycles(r) for r in limited) and sum(bool(_cycles(r)) for r in results) > 1
 
@@ -99,13 +100,13 @@ def _by_cycles(cell: Point, results: Sequence[Result]) -> Ranking:
 
 
 def _may_be_as_fast(other: Result, first: Result) -> bool:
-    """Whether the trials of the other overlap with those of the first, or are a lower bound."""
+    """Return whether the trials of the other overlap with those of the first, or are a lower bound."""
     floor = min(first.throughput_trials_pps, default=_pps(first))
     return _is_limited(other) or max(other.throughput_trials_pps, default=_pps(other)) >= floor
 
 
 def _noise(*results: Result) -> float:
-    """Share by which cycles differ without a reason; a result keeps its rates a trial, so they stand in."""
+    """Return the noise of cycles, estimated by the spread of the rates, since a result keeps its rates per trial."""
     return max(MIN_CYCLES_LEAD, *(relative_spread(r.throughput_trials_pps) for r in results))
 
 
@@ -114,7 +115,7 @@ def _is_limited(result: Result) -> bool:
 
 
 def _cycles(result: Result) -> float:
-    """Cycles a packet; 0.0 where unknown."""
+    """Return the cycles per packet; 0.0 if unknown."""
     return result.switch_cycles_per_packet or 0.0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the trials of a run to one Result a point. The rules are docs/design/results.md."""
+"""The results of a run, one per point, from its trials. docs/design/results.md has the rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
 
 def derive_results(run: Run) -> tuple[Result, ...]:
-    """One result a point, ordered by scenario, chain, direction, frame size, then switch as in the header.
+    """Return one result per point, ordered by scenario, chain, direction, frame size, then switch as in the header.
 
     A point of which only warm-up trials were run is there too, with a verdict that says so.
     """
@@ -101,7 +101,7 @@ def _throughput_verdict(choice: Choice, rates: tuple[float, ...], latency: tuple
 
 
 def _unsteady(choice: Choice, rates: tuple[float, ...]) -> Reason | None:
-    """Why the trials do not make one figure: two bands say more than a spread. None if they do."""
+    """Return why the trials do not make one figure: two bands, else a wide spread; None if they do."""
     bands = two_bands(rates)
     if bands is not None:
         return Reason(ReasonCode.TWO_BANDS, bands.words(choice.band, [t.start for t in choice.trials]))
@@ -113,7 +113,7 @@ def _unsteady(choice: Choice, rates: tuple[float, ...]) -> Reason | None:
 
 
 def _other_bands(saturating: Sequence[Trial], band: str | None) -> tuple[BandFigure, ...]:
-    """Median of every other known band: of its valid trials, else of its tester-limited ones."""
+    """Return the median of every other known band: of its valid trials, else of its tester-limited ones."""
     usable = [t for t in saturating if t.verdict.kind in (VALID, LIMITED)]
     figures = []
     for other in sorted({t.band for t in usable if t.band is not None} - {band}):
@@ -127,7 +127,7 @@ def _ledger(trials: Sequence[Trial]) -> Ledger | None:
 
 
 def _loss_ratio(trials: Sequence[Trial]) -> float | None:
-    """Of all counting trials together: packets that did not arrive / packets sent."""
+    """Return the loss ratio of all accepted trials together."""
     directions = [d for t in trials for d in t.directions]
     base = sum(max(d.offered_packets, d.intended_packets) for d in directions)
     return sum(d.lost_packets + d.unsent_packets for d in directions) / base if base else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The searches of a run, found again from its trials and its plan."""
+"""The searches of a run, replayed from its trials and its plan."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from planebench.model.results import SearchResult
 from planebench.search import SearchSettings, search_settings, so_far
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats.ceiling import near_ceiling, tester_ceiling_pps
-from planebench.stats.choose import foreign_band
+from planebench.stats.choose import other_band_reason
 
 
 def run_searches(
     header: RunHeader, point: Point, trials: Sequence[Trial], band: str | None
 ) -> tuple[SearchResult, ...]:
-    """What each search of the run has found on a point so far. ``band``: the one that the run is compared in.
+    """Return the results so far of each search on a point. ``band`` is the one in which the run is compared.
 
     A bound near the ceiling of the tester's calibration is tester-limited. Raises StoreError for settings of the header
     that make no sense.
@@ -46,7 +46,7 @@ def _below_ceiling(search: SearchResult, ceiling_pps: float | None) -> SearchRes
 def _in_best_band(
     method: str, how: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None
 ) -> SearchResult:
-    """In the band of the run; where the search did not end there, in one where it did: the result says which."""
+    """Return the search in the band of the run, or, if it did not end there, in a band in which it did."""
     others = Counter(t.band for t in trials if t.role == "search" and t.band not in (band, None))
     wanted = so_far(method, how, point, trials, band)
     if wanted.complete:
@@ -55,5 +55,5 @@ def _in_best_band(
     elsewhere = next((result for result in found if result.complete), None)
     if elsewhere is None:
         return wanted
-    verdict = Verdict(elsewhere.verdict.kind, elsewhere.verdict.reasons + foreign_band(elsewhere.band, band))
+    verdict = Verdict(elsewhere.verdict.kind, elsewhere.verdict.reasons + other_band_reason(elsewhere.band, band))
     return replace(elsewhere, verdict=verdict)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was sent in the trials that a result rests on, and the mean frame that came through. Pure."""
+"""The traffic of the trials of a result, and the mean size of forwarded frames. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from planebench.model.records import TrafficSent, Trial
 
 
 def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
-    """Added up by direction. Flows, addresses and passes over a file are those of the trial with most of them."""
+    """Return the sum by direction. Flows, addresses and passes over a file are the maximum over the trials."""
     every = [sent for trial in trials for sent in trial.sent]
     return tuple(_added([s for s in every if s.name == name]) for name in dict.fromkeys(s.name for s in every))
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
-    """Mean size of the frames that came through, with FCS; None where a trial did not count bytes, or none came."""
+    """Return the mean size of the forwarded frames with FCS; None if a trial did not count bytes, or none arrived."""
     directions = [d for trial in trials for d in trial.directions]
     packets = sum(d.forwarded_packets for d in directions)
     known = [d.forwarded_bytes for d in directions if d.forwarded_bytes is not None]

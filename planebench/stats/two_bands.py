@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two bands that no core distance explains: rates in two groups, far apart, each group narrow (DESIGN section 4)."""
+"""Two bands at one core-to-core latency: rates in two narrow groups, far apart (DESIGN section 4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TwoBands:
     lower_pps: float
 
     def words(self, band: str | None, starts: Sequence[int]) -> str:
-        """Both figures and counts in one sentence. ``band`` and ``starts`` are those of the trials."""
+        """Return medians and counts of both groups in one sentence. ``band`` and ``starts`` are those of the trials."""
         where = "where the core-to-core latency is unknown" if band is None else "at the same core-to-core latency"
         why = "; by start of the switch" if self._by_start(starts) else ""
         return (
@@ -35,12 +35,13 @@ class TwoBands:
         )
 
     def _by_start(self, starts: Sequence[int]) -> bool:
-        """Whether every start of the switch lies wholly in one group."""
+        """Return whether every start of the switch has all its rates in one group."""
         return not {starts[i] for i in self.upper} & {starts[i] for i in self.lower}
 
 
 def two_bands(rates_pps: Sequence[float]) -> TwoBands | None:
-    """Split at the largest gap; None unless both sides are groups, differ enough and are narrow beside the gap."""
+    """Split the rates at the largest gap; None unless both groups are large enough, far apart, and narrower than the
+    gap."""
     order = sorted(range(len(rates_pps)), key=rates_pps.__getitem__)
     if len(order) < 2 * MIN_GROUP:
         return None

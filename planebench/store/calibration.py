@@ -29,7 +29,7 @@ CLOCK_SKEW_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must be equal for a calibration to hold. ``tester_cpus`` is a number, not which."""
+    """The facts that must be equal for a calibration to be valid. ``tester_cpus`` is the number of CPUs."""
 
     planed_version: str
     cpu_model: str
@@ -41,17 +41,17 @@ class Condition:
 
     @property
     def key(self) -> str:
-        """Names the file: 16 hexadecimal digits."""
+        """Return the name of the file: 16 hexadecimal digits."""
         return hashlib.sha256(json.dumps(astuple(self)).encode()).hexdigest()[:16]
 
 
 def condition_of(calibration: Calibration) -> Condition:
-    """The condition a calibration was measured under."""
+    """Return the condition a calibration was measured under."""
     return Condition(**{name: getattr(calibration, name) for name in Condition.__slots__})
 
 
 def version_of(planed: Path) -> str:
-    """What this planed program calls itself, and the start of its hash: one that was built anew is another tester."""
+    """Return the version of this planed program and the start of its hash: a rebuilt program is another tester."""
     try:
         lines = program_lines((str(planed), "--version"), planed.stat().st_mtime_ns)
         digest = hashlib.sha256(planed.read_bytes()).hexdigest()[:12]
@@ -86,7 +86,7 @@ def load(
     folder: Path | None = None,
     now: datetime | None = None,
 ) -> Calibration | None:
-    """The calibration of this condition that has every frame size, if it is younger than ``max_age_s``.
+    """Return the calibration of this condition that has every frame size, if it is younger than ``max_age_s``.
 
     None when there is none, or it is too old, torn, of another schema, or lacks a frame size: measure again.
     """
@@ -101,7 +101,7 @@ def load(
 
 
 def _merged(new: Calibration, old: Calibration) -> Calibration:
-    """``new``, and of ``old`` what ``new`` has no figures of."""
+    """Return ``new`` with the figures of ``old`` that ``new`` lacks."""
     sizes = _frame_sizes(new)
     if _frame_sizes(old) <= sizes:
         return new
@@ -115,7 +115,7 @@ def _merged(new: Calibration, old: Calibration) -> Calibration:
 
 
 def _frame_sizes(calibration: Calibration) -> set[int]:
-    """Those with a ceiling and a floor."""
+    """Return the frame sizes with a ceiling and a floor."""
     ceilings = {ceiling.frame_size_bytes for ceiling in calibration.ceilings}
     return ceilings & {floor.frame_size_bytes for floor in calibration.floors}
 

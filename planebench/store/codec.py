@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def to_json(record: Any, *, indent: int | None = None) -> bytes:
-    """One record as UTF-8 JSON, on one line unless ``indent`` is given.
+    """Return one record as UTF-8 JSON, on one line unless ``indent`` is given.
 
     Text that is no valid Unicode (a log tail read with surrogateescape) gets ``?`` for what cannot be encoded.
     Raises StoreError for NaN and infinity, which JSON does not have.
@@ -58,7 +58,7 @@ def header_from_json(data: bytes, where: str) -> RunHeader:
 
 
 def explain(error: ValidationError) -> str:
-    """The first problems of a validation error, each as ``key.path: what is wrong``."""
+    """Return the first problems of a validation error, each as ``key.path: what is wrong``."""
     found = error.errors(include_url=False, include_context=False)
     lines = [_explain_one(tuple(e["loc"]), e["type"], e["msg"], e["input"]) for e in found[:3]]
     more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""

@@ -65,7 +65,8 @@ class LineFile:
             raise StoreError(f"cannot append to {self.path}: {error.strerror or error}. Is the disk full?") from error
 
     def _there(self) -> os.stat_result:
-        """What is open, if it is still what the path names: what is written to a removed file is lost in silence."""
+        """Return the status of the open file if the path still names it: writes to a removed file would be lost
+        silently."""
         mine = os.fstat(self._fd)
         try:
             named = self.path.stat()

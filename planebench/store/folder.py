@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where runs live, what they are called, and how one is found again."""
+"""The folder of the runs, the names of runs, and how a run is found."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class RunInfo:
 
 
 def default_runs_dir() -> Path:
-    """``$PLANEBENCH_RUNS``, or ``runs`` in the current folder."""
+    """Return ``$PLANEBENCH_RUNS``, or ``runs`` in the current folder."""
     return Path(os.environ.get(RUNS_VARIABLE) or "runs")
 
 
 def new_run_id(name: str, now: datetime | None = None) -> str:
-    """``20261121-123356-quick``: UTC time and the name, reduced to what is safe in a path."""
+    """Return ``20261121-123356-quick``: UTC time and the name, reduced to characters that are safe in a path."""
     moment = (now or datetime.now(UTC)).astimezone(UTC)
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
     return f"{moment:%Y%m%d-%H%M%S}-{safe[:60]}"
 
 
 def read_header(folder: Path) -> RunHeader:
-    """run.json of a folder. Raises StoreError."""
+    """Read run.json of a folder. Raises StoreError."""
     path = folder / HEADER_FILE
     try:
         data = path.read_bytes()
@@ -64,13 +64,13 @@ def read_header(folder: Path) -> RunHeader:
 
 
 def read_finished(folder: Path) -> Finished | None:
-    """finished.json of a folder; None where there is none. Raises StoreError."""
+    """Read finished.json of a folder; None if there is none. Raises StoreError."""
     path = folder / FINISHED_FILE
     return from_json(Finished, path.read_bytes(), str(path)) if path.is_file() else None
 
 
 def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
-    """All readable runs, oldest first. Folders without a run.json, or with one of another version, are left out."""
+    """Return all readable runs, oldest first. Folders with no run.json, or one of another version, are left out."""
     found = []
     for folder in _run_folders(runs_dir or default_runs_dir()):
         try:
@@ -81,7 +81,7 @@ def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
 
 
 def find_run(runs_dir: Path | None, wanted: str) -> Path:
-    """The folder of a run: ``latest``, a run id, the start of one, a name (its newest run) or a path.
+    """Return the folder of a run: ``latest``, a run id, the start of one, a name (its newest run) or a path.
 
     Raises UsageError with the candidates where nothing, or more than one id, fits.
     """
@@ -118,7 +118,7 @@ def _run_folders(directory: Path) -> list[Path]:
 
 
 def _is_run(folder: Path) -> bool:
-    """Also where we may not look: who reads it then says so."""
+    """Return whether a folder may be a run, also if it is not readable: its reader then reports that."""
     try:
         return (folder / HEADER_FILE).is_file()
     except PermissionError:

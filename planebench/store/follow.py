@@ -44,7 +44,7 @@ class Follower:
         self._read_bytes = 0
 
     def look(self) -> Seen:
-        """What there is now. Raises StoreError."""
+        """Return the present state of the run. Raises StoreError."""
         status, problem = self._status()
         finished = self._finished()  # after the status, which goes when this comes
         self._read_trials()

@@ -18,13 +18,13 @@ def write_plan(folder: Path, plan: Plan) -> None:
 
 
 def read_plan(folder: Path) -> Plan | None:
-    """The plan of a run; None for a run that has none (of an earlier planebench). Raises StoreError."""
+    """Return the plan of a run; None for a run that has none (of an earlier planebench). Raises StoreError."""
     path = folder / PLAN_FILE
     return from_json(Plan, path.read_bytes(), str(path)) if path.is_file() else None
 
 
 def find_unfinished(runs_dir: Path, plan: Plan) -> RunInfo | None:
-    """The newest run of exactly this plan that did not come to its end; None if there is none."""
+    """Return the newest run of exactly this plan that did not come to its end; None if there is none."""
     for info in reversed(list_runs(runs_dir)):
         if info.finished is not None and info.finished.status == "complete":
             continue

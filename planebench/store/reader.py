@@ -18,7 +18,9 @@ R = TypeVar("R")
 
 
 def read_run(path: Path) -> Run:
-    """The run in a folder. A last line without its newline (the writer was killed in it) is left out, with a warning.
+    """Return the run in a folder.
+
+    A last line without its newline (the writer was killed in it) is left out, with a warning.
 
     Raises StoreError, naming file and line, for anything else that is not a record of this schema version.
     """

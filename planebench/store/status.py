@@ -24,7 +24,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def read_status(folder: Path) -> Status | None:
-    """What a run last told of itself; None where it told nothing. Raises StoreError for what is no status."""
+    """Read the last status of a run; None if it has none. Raises StoreError for invalid content."""
     path = folder / STATUS_FILE
     try:
         with path.open("rb") as file:
@@ -40,14 +40,14 @@ def read_status(folder: Path) -> Status | None:
 
 
 def is_alive(status: Status) -> bool:
-    """Whether the process that wrote it is still there. Another that got its pid has another start."""
+    """Return whether the process that wrote it is still there. Another that got its pid has another start."""
     if not is_running(status.pid):
         return _exists(status.pid)
     return status.pid_started_ticks in (None, start_ticks(status.pid))
 
 
 def live_runs(runs_dir: Path) -> tuple[Path, ...]:
-    """The folders of runs that go on now, newest first."""
+    """Return the folders of runs that go on now, newest first."""
     try:
         told = [path.parent for path in runs_dir.glob(f"*/{STATUS_FILE}")]
     except OSError:
@@ -65,7 +65,7 @@ def _live(folder: Path) -> Status | None:
 
 
 def _exists(pid: int) -> bool:
-    """For a process that /proc hides from us (hidepid) and the kernel does not let us signal."""
+    """Return whether a process exists that /proc hides (hidepid) and that we may not signal."""
     try:
         os.kill(pid, 0)
     except PermissionError:

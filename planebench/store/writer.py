@@ -32,7 +32,6 @@ class RunWriter:
     """An open run folder. What :meth:`append` returned from is on disk, whatever happens to the process afterwards."""
 
     def __init__(self, path: Path, header: RunHeader) -> None:
-        """For :meth:`create`."""
         self.path = path
         self.header = header
         self._trials = LineFile(path / TRIALS_FILE)
@@ -51,7 +50,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: Path) -> RunWriter:
-        """Go on with a run that was interrupted or killed; a torn last line goes. Raises StoreError."""
+        """Continue a run that was interrupted or killed; a torn last line is removed. Raises StoreError."""
         writer = cls(path, read_header(path))
         cut_torn_line(path / TRIALS_FILE)
         cut_torn_line(path / SKIPPED_FILE)

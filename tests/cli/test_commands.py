@@ -206,7 +206,7 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
         pass
     done = planebench("report")
     assert done.code == 0
-    assert "No trial has been measured." in done.out and "not finished" in done.out
+    assert "No trial has been measured." in done.out and "· incomplete" in done.out
     document = json.loads(planebench("export").out)
     assert document.pop("conditions")["found"] == []
     nothing = {"latency": [], "throughput": []}
@@ -232,7 +232,7 @@ def test_report_of_a_run_that_was_killed_in_a_line(planebench, own_run_folder: P
     trials.write_bytes(trials.read_bytes()[:-20])
     done = planebench("report")
     assert done.code == 0
-    assert "not finished" in done.out and "is torn" in done.out
+    assert "· incomplete" in done.out and "is torn" in done.out
     assert (path / "report.html").is_file()
 
 

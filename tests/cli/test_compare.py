@@ -249,7 +249,7 @@ def test_one_metric(stored, capsys) -> None:
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, 2.01, float("nan"), float("inf")])
 def test_a_limit_that_is_no_ratio_is_refused(stored, limit: float) -> None:
-    with pytest.raises(UsageError, match="more than 0, at most 2"):
+    with pytest.raises(UsageError, match="above 0, at most 2"):
         _compare(fail_below=limit)
 
 

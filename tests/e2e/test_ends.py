@@ -175,7 +175,7 @@ def _report_of_whatever_there_is(bench: Bench, capsys: pytest.CaptureFixture[str
             report("latest", None, bench.runs)
         return
     report("latest", None, bench.runs)
-    assert "not finished" in one_line(capsys.readouterr().out)
+    assert "· incomplete" in one_line(capsys.readouterr().out)
     assert (bench.folder / "report.html").is_file()
     for trial in bench.trials():
         assert_exact(trial)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planed_rig import CPUS, MEMORY, Document, Planed, document, ethdev, load, ring, stream, task, vhost
+from planed_rig import CPUS, MEMORY, Document, Planed, document, ethdev, load, ring, stream, task, until, vhost
 
 from planebench.planed import RpcError
 
@@ -119,6 +119,7 @@ def test_traffic_runs_on_through_a_refusal(looping: Planed) -> None:
     for _ in range(20):
         with pytest.raises(RpcError):
             looping.call("config.apply", wanted)
+    until(lambda: not looping.call("traffic.get")["running"], "the generator ends")
     tasks = looping.settled()
     sent = tasks["gen"]["generator"]
     assert sent["intended_packets"] == 4000

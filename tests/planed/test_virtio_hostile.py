@@ -236,17 +236,16 @@ def test_the_last_burst_is_kicked(other: Planed, path: Path) -> None:
     with VhostDevice(path) as device:
         other.apply([wire], [task("gen0", "generator", "v0")], cpu=OTHER_CPU)
         device.forget_kicks(TRANSMITQ)
-        other.start_traffic(load("gen0", 64, **FLAT_OUT), duration_s=1e-6)
-        until(lambda: not other.call("traffic.get")["running"], "it ends")
-        assert other.tasks()["gen0"]["tx_packets"] in range(1, 1025)
-        assert device.kicked(TRANSMITQ)
+        sent = other.send(load("gen0", 64, **FLAT_OUT), duration_s=1e-6)["gen0"]["tx_packets"]
+        assert sent in range(1, 1025)
+        wait_for(lambda: device.kicked(TRANSMITQ), "the device is kicked")
         device.rings[TRANSMITQ].be_silent()
         device.forget_kicks(TRANSMITQ)
         other.send(load("gen0", 64, **FLAT_OUT))
         assert not device.kicked(TRANSMITQ), "it polls"
         device.rings[TRANSMITQ].be_silent(False)
         other.apply([wire])
-        assert device.kicked(TRANSMITQ), "it went to sleep in the meantime"
+        wait_for(lambda: device.kicked(TRANSMITQ), "the device is kicked, that went to sleep in the meantime")
         other.apply()
 
 

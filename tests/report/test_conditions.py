@@ -157,4 +157,4 @@ def test_beside_a_tester_limited_switch_one_without_counters_is_unknown() -> Non
     line = next(line for line in text.splitlines() if " 32 b" in line)
     assert "planed" in line and "40 %" in line
     assert any("vpp" in line and "unknown" in line for line in text.splitlines())
-    assert "b: its batch size" in text
+    assert "b: packets per non-empty poll" in text

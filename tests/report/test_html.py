@@ -113,7 +113,7 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
         "Throughput by chain length",
         "Latency distribution",
         "Accepted and rejected trials",
-        "How it was run",
+        "Reproduce this run",
         "AMD EPYC 9R14",
         "planebench run quick --switch planed,ovs-dpdk,testpmd,vpp",
         "Skipped fastclick",
@@ -187,7 +187,7 @@ def test_a_run_that_was_cut_short_has_a_page(count: int) -> None:
     run = make_run(sizes=(64,))
     cut = dataclasses.replace(run, trials=run.trials[-count:] if count else (), finished=None)
     text = _Page(to_html(Derived(cut))).text
-    assert "did not come to its end" in text
+    assert "Incomplete run" in text
     assert ("No trial has been measured" in text) == (count == 0)
 
 

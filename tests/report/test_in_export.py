@@ -26,7 +26,7 @@ from planebench.report.searches import burst_table, search_table
 from planebench.report.traffic import traffic_table
 from planebench.stats.derived import Derived
 
-OF_TWO = {"share of the result", "lost", "sizes"}
+OF_TWO = {"ratio to the result", "lost", "sizes"}
 """Columns with a ratio or the difference of two numbers that are both exported."""
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d\u202f]*(?:\.\d+)?")

@@ -65,7 +65,7 @@ def test_the_page_has_every_section(page: str) -> None:
         "Pairwise comparison",
         "Reasons for rejected trials",
         "All 33 trials with their evidence",
-        "switch pmd-c01 waited 3.1 %, 31 involuntary switches",
+        "switch pmd-c01 waited 3.1 %, 31 involuntary context switches",
         "Tester calibration",
         "2026-11-20T09:00:00Z",
         "latency at 10 % of R+ is 1.8 times that at 50 %, as where packets wait for a batch",

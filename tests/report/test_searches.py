@@ -13,7 +13,7 @@ from planebench.report.figures import make_figures
 from planebench.report.searches import burst_table, deviations, search_figure, search_table
 from planebench.report.terminal.table import table_text
 from planebench.stats import derive_results
-from planebench.stats.choose import foreign_band
+from planebench.stats.choose import other_band_reason
 from planebench.stats.derived import Derived
 
 POINT = make_point()
@@ -99,7 +99,7 @@ def test_the_same_point_twice_keeps_the_searches_apart() -> None:
 
 def test_a_search_of_the_other_band_is_in_brackets_and_each_names_its_band() -> None:
     first = rich().results[0]
-    elsewhere = Verdict(VerdictKind.VALID, foreign_band("far", "near"))
+    elsewhere = Verdict(VerdictKind.VALID, other_band_reason("far", "near"))
     ndr = search(POINT, "ndr", 5.1, 5.12, band="far", verdict=elsewhere)
     result = dataclasses.replace(first, searches=(ndr, search(POINT, "pdr", 6.1, 6.12)))
     cells = search_table((result,)).rows[0].cells

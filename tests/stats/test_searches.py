@@ -13,7 +13,7 @@ from planebench.search import SearchSettings
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats import derive_results
 from planebench.stats.ceiling import tester_ceiling_pps
-from planebench.stats.choose import is_foreign
+from planebench.stats.choose import of_other_band
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_search_of_the_other_band_says_that_it_cannot_be_compared() -> None:
     assert found.verdict.texts == ("measured on near cores, the rest of the run on far cores: not comparable",)
     (home,) = derive_results(searched_run({"planed": 10.0}))[0].searches
     assert home.verdict.texts == ()
-    assert (is_foreign(found.verdict), is_foreign(home.verdict)) == (True, False)
+    assert (of_other_band(found.verdict), of_other_band(home.verdict)) == (True, False)
 
 
 @pytest.mark.parametrize(("ceiling_mpps", "kind"), [(11.0, "tester-limited"), (11.5, "valid"), (None, "valid")])

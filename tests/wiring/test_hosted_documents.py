@@ -10,6 +10,7 @@ import pytest
 
 from planebench.measure.hosted import functional_reasons, hosted_requests
 from planebench.model.hosting import HostingFacts
+from planebench.model.reasons import ReasonCode
 from planebench.placement import Cpus, place
 from planebench.planed.document import Document
 from planebench.scenarios import Topology, build
@@ -108,11 +109,12 @@ def test_sharing_and_emulation_make_a_topology_functional() -> None:
     topology, native = mixed(), HostingFacts("vnf0", "separate", "planed")
     emulated = HostingFacts("vnf2", "container", "x", emulated=True)
     assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native,)) == ()
-    assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated)) == (
-        "vnf2 is emulated, on no CPU of this machine",
-    )
-    assert functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ()) == (
+    said = functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated))
+    assert [reason.text for reason in said] == ["vnf2 is emulated, on no CPU of this machine"]
+    said += functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ())
+    assert {reason.code for reason in said} == {ReasonCode.EMULATED_OR_SHARED}
+    assert [reason.text for reason in said[1:]] == [
         "vnf0 shares CPU 1 with the switch and vnf2",
         "vnf2 shares CPU 1 with the switch and vnf0",
-    )
+    ]
     assert functional_reasons(build("parallel", 3), place(TWO, 3, hosted=range(3)), ()) == ()
