@@ -97,7 +97,7 @@ static int check(const char *path)
 	struct config *config = load(path, &document);
 
 	json_decref(document);
-	free(config);
+	config_free(config);
 	return config ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
@@ -144,7 +144,7 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 	planed->rx_pool = eal_pool_create(&config->memory);
 	if (planed->rx_pool == NULL || planed_apply(planed, config, document, NULL, NULL, error)) {
 		LOG_ERROR("%s", planed->rx_pool ? error : "no receive pool");
-		free(config);
+		config_free(config);
 		return EXIT_FAILURE;
 	}
 	if (rpc_path && rpc_open(rpc_path, &rpc))
@@ -171,7 +171,7 @@ static int run(const struct options *options)
 		planed_close(&planed);
 		eal_stop();
 	} else {
-		free(config);
+		config_free(config);
 	}
 	json_decref(document);
 	return code;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/cuckoo.h"
+#include "lib/random.h"
 
 enum any_kind {
 	ANY_COUNTED,   // 0, 1, 2 ...: 0 is a key, too
@@ -34,7 +35,7 @@ static inline uint64_t any_key(const struct any *any, uint64_t n)
 	case ANY_NETWORKS:
 		return UINT64_C(0xffffffffffff) - (n << 8);
 	default:
-		return n * UINT64_C(0x9e3779b97f4a7c15) >> 16;
+		return n * RANDOM_GOLDEN >> 16;
 	}
 }
 
@@ -50,7 +51,7 @@ static inline struct cuckoo_wide_key any_wide_key(const struct any *any, uint64_
 	case ANY_NETWORKS:
 		return (struct cuckoo_wide_key){n << 32, UINT64_MAX, UINT16_MAX};
 	default:
-		return (struct cuckoo_wide_key){n * UINT64_C(0x9e3779b97f4a7c15), ~n, (uint16_t)n};
+		return (struct cuckoo_wide_key){n * RANDOM_GOLDEN, ~n, (uint16_t)n};
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Known delays in, exact histograms out.
-#include "lib/jitter.h"
+#include "lib/histogram.h"
 #include "test/unit.h"
 
 enum { END = UINT32_MAX }; // of a burst

@@ -13,11 +13,6 @@ enum {
 	PROTOCOL_SHIM6 = 140,
 };
 
-static uint16_t word(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
 static bool is_tag(uint16_t type)
 {
 	return type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ;
@@ -31,26 +26,16 @@ static enum packet_fault parse_ethernet(const struct vnf_frame *frame, struct pa
 	p->l3 = RTE_ETHER_HDR_LEN;
 	if (frame->length < p->l3)
 		return PACKET_RUNT;
-	*type = word(frame->data + TYPE_OFFSET);
+	*type = get_be16(frame->data + TYPE_OFFSET);
 	for (; is_tag(*type); tags++) {
 		if (tags == TAGS_MAX)
 			return PACKET_TAGS;
 		p->l3 += RTE_VLAN_HLEN;
 		if (frame->length < p->l3)
 			return PACKET_RUNT;
-		*type = word(frame->data + p->l3 - 2);
+		*type = get_be16(frame->data + p->l3 - 2);
 	}
 	return PACKET_FINE;
-}
-
-static bool checksum_is_right(const uint8_t *ip, unsigned bytes)
-{
-	uint32_t sum = 0;
-
-	for (unsigned i = 0; i < bytes; i += 2)
-		sum += word(ip + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
 // Whether a fragment ends beyond what a datagram can be, header included: no end host could put it together.
@@ -69,7 +54,7 @@ static enum packet_fault parse_ipv4(const struct vnf_frame *frame, struct packet
 	if (left < sizeof(struct rte_ipv4_hdr))
 		return PACKET_HEADER_LENGTH;
 	header = (ip[0] & 0xfu) * 4;
-	total = word(ip + 2);
+	total = get_be16(ip + 2);
 	if (ip[0] >> 4 != 4)
 		return PACKET_VERSION;
 	if (header < sizeof(struct rte_ipv4_hdr) || header > left)
@@ -78,7 +63,7 @@ static enum packet_fault parse_ipv4(const struct vnf_frame *frame, struct packet
 		return PACKET_LENGTH;
 	if (!checksum_is_right(ip, header))
 		return PACKET_CHECKSUM;
-	fragment = word(ip + 6) & 0x3fff;
+	fragment = get_be16(ip + 6) & 0x3fff;
 	p->version = 4;
 	p->protocol = ip[9];
 	p->fragment = fragment != 0;
@@ -116,8 +101,8 @@ static bool fragment_is_sound(const uint8_t *e, struct packet *p)
 {
 	unsigned before = p->l4 - p->l3 - (unsigned)sizeof(struct rte_ipv6_hdr);
 
-	p->fragment = word(e + 2) & 0xfff9; // offset or more to come; neither: an atomic one (RFC 6946)
-	p->fragment_at = word(e + 2) & 0xfff8;
+	p->fragment = get_be16(e + 2) & 0xfff9; // offset or more to come; neither: an atomic one (RFC 6946)
+	p->fragment_at = get_be16(e + 2) & 0xfff8;
 	p->first = p->fragment_at == 0;
 	return !is_beyond(before, p->fragment_at, p->l4_bytes - (unsigned)IPV6_MIN_EXTENSION);
 }
@@ -160,7 +145,7 @@ static enum packet_fault parse_ipv6(const struct vnf_frame *frame, struct packet
 		return PACKET_HEADER_LENGTH;
 	if (ip[0] >> 4 != 6)
 		return PACKET_VERSION;
-	payload = word(ip + 4);
+	payload = get_be16(ip + 4);
 	if (payload > frame->total - p->l3 - sizeof(struct rte_ipv6_hdr))
 		return PACKET_LENGTH;
 	p->version = 6;

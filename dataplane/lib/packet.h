@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/checksum.h"
 #include "tasks/vnf/vnf.h"
 
 // Why a frame is no packet. The first drop reasons of every kind that uses this: its own begin at
@@ -58,42 +59,24 @@ struct packet {
 // why not; then *p is undefined.
 enum packet_fault packet_parse_any(const struct vnf_frame *frame, struct packet *p);
 
-// Sum of an IPv4 header without options, folded: 0xffff if it is right (RFC 1071).
-static inline uint16_t packet_ipv4_sum(const uint8_t *ip)
-{
-	uint64_t a, b;
-	uint32_t c, half;
-
-	memcpy(&a, ip, sizeof(a));
-	memcpy(&b, ip + 8, sizeof(b));
-	memcpy(&c, ip + 16, sizeof(c));
-	a += b;
-	a += a < b; // the carry comes back in at the bottom
-	a += c;
-	a += a < c;
-	half = (uint32_t)((a + (a >> 32 | a << 32)) >>
-	                  32); // both halves and their carry are in the upper one
-	return (uint16_t)((half + (half >> 16 | half << 16)) >> 16);
-}
-
 // Whether it is IPv4 without tags, options and fragments, UDP or TCP, sound: nearly every packet. Then its IP
 // header is at RTE_ETHER_HDR_LEN, and 20 bytes behind it the ports; packet_parse_any() would say the same.
 static inline bool packet_is_plain(const struct vnf_frame *frame)
 {
 	const uint8_t *ip = frame->data + RTE_ETHER_HDR_LEN;
 	const struct rte_ipv4_hdr *header = (const struct rte_ipv4_hdr *)ip;
-	uint16_t type, length;
+	uint16_t length;
 
 	if (unlikely(frame->length < RTE_ETHER_HDR_LEN + 40))
 		return false;
-	memcpy(&type, frame->data + 12, sizeof(type));
 	length = rte_be_to_cpu_16(header->total_length);
-	return likely(type == RTE_BE16(RTE_ETHER_TYPE_IPV4) && header->version_ihl == RTE_IPV4_VHL_DEF &&
+	return likely(load16(frame->data + 12) == RTE_BE16(RTE_ETHER_TYPE_IPV4) &&
+	              header->version_ihl == RTE_IPV4_VHL_DEF &&
 	              !(header->fragment_offset & RTE_BE16(0x3fff)) &&
 	              length <= frame->total - RTE_ETHER_HDR_LEN &&
 	              ((header->next_proto_id == IPPROTO_UDP && length >= 28) ||
 	               (header->next_proto_id == IPPROTO_TCP && length >= 40)) &&
-	              packet_ipv4_sum(ip) == 0xffff);
+	              checksum_ipv4_is_right(ip));
 }
 
 // The same, and where everything is.
@@ -133,13 +116,4 @@ static inline void packet_ipv4_decrement_ttl(struct rte_ipv4_hdr *ip)
 
 	ip->hdr_checksum = (rte_be16_t)(sum + (sum >= 0xffff));
 	ip->time_to_live--;
-}
-
-// A checksum after one 16-bit word that it covers has changed (RFC 1624 eqn. 3). Words as they lie in memory.
-static inline rte_be16_t packet_checksum_change(rte_be16_t checksum, uint16_t was, uint16_t is)
-{
-	uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~was + is;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (rte_be16_t) ~((sum & 0xffff) + (sum >> 16));
 }

@@ -9,7 +9,8 @@
 #include <sys/random.h>
 
 // 2^64 divided by the golden ratio, odd: multiples of it are spread evenly (Fibonacci hashing).
-#define RANDOM_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+#define RANDOM_GOLDEN   UINT64_C(0x9e3779b97f4a7c15)
+#define RANDOM_GOLDEN32 UINT32_C(0x9e3779b1) // of 2^32, a prime
 
 // Return the first output of SplitMix64 from this seed: a seed of few bits becomes a number of many.
 static inline uint64_t random_mix(uint64_t seed)
@@ -45,4 +46,24 @@ static inline uint64_t draw_key(uint64_t seed, uint64_t purpose, uint64_t stream
 static inline uint32_t draw_below(uint64_t hash, uint32_t n)
 {
 	return (uint32_t)((hash >> 32) * n >> 32);
+}
+
+// --- From any distribution -------------------------------------------------------------------------------
+
+// Walker's alias method (ACM TOMS 3(3), 1977), built as Vose does (IEEE TSE 17(9), 1991): a draw from any
+// distribution over n rows costs one look-up, 8 bytes a row. Shares are 32 bits: no row is off by more than
+// 2^-32 of a row.
+
+// Of a row, share / 2^32 is the row itself and the rest another one.
+struct alias {
+	uint32_t share, other;
+};
+
+// Rows 0 .. n - 1 with probabilities in proportion to 1 / (row + 1)^exponent. NULL without memory; free().
+struct alias *alias_make_zipf(uint32_t n, double exponent);
+
+// Return what becomes of the row that was drawn by draw_below().
+static inline uint32_t alias_draw(const struct alias *table, uint32_t row, uint64_t hash)
+{
+	return (uint32_t)hash < table[row].share ? row : table[row].other;
 }

@@ -234,37 +234,48 @@ static const struct field *find_field(const struct field *fields, const char *ke
 	return NULL;
 }
 
-static int unknown_key(const struct context *context, const struct field *fields, const char *key)
+static size_t list_keys(char *error, size_t used, const struct field *fields)
+{
+	for (; fields && fields->key && used < SCHEMA_ERROR_MAX; fields++)
+		used += (size_t)snprintf(error + used, SCHEMA_ERROR_MAX - used, " %s", fields->key);
+	return used;
+}
+
+static int unknown_key(const struct context *context, const struct field *fields, const struct field *others,
+                       const char *key)
 {
 	size_t used = (size_t)snprintf(context->error, SCHEMA_ERROR_MAX,
 	                               "%s: unknown key \"%.40s\"; valid keys:", context->where, key);
 
-	for (; fields->key && used < SCHEMA_ERROR_MAX; fields++)
-		used += (size_t)snprintf(context->error + used, SCHEMA_ERROR_MAX - used, " %s", fields->key);
+	list_keys(context->error, list_keys(context->error, used, others), fields);
 	return -EINVAL;
 }
 
-int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
-                  char error[static SCHEMA_ERROR_MAX])
+int schema_decode_beside(const json_t *object, const struct field *fields, const struct field *others,
+                         void *out, const char *where, char error[static SCHEMA_ERROR_MAX])
 {
 	const struct context context = {where, error};
 	const char *key;
 	json_t *value;
 
-	if (!json_is_object(object)) {
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: expected an object", where);
-		return -EINVAL;
-	}
+	if (!json_is_object(object))
+		return config_error(error, "%s: expected an object", where);
 	json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
 		const struct field *field = find_field(fields, key);
-		int rc = field ? store(&context, field, value, out) : unknown_key(&context, fields, key);
-		if (rc)
-			return rc;
+
+		if (!field && (others == SCHEMA_ANY || (others && find_field(others, key))))
+			continue;
+		if (field ? store(&context, field, value, out) : unknown_key(&context, fields, others, key))
+			return -EINVAL;
 	}
 	for (; fields->key; fields++)
-		if (fields->required && json_object_get(object, fields->key) == NULL) {
-			snprintf(error, SCHEMA_ERROR_MAX, "%s: key \"%s\" is missing", where, fields->key);
-			return -EINVAL;
-		}
+		if (fields->required && json_object_get(object, fields->key) == NULL)
+			return config_error(error, "%s: key \"%s\" is missing", where, fields->key);
 	return 0;
+}
+
+int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
+                  char error[static SCHEMA_ERROR_MAX])
+{
+	return schema_decode_beside(object, fields, NULL, out, where, error);
 }

@@ -50,6 +50,11 @@ struct field {
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
                   char error[static SCHEMA_ERROR_MAX]);
 
+// The same, but for keys that are in others[], which somebody else decodes; SCHEMA_ANY: whatever is not in fields[].
+#define SCHEMA_ANY ((const struct field *)1)
+int schema_decode_beside(const json_t *object, const struct field *fields, const struct field *others,
+                         void *out, const char *where, char error[static SCHEMA_ERROR_MAX]);
+
 // Write a sentence of at most SCHEMA_ERROR_MAX bytes to error and return -EINVAL: the way in which everything that
 // reads what users wrote refuses it.
 int config_error(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/eal.h"
 #include "lib/log.h"
+#include "lib/schema.h"
 #include "port/port.h"
 #include "tasks/stamps.h"
 #include "tasks/task.h"
-#include "tasks/vnf/vnf.h"
 #include "runtime/worker.h"
 
 // What is built beside the running set.
@@ -117,7 +118,7 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 	return 0;
 }
 
-static int build_task(struct next *next, const struct config_task *config, char *error)
+static int build_task(struct next *next, struct config_task *config, char *error)
 {
 	const struct task_ops *ops = task_ops_find(config->kind);
 	struct port *ports[CONFIG_TASK_PORTS_MAX] = {0};
@@ -126,7 +127,7 @@ static int build_task(struct next *next, const struct config_task *config, char 
 
 	for (unsigned i = 0; i < config->port_count; i++)
 		ports[i] = find_port(&next->set, config->ports[i]);
-	rc = ops->create(config, ports, &task);
+	rc = task_create(ops, config, ports, &task);
 	if (rc) {
 		snprintf(error, CONFIG_ERROR_MAX, "task %s cannot be made: %s; the log of planed says more",
 		         config->name, strerror(-rc));
@@ -158,7 +159,7 @@ static int build_worker(struct next *next, const struct config_worker *config, c
 
 static int build(const struct planed *old, struct next *next, char *error)
 {
-	const struct config *config = next->set.config;
+	struct config *config = next->set.config;
 	int rc = check_fixed(old->config, config, error);
 
 	for (unsigned i = 0; rc == 0 && i < config->port_count; i++)
@@ -181,7 +182,7 @@ static void end_tasks(struct planed *set)
 {
 	for (unsigned i = 0; i < set->task_count; i++) {
 		stamps_free(set->tasks[i]->stamps);
-		set->tasks[i]->ops->destroy(set->tasks[i]);
+		task_destroy(set->tasks[i]);
 	}
 	set->task_count = 0;
 }
@@ -192,10 +193,10 @@ static void adopt(struct planed *old, struct planed *new)
 	for (unsigned i = 0; i < new->task_count; i++) {
 		struct task *task = new->tasks[i], *before = planed_find_task(old, task->name);
 
-		if (before && before->ops == task->ops && task->ops->vnf && task->ops->vnf->adopt)
-			task->ops->vnf->adopt((struct vnf *)task, (struct vnf *)before);
-		if (task->ops->vnf && task->ops->vnf->take_effect)
-			task->ops->vnf->take_effect((struct vnf *)task);
+		if (before && task->ops->adopt && strcmp(before->ops->kind, task->ops->kind) == 0)
+			task->ops->adopt(task, before);
+		if (task->ops->take_effect)
+			task->ops->take_effect(task);
 	}
 }
 
@@ -243,6 +244,8 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 	struct next next = {.set = {.config = config, .rx_pool = planed->rx_pool}};
 	int rc = build(planed, &next, error);
 
+	if (rc == 0)
+		rc = planed_park(planed, error); // one that does not stop would not end either
 	if (rc) {
 		discard(&next);
 		return rc;
@@ -262,9 +265,7 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 		port->config = config->ports[i]; // of a port that stays: its line rate may be new
 		port_flush_all(port);            // it may have no task any more
 	}
-	for (unsigned i = 0; i < config->task_count; i++)
-		config->tasks[i].settings = NULL; // they belong to the caller's document
-	free(planed->config);
+	config_free(planed->config);
 	json_decref(planed->document);
 	next.set.document = json_incref(document);
 	*planed = next.set;
@@ -279,19 +280,46 @@ void planed_close(struct planed *planed)
 	for (unsigned i = 0; i < planed->port_count; i++)
 		close_port(planed->ports[i]);
 	planed->port_count = 0;
-	free(planed->config);
+	config_free(planed->config);
 	planed->config = NULL;
 	json_decref(planed->document);
 	planed->document = NULL;
 }
 
-void planed_park(struct planed *planed)
+static int park(const struct planed *planed, const char *name, char *error)
 {
+	struct timespec deadline = worker_park_deadline();
+
 	for (unsigned i = 0; i < planed->worker_count; i++)
-		worker_park(planed->workers[i]);
+		if (name == NULL || strcmp(planed->workers[i]->name, name) == 0)
+			worker_order_park(planed->workers[i]);
+	for (unsigned i = 0; i < planed->worker_count; i++) {
+		struct worker *worker = planed->workers[i];
+
+		if ((name && strcmp(worker->name, name) != 0) || worker_wait_parked(worker, &deadline) == 0)
+			continue;
+		planed_run(planed);
+		config_error(
+		        error,
+		        "worker %s did not stop polling within %d ms; is its CPU %u free for it? Ask again, or "
+		        "restart planed",
+		        worker->name, WORKER_PARK_MS, worker->cpu);
+		return -ETIMEDOUT;
+	}
+	return 0;
 }
 
-void planed_run(struct planed *planed)
+int planed_park(const struct planed *planed, char *error)
+{
+	return park(planed, NULL, error);
+}
+
+int planed_park_task(const struct planed *planed, const struct task *task, char *error)
+{
+	return task->worker ? park(planed, task->worker, error) : 0;
+}
+
+void planed_run(const struct planed *planed)
 {
 	for (unsigned i = 0; i < planed->worker_count; i++)
 		worker_run(planed->workers[i]);

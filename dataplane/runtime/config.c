@@ -9,15 +9,13 @@
 
 #include "lib/schema.h"
 #include "port/port.h"
-#include "tasks/bridge/bridge.h"
 #include "tasks/task.h"
-#include "tasks/vnf/vnf.h"
 
 // What makes a decoded document valid as a whole: names that exist and differ, keys that fit the kind, and
 // one user for each queue. For config.c only; pure.
 
 // Returns 0, or -EINVAL with a sentence in error.
-int config_check(const struct config *config, char error[static CONFIG_ERROR_MAX]);
+int config_check(struct config *config, char error[static CONFIG_ERROR_MAX]);
 
 // --- What goes together ----------------------------------------------------------------------------------
 
@@ -79,39 +77,6 @@ static int claim(const char **user, const struct config_task *task, const char *
 	return 0;
 }
 
-// A fault that is asked for and never comes would be believed.
-static int check_fault(const struct config *config, const struct config_task *task,
-                       const struct task_ops *ops, char *error)
-{
-	if (task->fault.drop_one_in == 0 || ops->faults)
-		return 0;
-	return config_error(error,
-	                    "tasks[%td].fault: kind %s takes no fault; leave it out, or use kind patch",
-	                    task - config->tasks, task->kind);
-}
-
-static int check_settings(const struct config_task *task, const struct task_ops *ops, char *error)
-{
-	if (ops->vnf && ops->vnf->check)
-		return ops->vnf->check(task, error);
-	if (task->settings == NULL)
-		return 0;
-	return config_error(error, "task %s: kind %s has no \"settings\"; leave them out", task->name,
-	                    task->kind);
-}
-
-// With the tasks of its kind before it.
-static int check_agreement(const struct config *config, const struct config_task *task,
-                           const struct task_ops *ops, char *error)
-{
-	if (!ops->vnf || !ops->vnf->agree)
-		return 0;
-	for (const struct config_task *other = config->tasks; other < task; other++)
-		if (strcmp(other->kind, task->kind) == 0 && ops->vnf->agree(other, task, error))
-			return -EINVAL;
-	return 0;
-}
-
 static int check_task_port(const struct config *config, const struct config_task *task, const char *name,
                            const struct task_ops *ops, struct port_users *users, char *error)
 {
@@ -133,10 +98,21 @@ static int check_task_port(const struct config *config, const struct config_task
 	return ops->sends ? claim(&users[port].queues[task->queue].sender, task, name, "send", error) : 0;
 }
 
-static int check_task(const struct config *config, const struct config_task *task, struct port_users *users,
+// With the tasks of its kind before it.
+static int check_agreement(const struct config *config, const struct config_task *task,
+                           const struct task_ops *ops, char *error)
+{
+	for (const struct config_task *other = config->tasks; ops->agree && other < task; other++)
+		if (strcmp(other->kind, task->kind) == 0 && ops->agree(other, task, error))
+			return -EINVAL;
+	return 0;
+}
+
+static int check_task(const struct config *config, struct config_task *task, struct port_users *users,
                       char *error)
 {
 	const struct task_ops *ops = task_ops_find(task->kind);
+	char where[32];
 
 	if (ops == NULL)
 		return config_error(error, "task %s: unknown kind \"%s\"; valid kinds: %s", task->name,
@@ -144,12 +120,13 @@ static int check_task(const struct config *config, const struct config_task *tas
 	if (task->port_count < ops->ports_min || task->port_count > ops->ports_max)
 		return config_error(error, "task %s: kind %s takes %u to %u ports, not %u", task->name,
 		                    task->kind, ops->ports_min, ops->ports_max, task->port_count);
-	if (check_fault(config, task, ops, error) || config_bridge_check(config, task, error))
+	snprintf(where, sizeof(where), "tasks[%td]", task - config->tasks);
+	if (task_settings_parse(ops, task, where, error) || check_agreement(config, task, ops, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < task->port_count; i++)
 		if (check_task_port(config, task, task->ports[i], ops, users, error))
 			return -EINVAL;
-	return check_settings(task, ops, error) ? -EINVAL : check_agreement(config, task, ops, error);
+	return 0;
 }
 
 static int check_workers(const struct config *config, char *error)
@@ -185,7 +162,7 @@ static int check_unique(const char *what, const char *names, size_t stride, unsi
 	return 0;
 }
 
-int config_check(const struct config *config, char error[static CONFIG_ERROR_MAX])
+int config_check(struct config *config, char error[static CONFIG_ERROR_MAX])
 {
 	struct port_users users[CONFIG_PORTS_MAX] = {0};
 
@@ -253,48 +230,6 @@ static const struct field port_fields[] = {
         {0},
 };
 
-static const struct field fault_fields[] = {
-        {.key = "drop_one_in",
-         FIELD(FIELD_UINT, struct config_fault, drop_one_in),
-         .required = true,
-         .min = 1,
-         .max = UINT32_MAX},
-        {0},
-};
-
-static int decode_settings(const json_t *value, void *out, const char *where, char *error)
-{
-	const json_t **settings = out;
-
-	if (!json_is_object(value))
-		return config_error(error, "%s: expected an object", where);
-	*settings = value;
-	return 0;
-}
-
-static const struct field task_fields[] = {
-        {.key = "name", FIELD(FIELD_NAME, struct config_task, name), .required = true},
-        {.key = "kind", FIELD(FIELD_NAME, struct config_task, kind), .required = true},
-        {.key = "ports",
-         FIELD(FIELD_NAMES, struct config_task, ports),
-         .required = true,
-         .min = 1,
-         .max = CONFIG_TASK_PORTS_MAX,
-         .count_offset = offsetof(struct config_task, port_count)},
-        {.key = "queue", FIELD(FIELD_UINT, struct config_task, queue), .max = CONFIG_QUEUES_MAX - 1},
-        {.key = "burst", FIELD(FIELD_UINT, struct config_task, burst), .min = 1, .max = CONFIG_BURST_MAX},
-        {.key = "stream", FIELD(FIELD_UINT, struct config_task, stream), .max = CONFIG_STREAMS - 1},
-        {.key = "src_mac", FIELD(FIELD_MAC, struct config_task, src_mac)},
-        {.key = "dst_mac", FIELD(FIELD_MAC, struct config_task, dst_mac)},
-        {.key = "src_ip", FIELD(FIELD_IPV4, struct config_task, src_ip)},
-        {.key = "dst_ip", FIELD(FIELD_IPV4, struct config_task, dst_ip)},
-        {.key = "peer_macs", FIELD(FIELD_MACS, struct config_task, peer_macs), .max = 2},
-        {.key = "fault", FIELD(FIELD_OBJECT, struct config_task, fault), .fields = fault_fields},
-        {.key = "bridge", FIELD(FIELD_CUSTOM, struct config_task, bridge), .decode = config_bridge_decode},
-        {.key = "settings", FIELD(FIELD_CUSTOM, struct config_task, settings), .decode = decode_settings},
-        {0},
-};
-
 static const struct field worker_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_worker, name), .required = true},
         {.key = "cpu", FIELD(FIELD_UINT, struct config_worker, cpu), .required = true, .max = 1023},
@@ -309,8 +244,9 @@ static const struct field worker_fields[] = {
 };
 
 // Decode every object of an array into items[]; absent means empty.
-static int decode_array(const json_t *document, const char *key, const struct field *fields, void *items,
-                        size_t item_size, unsigned max, unsigned *count, char *error)
+static int decode_array(const json_t *document, const char *key, const struct field *fields,
+                        const struct field *others, void *items, size_t item_size, unsigned max,
+                        unsigned *count, char *error)
 {
 	const json_t *array = json_object_get(document, key);
 
@@ -323,8 +259,8 @@ static int decode_array(const json_t *document, const char *key, const struct fi
 		char where[48];
 
 		snprintf(where, sizeof(where), "%s[%zu]", key, i);
-		if (schema_decode(json_array_get(array, i), fields, (char *)items + i * item_size, where,
-		                  error))
+		if (schema_decode_beside(json_array_get(array, i), fields, others,
+		                         (char *)items + i * item_size, where, error))
 			return -EINVAL;
 	}
 	*count = (unsigned)json_array_size(array);
@@ -337,12 +273,12 @@ static int decode_parts(const json_t *document, struct config *config, char *err
 
 	if (memory && schema_decode(memory, memory_fields, &config->memory, "memory", error))
 		return -EINVAL;
-	if (decode_array(document, "ports", port_fields, config->ports, sizeof(config->ports[0]),
+	if (decode_array(document, "ports", port_fields, NULL, config->ports, sizeof(config->ports[0]),
 	                 CONFIG_PORTS_MAX, &config->port_count, error) ||
-	    decode_array(document, "tasks", task_fields, config->tasks, sizeof(config->tasks[0]),
-	                 CONFIG_TASKS_MAX, &config->task_count, error) ||
-	    decode_array(document, "workers", worker_fields, config->workers, sizeof(config->workers[0]),
-	                 CONFIG_WORKERS_MAX, &config->worker_count, error))
+	    decode_array(document, "tasks", task_common_keys, SCHEMA_ANY, config->tasks,
+	                 sizeof(config->tasks[0]), CONFIG_TASKS_MAX, &config->task_count, error) ||
+	    decode_array(document, "workers", worker_fields, NULL, config->workers,
+	                 sizeof(config->workers[0]), CONFIG_WORKERS_MAX, &config->worker_count, error))
 		return -EINVAL;
 	return 0;
 }
@@ -388,11 +324,15 @@ static int decode(const json_t *document, struct config *config, char *error)
 		config->ports[i].queues = 1;
 		config->ports[i].line_rate_bps = 10000000000;
 	}
-	for (unsigned i = 0; i < CONFIG_TASKS_MAX; i++)
-		config_bridge_default(&config->tasks[i].bridge);
 	if (decode_parts(document, config, error) || find_port_kinds(config, error))
 		return -EINVAL;
-	return config_check(config, error);
+	for (unsigned i = 0; i < config->task_count; i++)
+		config->tasks[i].object = json_array_get(json_object_get(document, "tasks"), i);
+	if (config_check(config, error))
+		return -EINVAL;
+	for (unsigned i = 0; i < config->task_count; i++)
+		config->tasks[i].object = NULL; // it is the caller's
+	return 0;
 }
 
 struct config *config_decode(const json_t *document, char error[static CONFIG_ERROR_MAX])
@@ -402,10 +342,21 @@ struct config *config_decode(const json_t *document, char error[static CONFIG_ER
 	if (config == NULL)
 		return config_error_null(error, "no memory for the configuration");
 	if (decode(document, config, error)) {
-		free(config);
+		config_free(config);
 		return NULL;
 	}
 	return config;
+}
+
+void config_free(struct config *config)
+{
+	for (unsigned i = 0; config && i < config->task_count; i++) {
+		struct config_task *task = &config->tasks[i];
+
+		if (task->settings)
+			task_settings_free(task->ops, task->settings);
+	}
+	free(config);
 }
 
 struct config *config_load(const char *path, json_t **document, char error[static CONFIG_ERROR_MAX])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The configuration document (docs/design/planed-protocol.md) as C structs. Passive data: decoded whole or
-// refused whole, needs no EAL. Owned by whoever called config_decode(); plain memory, free() it.
+// refused whole, needs no EAL. Owned by whoever called config_decode(): config_free().
 #pragma once
 
 #include <jansson.h>
@@ -17,12 +17,10 @@ enum {
 	CONFIG_TASKS_MAX = 128,
 	CONFIG_WORKERS_MAX = 32,
 	CONFIG_TASK_PORTS_MAX = 72, // 63 VNFs and their wires (ic16); a verdict (vnf.h) has room for 127
-	CONFIG_BRIDGE_PORTS_MAX = 32,
 	CONFIG_BURST_MAX = 64,
 	CONFIG_ERROR_MAX = 256,
 	CONFIG_STREAMS = 8,
 	CONFIG_QUEUES_MAX = 16, // queue pairs of a port
-	CONFIG_VLAN_WORDS = 4096 / 64,
 };
 
 struct port_ops;
@@ -39,39 +37,18 @@ struct config_port {
 	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
 };
 
-struct config_fault {
-	uint32_t drop_one_in; // every how manieth frame is dropped; 0 = none
-};
-
-struct config_bridge_port {
-	uint16_t untagged_vlan;             // access or native; 0: untagged frames are dropped
-	bool trunk;                         // takes frames with a tag
-	uint64_t tagged[CONFIG_VLAN_WORDS]; // a trunk's VLANs, one bit each
-};
-
-struct config_bridge {
-	bool given, vlan;
-	uint32_t ageing_s; // 0 = never
-	uint32_t table_size;
-	char table[CONFIG_NAME_MAX]; // shared by bridges that name the same; or empty
-	unsigned port_count;         // of ports[]: those of the task with VLANs, else 0
-	struct config_bridge_port ports[CONFIG_BRIDGE_PORTS_MAX];
-};
+struct task_ops;
 
 struct config_task {
 	char name[CONFIG_NAME_MAX];
 	char kind[CONFIG_NAME_MAX];
 	unsigned port_count;
 	char ports[CONFIG_TASK_PORTS_MAX][CONFIG_NAME_MAX];
-	uint32_t queue; // which queue pair of its ports
-	uint32_t burst; // 0 = the kind's default
-	uint32_t stream;
-	uint8_t src_mac[6], dst_mac[6]; // all zero = the kind's default
-	uint32_t src_ip, dst_ip;        // host byte order; 0 = the kind's default
-	uint8_t peer_macs[2][6];        // all zero = the kind's default
-	struct config_fault fault;      // patch only
-	struct config_bridge bridge;    // bridge only
-	const json_t *settings; // of a VNF, decoded by itself; NULL: none. Lives as long as the document
+	uint32_t queue;             // which queue pair of its ports
+	uint32_t burst;             // 0 = the kind's default
+	const struct task_ops *ops; // of its kind
+	const json_t *object;       // the whole of it, while it is decoded
+	void *settings;             // of the kind, from its settings_parse() until its task is made
 };
 
 enum config_worker_idle { WORKER_IDLE_POLL, WORKER_IDLE_SLEEP };
@@ -102,9 +79,11 @@ struct config {
 };
 enum { CONFIG_NICE_UNSET = 100 };
 
-// Decode and validate a document. Returns a malloc'd config, or NULL with a sentence in error (key, value,
+// Decode and validate a document. Returns a config, or NULL with a sentence in error (key, value,
 // way out).
 struct config *config_decode(const json_t *document, char error[static CONFIG_ERROR_MAX]);
+
+void config_free(struct config *config); // NULL is nothing
 
 // The same from a file.
 struct config *config_load(const char *path, json_t **document, char error[static CONFIG_ERROR_MAX]);

@@ -9,14 +9,12 @@
 #include <rte_cycles.h>
 #include <rte_version.h>
 
-#include "tasks/bridge/bridge.h"
 #include "runtime/planed.h"
 #include "runtime/report.h"
 #include "lib/schema.h"
 #include "tasks/stamps.h"
 #include "tasks/task.h"
 #include "runtime/traffic.h"
-#include "tasks/vnf/vnf.h"
 
 // A method answers with a new object, or NULL after setting *code and error.
 typedef json_t *method_fn(struct planed *planed, const json_t *params, int *code, char *error);
@@ -47,7 +45,7 @@ static json_t *do_config_apply(struct planed *planed, const json_t *params, int 
 	document = json_deep_copy(params);
 	if (planed_apply(planed, config, document, added, removed, error)) {
 		*code = RPC_REFUSED;
-		free(config);
+		config_free(config);
 		json_decref(added);
 		json_decref(removed);
 		json_decref(document);
@@ -70,7 +68,9 @@ static json_t *do_traffic_start(struct planed *planed, const json_t *params, int
 
 static json_t *do_traffic_stop(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	planed_park(planed);
+	*code = RPC_REFUSED;
+	if (planed_park(planed, error))
+		return NULL;
 	traffic_stop(planed);
 	planed_run(planed);
 	return json_object();
@@ -83,80 +83,27 @@ static json_t *do_traffic_get(struct planed *planed, const json_t *params, int *
 
 static json_t *do_stats_get(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	json_t *stats;
-
-	planed_park(planed);
-	stats = report_stats(planed);
-	planed_run(planed);
-	report_tables(planed, stats);
-	return stats;
+	*code = RPC_REFUSED;
+	return report_stats(planed, error);
 }
 
 static json_t *do_stats_clear(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	planed_park(planed);
+	*code = RPC_REFUSED;
+	if (planed_park(planed, error))
+		return NULL;
 	traffic_clear(planed, 0, UINT64_MAX);
 	planed_run(planed);
 	return json_object();
 }
 
-// A page of a table.
+// A page of a log.
 struct page {
 	char task[CONFIG_NAME_MAX];
 	uint32_t from, limit;
 };
 
 enum { PAGE_LIMIT_DEFAULT = 4096, PAGE_LIMIT_MAX = 65536 };
-
-static const struct field page_fields[] = {
-        {.key = "task", FIELD(FIELD_NAME, struct page, task), .required = true},
-        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
-        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = MAC_TABLE_WAYS, .max = PAGE_LIMIT_MAX},
-        {0},
-};
-
-static const struct field task_fields[] = {
-        {.key = "task", FIELD(FIELD_NAME, struct page, task), .required = true},
-        {0},
-};
-
-// The bridge that the params ask about, and which part of its table; or NULL.
-static const struct task *find_bridge(const struct planed *planed, const json_t *params,
-                                      const struct field *fields, struct page *page, int *code, char *error)
-{
-	const struct task *task;
-
-	*code = RPC_INVALID_PARAMS;
-	*page = (struct page){.limit = PAGE_LIMIT_DEFAULT};
-	if (schema_decode(params, fields, page, "params", error))
-		return NULL;
-	task = planed_find_task(planed, page->task);
-	if (task && strcmp(task->ops->kind, bridge_ops.kind) == 0)
-		return task;
-	return config_error_null(error, "params.task: there is no bridge \"%s\"", page->task);
-}
-
-static json_t *do_bridge_table(struct planed *planed, const json_t *params, int *code, char *error)
-{
-	struct page page;
-	const struct task *bridge = find_bridge(planed, params, page_fields, &page, code, error);
-	json_t *list = bridge ? bridge_table_list(bridge, page.from, page.limit, rte_rdtsc()) : NULL;
-
-	if (bridge && list == NULL) {
-		*code = RPC_REFUSED;
-		snprintf(error, CONFIG_ERROR_MAX, "no memory for %u entries; ask with a smaller limit",
-		         page.limit);
-	}
-	return list;
-}
-
-static json_t *do_bridge_flush(struct planed *planed, const json_t *params, int *code, char *error)
-{
-	struct page page;
-	const struct task *bridge = find_bridge(planed, params, task_fields, &page, code, error);
-
-	return bridge ? bridge_table_flush(bridge, rte_rdtsc()) : NULL;
-}
 
 static const struct field stamps_fields[] = {
         {.key = "task", FIELD(FIELD_NAME, struct page, task), .required = true},
@@ -178,13 +125,16 @@ static json_t *do_stamps_get(struct planed *planed, const json_t *params, int *c
 	if (task == NULL || !task->ops->stamps)
 		return config_error_null(error, "params.task: there is no task \"%s\" that stamps probes",
 		                         page.task);
-	planed_park(planed);
+	if (planed_park_task(planed, task, error)) {
+		*code = RPC_REFUSED;
+		return NULL;
+	}
 	list = stamps_list(task->stamps, page.from, page.limit);
 	planed_run(planed);
 	return list;
 }
 
-// The kind of network function whose name and a dot a method begins with, or NULL.
+// The kind with whose name and a dot a method begins, if it has methods; or NULL.
 static const struct task_ops *kind_of(const char *method)
 {
 	char kind[CONFIG_NAME_MAX];
@@ -196,25 +146,28 @@ static const struct task_ops *kind_of(const char *method)
 	memcpy(kind, method, (size_t)(dot - method));
 	kind[dot - method] = '\0';
 	ops = task_ops_find(kind);
-	return ops && ops->vnf ? ops : NULL;
+	return ops && (ops->methods || ops->vnf) ? ops : NULL;
 }
 
-// KIND.NAME: a method of a network function. params.task says whose.
-static json_t *call_vnf(struct planed *planed, const struct task_ops *kind, const char *name,
-                        const json_t *params, int *code, char *error)
+// KIND.NAME: a method of a kind of task. params.task says whose.
+static json_t *call_task(struct planed *planed, const struct task_ops *kind, const char *name,
+                         const json_t *params, int *code, char *error)
 {
 	const char *task_name = json_string_value(json_object_get(params, "task"));
 	struct task *task = task_name ? planed_find_task(planed, task_name) : NULL;
 	json_t *result;
 
 	*code = RPC_INVALID_PARAMS;
-	if (task == NULL || task->ops != kind)
+	if (task == NULL || strcmp(task->ops->kind, kind->kind) != 0)
 		return config_error_null(error, "params.task: there is no task \"%.31s\" of kind %s",
 		                         task_name ? task_name : "", kind->kind);
-	if (kind->vnf->methods_beside)
-		return vnf_call(task, name, params, rte_rdtsc(), error);
-	planed_park(planed);
-	result = vnf_call(task, name, params, rte_rdtsc(), error);
+	if (kind->methods_beside)
+		return task_call(task, name, params, rte_rdtsc(), error);
+	if (planed_park_task(planed, task, error)) {
+		*code = RPC_REFUSED;
+		return NULL;
+	}
+	result = task_call(task, name, params, rte_rdtsc(), error);
 	planed_run(planed);
 	return result;
 }
@@ -239,8 +192,6 @@ static const struct {
         {"traffic.get", do_traffic_get, false},
         {"stats.get", do_stats_get, false},
         {"stats.clear", do_stats_clear, false},
-        {"bridge.table", do_bridge_table, true},
-        {"bridge.flush", do_bridge_flush, true},
         {"stamps.get", do_stamps_get, true},
         {"shutdown", do_shutdown, false},
 };
@@ -274,6 +225,6 @@ json_t *methods_call(struct planed *planed, const char *method, const json_t *pa
 		return methods[i].call(planed, params, code, error);
 	}
 	kind = kind_of(method);
-	return kind ? call_vnf(planed, kind, strchr(method, '.') + 1, params, code, error)
+	return kind ? call_task(planed, kind, strchr(method, '.') + 1, params, code, error)
 	            : unknown(method, code, error);
 }

@@ -34,8 +34,11 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 // Stop and free everything.
 void planed_close(struct planed *planed);
 
-void planed_park(struct planed *planed);
-void planed_run(struct planed *planed);
+// Have all workers parked, or the one that polls a task; and have them poll again. One deadline for all: where one does
+// not park in time, -ETIMEDOUT with a sentence in error (CONFIG_ERROR_MAX), and all poll on.
+int planed_park(const struct planed *planed, char *error);
+int planed_park_task(const struct planed *planed, const struct task *task, char *error);
+void planed_run(const struct planed *planed);
 
 // The task of this name, or NULL.
 struct task *planed_find_task(const struct planed *planed, const char *name);

@@ -9,7 +9,6 @@
 #include "port/port.h"
 #include "runtime/planed.h"
 #include "runtime/worker.h"
-#include "tasks/bridge/bridge.h"
 #include "tasks/task.h"
 
 // What the two ends of a virtio port have negotiated, by name, as ports.get says it.
@@ -178,45 +177,58 @@ static json_t *worker_stats(const struct worker *worker)
 	                 count(cycles_to_ns(counters->gap_max_cycles)));
 }
 
-static json_t *task_stats(const struct task *task)
+// Counters are read while the worker runs; of a kind that keeps more than counters, while it is parked. NULL with a
+// sentence in error if it does not park.
+static json_t *task_stats(const struct planed *planed, const struct task *task, uint64_t now_tsc, char *error)
 {
 	const struct task_counters *counters = &task->counters;
-	json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", task->name,
-	                           "kind", task->ops->kind, "worker", task->worker ? task->worker : "",
-	                           "polls", count(counters->polls), "busy_polls", count(counters->busy_polls),
-	                           "busy_cycles", count(counters->busy_cycles), "idle_cycles",
-	                           count(counters->idle_cycles), "rx_packets", count(counters->rx_packets),
-	                           "tx_packets", count(counters->tx_packets));
+	json_t *object;
 
+	if (task->ops->report_parks && planed_park_task(planed, task, error))
+		return NULL;
+	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "kind",
+	                   task->ops->kind, "worker", task->worker ? task->worker : "", "polls",
+	                   count(counters->polls), "busy_polls", count(counters->busy_polls), "busy_cycles",
+	                   count(counters->busy_cycles), "idle_cycles", count(counters->idle_cycles),
+	                   "rx_packets", count(counters->rx_packets), "tx_packets",
+	                   count(counters->tx_packets));
 	if (task->ops->bursts) {
 		json_object_set_new(object, "rx_bursts", count(counters->rx_bursts));
 		json_object_set_new(object, "rx_full_bursts", count(counters->rx_full_bursts));
 	}
-	task_report_drops(task, object);
-	if (task->ops->report)
-		task->ops->report(task, object);
+	task_report(task, object, now_tsc);
+	if (task->ops->report_parks)
+		planed_run(planed);
 	return object;
 }
 
-json_t *report_stats(const struct planed *planed)
+json_t *report_stats(const struct planed *planed, char *error)
 {
 	json_t *ports = json_array(), *workers = json_array(), *tasks = json_array();
+	struct timespec deadline = worker_park_deadline();
+	uint64_t now_tsc = rte_rdtsc();
 
+	for (unsigned i = 0; i < planed->worker_count; i++)
+		worker_wait_turn(planed->workers[i], &deadline); // what was there before the call is counted
 	for (unsigned i = 0; i < planed->port_count; i++)
 		json_array_append_new(ports, counters_of_port(planed->ports[i]));
 	for (unsigned i = 0; i < planed->worker_count; i++)
 		json_array_append_new(workers, worker_stats(planed->workers[i]));
-	for (unsigned i = 0; i < planed->task_count; i++)
-		json_array_append_new(tasks, task_stats(planed->tasks[i]));
+	for (unsigned i = 0; i < planed->task_count; i++) {
+		json_t *task = task_stats(planed, planed->tasks[i], now_tsc, error);
+
+		if (task == NULL) {
+			json_decref(ports);
+			json_decref(workers);
+			json_decref(tasks);
+			return NULL;
+		}
+		json_array_append_new(tasks, task);
+	}
 	return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()),
 	                 "now_tsc", count(rte_rdtsc()), "mbufs", "count", count(planed->rx_pool->size),
 	                 "in_use", count(rte_mempool_in_use_count(planed->rx_pool)), "ports", ports,
 	                 "workers", workers, "tasks", tasks);
-}
-
-void report_tables(const struct planed *planed, json_t *stats)
-{
-	bridge_report_entries(planed->tasks, planed->task_count, json_object_get(stats, "tasks"));
 }
 
 void report_clear_ports(const struct planed *planed)

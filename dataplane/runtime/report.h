@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stats.get and ports.get answer. Control thread only; stats with the workers parked.
+// What stats.get and ports.get answer. Control thread only, while workers run.
 #pragma once
 
 #include <jansson.h>
@@ -7,10 +7,9 @@
 struct planed;
 
 json_t *report_ports(const struct planed *planed); // {"ports": [...]}
-json_t *report_stats(const struct planed *planed);
 
-// Add to the stats what takes long and needs no parked workers: the sizes of bridges' tables.
-void report_tables(const struct planed *planed, json_t *stats);
+// NULL with a sentence in error (CONFIG_ERROR_MAX) if a worker does not park.
+json_t *report_stats(const struct planed *planed, char *error);
 
 // Remember the ports' counters as the new zero; ethdev counters are never reset, their drivers differ in how.
 void report_clear_ports(const struct planed *planed);

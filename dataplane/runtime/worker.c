@@ -155,14 +155,6 @@ static void *worker_main(void *argument)
 	return NULL;
 }
 
-static void wait_parked(struct worker *worker)
-{
-	pthread_mutex_lock(&worker->lock);
-	while (!worker->parked)
-		pthread_cond_wait(&worker->changed, &worker->lock);
-	pthread_mutex_unlock(&worker->lock);
-}
-
 static void order(struct worker *worker, enum worker_order what)
 {
 	pthread_mutex_lock(&worker->lock);
@@ -177,6 +169,8 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
                   struct worker **out)
 {
 	struct worker *worker = aligned_alloc(64, sizeof(*worker));
+	pthread_condattr_t monotonic;
+	struct timespec deadline;
 	int rc;
 
 	if (worker == NULL)
@@ -191,15 +185,18 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
 	worker->gap_threshold_cycles = rte_get_tsc_hz() / 1000000 * (WORKER_GAP_THRESHOLD_NS / 1000);
 	worker->watch_until_tsc = UINT64_MAX;
 	pthread_mutex_init(&worker->lock, NULL);
-	pthread_cond_init(&worker->changed, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&worker->changed, &monotonic);
 	rc = -pthread_create(&worker->thread, NULL, worker_main, worker);
 	if (rc) {
 		LOG_ERROR("worker %s: no thread: %s", config->name, strerror(-rc));
 		free(worker);
 		return rc;
 	}
-	wait_parked(worker);
-	rc = worker->start_error;
+	deadline = worker_park_deadline();
+	rc = worker_wait_parked(worker, &deadline);
+	rc = rc ? rc : worker->start_error;
 	if (rc) {
 		LOG_ERROR("worker %s: cannot run on cpu %u: %s; see taskset -p %d for the CPUs it may use",
 		          config->name, config->cpu, strerror(-rc), getpid());
@@ -219,10 +216,48 @@ void worker_destroy(struct worker *worker)
 	free(worker);
 }
 
-void worker_park(struct worker *worker)
+void worker_order_park(struct worker *worker)
 {
 	order(worker, WORKER_PARK);
-	wait_parked(worker);
+}
+
+struct timespec worker_park_deadline(void)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += WORKER_PARK_MS / 1000;
+	return deadline;
+}
+
+int worker_wait_parked(struct worker *worker, const struct timespec *deadline)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->parked && rc == 0)
+		rc = pthread_cond_timedwait(&worker->changed, &worker->lock, deadline);
+	rc = worker->parked ? 0 : -rc;
+	pthread_mutex_unlock(&worker->lock);
+	return rc;
+}
+
+static bool is_past(const struct timespec *deadline)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > deadline->tv_sec ||
+	       (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
+void worker_wait_turn(const struct worker *worker, const struct timespec *deadline)
+{
+	const uint64_t *loops = &worker->counters.loops, begin = __atomic_load_n(loops, __ATOMIC_RELAXED);
+
+	// The turn that is going on began before the call: the one after it counts.
+	while (__atomic_load_n(loops, __ATOMIC_ACQUIRE) - begin < 2 && !is_past(deadline))
+		sched_yield();
 }
 
 void worker_run(struct worker *worker)

@@ -11,12 +11,18 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "runtime/config.h"
 
 struct task;
 
-enum { WORKER_GAP_THRESHOLD_NS = 100000, WORKER_IDLE_TURNS = 64, WORKER_SLEEP_NS = 1000 };
+enum {
+	WORKER_GAP_THRESHOLD_NS = 100000,
+	WORKER_IDLE_TURNS = 64,
+	WORKER_SLEEP_NS = 1000,
+	WORKER_PARK_MS = 5000
+};
 
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
 
@@ -53,8 +59,15 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
                   struct worker **out);
 void worker_destroy(struct worker *worker);
 
-void worker_park(struct worker *worker); // returns when it has parked
+// Parking: first the order to all that are to park, then for each the wait, until the deadline that they share.
+// worker_wait_parked() returns 0, or -ETIMEDOUT: it polls on after worker_run().
+void worker_order_park(struct worker *worker);
+struct timespec worker_park_deadline(void); // WORKER_PARK_MS from now
+int worker_wait_parked(struct worker *worker, const struct timespec *deadline);
 void worker_run(struct worker *worker);
+
+// Return when the worker has polled all its tasks once since the call, or at the deadline. It goes on meanwhile.
+void worker_wait_turn(const struct worker *worker, const struct timespec *deadline);
 
 // Counters to zero; gaps count from from_tsc to until_tsc. Parked workers only.
 void worker_clear(struct worker *worker, uint64_t from_tsc, uint64_t until_tsc);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A task is what a worker polls: generator, monitor, l2fwd, patch, bridge. One file per kind implements
-// struct task_ops.
+// A task is what a worker polls: generator, monitor, network function, switch. A kind of task is one struct task_ops
+// that registers itself (TASK_KIND), so a new kind is a file and a line in meson.build
+// (docs/design/adding-a-task-kind.md). Nothing else knows a kind by its name.
 //
-// Threads: poll() runs on the task's worker only. Everything else runs on the control thread while that
-// worker is parked, so a task needs no locks and no atomics. poll() never allocates, logs, locks or sleeps.
+// Threads: poll() runs on the task's worker only, and never allocates, logs, locks or sleeps. Everything else runs on
+// the control thread: while that worker is parked, unless it says otherwise. Counters have one writer, the worker, and
+// are read while it runs.
 #pragma once
 
 #include <jansson.h>
@@ -11,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/schema.h"
 #include "runtime/config.h"
 
 struct port;
@@ -39,36 +42,87 @@ static inline void task_received(struct task_counters *counters, unsigned n, uns
 	counters->rx_packets += n;
 }
 
-// One kind of task.
+struct trial {
+	uint16_t epoch;
+	uint64_t start_tsc, duration_ns;
+};
+
+// A method of the control socket, KIND.NAME. params has "task" and what the method itself takes. Returns a new object,
+// or NULL with a sentence in error (CONFIG_ERROR_MAX).
+struct task_method {
+	const char *name;
+	json_t *(*call)(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
+};
+
+// One kind of task. What may be NULL says so.
 struct task_ops {
 	const char *kind;
 	unsigned ports_min, ports_max;
 	bool receives, sends; // on its queue of each port; no two tasks do the same on one queue
-	bool faults;          // takes the key "fault"
 	bool bursts;          // calls task_received(), so rx_bursts and rx_full_bursts are counted
 	bool stamps;          // notes the probes it sees in task->stamps, if there are any
 
 	const struct vnf_ops *vnf; // of a network function (tasks/vnf/vnf.h), or NULL
 
-	// Allocate and set up from an already validated config; ports[] outlive the task.
+	// Settings: the keys of the task object that not all kinds have, and the files that they name, decoded once, without
+	// side effect (task_settings_decode()). Returns what config->settings and then task->settings is, or NULL with a
+	// sentence in error. where: names the object. NULL: the kind has no keys of its own.
+	void *(*settings_parse)(const struct config_task *config, const char *where, char *error);
+	void (*settings_free)(void *settings); // NULL: free()
+
+	// Of two tasks of this kind in one document. Returns 0, or -EINVAL with a sentence in error. May be NULL.
+	int (*agree)(const struct config_task *a, const struct config_task *b, char *error);
+
+	// Allocate (task_alloc()) and set up from config and its settings, which outlive the task; so do ports[].
 	// Returns 0 and *out, or -errno after logging one line.
 	int (*create)(const struct config_task *config, struct port *const *ports, struct task **out);
 	void (*destroy)(struct task *task); // frees every mbuf it holds
+
+	// A task of this name and kind is about to be replaced by task: take over what it knows (sessions), as far as it
+	// fits the new settings. It is destroyed next. No worker runs. May be NULL.
+	void (*adopt)(struct task *task, struct task *old);
+
+	// The task is about to run, whether it replaces one or not: what it shares with other tasks has its settings from
+	// now on. No worker runs. May be NULL.
+	void (*take_effect)(struct task *task);
 
 	// Do a bounded amount of work. now_tsc: time of this call. Returns the number of packets handled, 0
 	// when idle.
 	unsigned (*poll)(struct task *task, uint64_t now_tsc);
 
+	// A trial. load(): get ready to send what an object of traffic.start says, the worker may run; begin(): it starts,
+	// for a kind with load() only if there was one. Return 0, or -errno; load() with a sentence in error, begin()
+	// after logging one line. running() is called while the worker runs. All may be NULL.
+	int (*load)(struct task *task, const json_t *load, const char *where, char *error);
+	int (*begin)(struct task *task, const struct trial *trial);
+	void (*end)(struct task *task);
+	bool (*running)(const struct task *task);
+
 	void (*clear)(struct task *task); // kind-specific counters to zero; may be NULL
-	void (*report)(const struct task *task,
-	               json_t *object); // adds kind-specific keys to the stats object; may be NULL
+
+	// Add kind-specific keys to the stats object. The worker runs meanwhile, unless report_parks: then what is read is
+	// more than single counters, and the worker is parked. May be NULL.
+	void (*report)(const struct task *task, json_t *object, uint64_t now_tsc);
+	bool report_parks;
+
+	const struct task_method *methods; // NULL name at the end; may be NULL
+	bool methods_beside; // the worker runs meanwhile: methods keep out of its way by themselves
 };
+
+// Put a kind into the table of kinds, before main().
+#define TASK_KIND(ops_)                                                                                      \
+	__attribute__((constructor)) static void register_##ops_(void)                                       \
+	{                                                                                                    \
+		task_register(&(ops_));                                                                      \
+	}
+void task_register(const struct task_ops *ops);
 
 // Every kind's struct begins with this.
 struct task {
 	struct task_counters counters;
 	const struct task_ops *ops;
 	char name[CONFIG_NAME_MAX];
+	void *settings;        // of settings_parse(), for as long as the task is there
 	const char *worker;    // name of the worker that polls it
 	struct stamps *stamps; // NULL unless asked for; made and freed between trials (traffic.c)
 	uint16_t queue;        // of each of its ports
@@ -76,16 +130,11 @@ struct task {
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
 };
 
-extern const struct task_ops generator_ops, monitor_ops, l2fwd_ops, patch_ops, bridge_ops, l3fwd_ops,
-        firewall_ops, nat44_ops, load_balancer_ops, rate_limiter_ops, flow_monitor_ops, fib_offload_ops,
-        fib_source_ops;
-
 // What all ports of a task together did not accept.
 uint64_t task_drop_tx_full(const struct task *task);
 
-// What every kind drops, into its stats object: "drops", to which a kind adds its own reasons, and
-// "drops_by_port".
-void task_report_drops(const struct task *task, json_t *object);
+// Into its stats object: "drops", to which a kind adds its own reasons, "drops_by_port", and what report() adds.
+void task_report(const struct task *task, json_t *object, uint64_t now_tsc);
 
 // The names of all kinds, one space between them.
 const char *task_kinds(void);
@@ -99,3 +148,28 @@ const struct task_ops *task_ops_find(const char *kind);
 // ports set. NULL without memory, after logging one line. Free with free().
 void *task_alloc(size_t size, const struct task_ops *ops, const struct config_task *config,
                  struct port *const *ports);
+
+// --- Settings, and tasks made of them ----------------------------------------------------------------------
+
+extern const struct field
+        task_common_keys[]; // that every task object may have; offsets in struct config_task
+
+// For settings_parse(): a copy of the defaults (size bytes), with the keys of config->object decoded into it. NULL with
+// a sentence in error.
+void *task_settings_decode(const struct config_task *config, const struct field *keys, const void *defaults,
+                           size_t size, const char *where, char *error);
+
+// Parse what config->object says beside the common keys into config->settings. Returns 0, or -EINVAL with a sentence
+// in error.
+int task_settings_parse(const struct task_ops *ops, struct config_task *config, const char *where,
+                        char *error);
+void task_settings_free(const struct task_ops *ops, void *settings);
+
+// Make a task of a kind; settings that config does not have yet are parsed. The task takes config->settings over. Returns
+// 0 and *out, or -errno after logging one line.
+int task_create(const struct task_ops *ops, struct config_task *config, struct port *const *ports,
+                struct task **out);
+void task_destroy(struct task *task);
+
+// Call a method of a task's kind. As struct task_method; an error lists the valid ones if there is none of this name.
+json_t *task_call(struct task *task, const char *method, const json_t *params, uint64_t now_tsc, char *error);

@@ -2,6 +2,7 @@
 // EAL, ring-backed ports and the leak check of the tests. Nothing here depends on a test framework: the bench
 // uses it too.
 #include <errno.h>
+#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -191,7 +192,7 @@ unsigned fixture_inject(struct fixture *f, unsigned port, unsigned n, uint16_t l
 	return done;
 }
 
-struct task *fixture_task(struct fixture *f, const struct config_task *config)
+struct task *fixture_task(struct fixture *f, struct config_task *config)
 {
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
 	const struct task_ops *ops = task_ops_find(config->kind);
@@ -199,16 +200,14 @@ struct task *fixture_task(struct fixture *f, const struct config_task *config)
 
 	for (unsigned i = 0; i < CONFIG_TASK_PORTS_MAX; i++)
 		ports[i] = &f->ports[i % FIXTURE_PORTS].port;
-	return ops && ops->create(config, ports, &task) == 0 ? task : NULL;
+	return ops && task_create(ops, config, ports, &task) == 0 ? task : NULL;
 }
 
 json_t *fixture_report(const struct task *task)
 {
 	json_t *object = json_object();
 
-	task_report_drops(task, object);
-	if (task->ops->report)
-		task->ops->report(task, object);
+	task_report(task, object, rte_rdtsc());
 	return object;
 }
 

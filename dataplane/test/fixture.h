@@ -70,7 +70,7 @@ unsigned fixture_inject(struct fixture *f, unsigned port, unsigned n, uint16_t l
 
 // Create a task of config->kind on the first config->port_count of the fixture's ports; of more than there
 // are, each is several of the task's. NULL when refused.
-struct task *fixture_task(struct fixture *f, const struct config_task *config);
+struct task *fixture_task(struct fixture *f, struct config_task *config);
 
 // The stats object of a task as the control socket would send it; the caller's reference.
 json_t *fixture_report(const struct task *task);

@@ -39,7 +39,7 @@ static int call_all(struct task *task, const json_t *calls, char error[static CO
 	for (size_t i = 0; i < json_array_size(calls); i++) {
 		const json_t *call = json_array_get(calls, i);
 		const char *name = json_string_value(json_array_get(call, 0));
-		json_t *answer = vnf_call(task, name ? name : "", json_array_get(call, 1), 0, error);
+		json_t *answer = task_call(task, name ? name : "", json_array_get(call, 1), 0, error);
 
 		if (!answer)
 			return -1;
@@ -59,10 +59,10 @@ struct vnf *nf_task(struct fixture *f, const json_t *object, char error[static C
 	if (config && !task)
 		snprintf(error, CONFIG_ERROR_MAX, "the task cannot be made; see above");
 	if (task && call_all(task, json_object_get(object, "calls"), error) != 0) {
-		task->ops->destroy(task);
+		task_destroy(task);
 		task = NULL;
 	}
-	free(config);
+	config_free(config);
 	json_decref(document);
 	return (struct vnf *)task;
 }

@@ -82,12 +82,12 @@ int wire_teardown(void **state)
 	return fixture_teardown(&fixture);
 }
 
-struct task *wire_task(struct wire *w, const struct config_task *config)
+struct task *wire_task(struct wire *w, struct config_task *config)
 {
 	const struct task_ops *ops = task_ops_find(config->kind);
 	struct task *task;
 
-	return ops && ops->create(config, &w->port, &task) == 0 ? task : NULL;
+	return ops && task_create(ops, config, &w->port, &task) == 0 ? task : NULL;
 }
 
 static unsigned collect_mbuf(struct wire *w, uint8_t *data)

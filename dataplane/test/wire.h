@@ -31,7 +31,7 @@ int wire_setup_in_place_small(void **state);
 int wire_teardown(void **state);
 
 // Create a task of config->kind on the port. NULL when refused.
-struct task *wire_task(struct wire *wire, const struct config_task *config);
+struct task *wire_task(struct wire *wire, struct config_task *config);
 
 // Copy the next frame that the task has sent to data, WIRE_FRAME_MAX bytes; returns its length, 0 without
 // one.

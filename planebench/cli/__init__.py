@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    """Entry point of the command. Exit codes: model.errors.EXIT_CODES. Whatever a user does wrong is told in a line."""
+    """Run the command. Exit codes are in model.errors.EXIT_CODES; an error of the user is reported in one line."""
     from planebench.cli import complete
     from planebench.cli.app import app
     from planebench.model.errors import CLOSED_PIPE
@@ -58,7 +58,7 @@ def _run() -> int:
 
 
 def _words(error: BaseException) -> str:
-    """What is wrong with the command line, and which help has the way out."""
+    """Return the fault of the command line, and the help command that shows the way out."""
     context = getattr(error, "ctx", None)
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return f"{message.rstrip('.?')}. See {context.command_path if context else 'planebench'} --help"
@@ -71,6 +71,6 @@ def _complain(text: str, code: int) -> int:
 
 
 def _drop_output() -> None:
-    """What is still buffered for a pipe that nobody reads goes nowhere, without a word of Python at its end."""
+    """Discard what is buffered for a closed pipe, so that Python reports nothing at its end."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -56,23 +56,23 @@ class Bar:
             self._bar.stop()
 
     def working_on(self, text: str) -> None:
-        """Something begins."""
+        """Show what begins."""
         if self._bar:
             self._bar.update(self._task, description=escape(text))
             self._bar.refresh()
 
     def line(self, text: str) -> None:
-        """A line on a step that has ended, where there is no bar."""
+        """Print a line about a finished step if there is no bar."""
         if not (self._bar or self._quiet):
             self.tell(text)
 
     def advance(self, steps: int = 1) -> None:
-        """So many steps are done."""
+        """Advance by the given number of steps."""
         self.done += steps
         if self._bar:
             self._bar.advance(self._task, steps)
             self._bar.refresh()
 
     def tell(self, text: str, style: str = "") -> None:
-        """A line that is shown in any case, also if ``quiet``, above the bar."""
+        """Print a line above the bar, also if ``quiet``."""
         self._console.print(text, markup=False, highlight=False, style=style, soft_wrap=True)

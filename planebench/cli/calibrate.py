@@ -67,7 +67,10 @@ def calibrate(
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str, float], None]]:
-    """A bar on standard error, on a terminal only. Drawn between the sends: drawing takes time from the pollers."""
+    """Show a bar on standard error, on a terminal only.
+
+    It is drawn between the sends, because drawing takes CPU time from the pollers.
+    """
     console = Console(stderr=True)
     columns = (
         BarColumn(bar_width=30),
@@ -96,9 +99,9 @@ def _show(found: Calibration) -> None:
     )
     console = Console()
     tables = {
-        "ceiling: the tester's highest rate, no switch in between": _ceilings(found),
-        "rate error: what was sent against what was asked for": _set_points(found),
-        "latency floor: the least that any latency here can be": _floors(found),
+        "ceiling: the highest rate of the tester without a switch": _ceilings(found),
+        "rate error: (offered - intended) / intended": _set_points(found),
+        "latency baseline: the lowest latency that the tester can measure": _floors(found),
     }
     for title, table in tables.items():
         console.print(f"[bold]{title}[/]")
@@ -116,7 +119,7 @@ def _table(*columns: str) -> Table:
 def _ceilings(found: Calibration) -> Table:
     table = _table("bytes", "from -> to", "Mpps", "")
     for it in found.ceilings:
-        how = "measured" if it.measured else "composed of the cycles of both halves"
+        how = "measured" if it.measured else "computed from the cycles of sender and receiver"
         table.add_row(str(it.frame_size_bytes), f"{it.sender} -> {it.receiver}", f"{it.pps / 1e6:.3f}", how)
     return table
 

@@ -126,11 +126,11 @@ class Listener:
         self._bar.__exit__(kind, error, trace)
 
     def working_on(self, text: str) -> None:
-        """A check begins."""
+        """Show the check that begins."""
         self._bar.working_on(text)
 
     def done(self, result: Result) -> None:
-        """A check has ended."""
+        """Show the result of a check."""
         self._bar.advance()
         place = " ".join(filter(None, (result.wire, result.scenario, result.check)))
         outcome = f"{WORDS[result.outcome]} ({result.duration_s:.2f} s)"

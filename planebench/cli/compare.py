@@ -96,7 +96,7 @@ def compare(
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``no significant difference``."""
+    """Return ``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``no significant difference``."""
     if not comparison.distinguishable:
         return undecided(comparison)
     change = comparison.ratio - 1
@@ -130,12 +130,12 @@ def _two_runs(a: Derived, b: Derived, force: bool) -> Outcome:
             "Repeat with identical settings, or override with --force"
         )
     for fact in differing:
-        _say(f"compared by force although they differ: {fact}")
+        _say(f"compared because of --force, although they differ: {fact}")
     return runs_compared(a, b)
 
 
 def _conditions(first: Derived, second: Derived | None) -> list[str]:
-    """What is not the same for a switch in two runs; of one run, between its switches."""
+    """Return the conditions of a switch that differ in two runs; of one run, those that differ between its switches."""
     if second is not None:
         return list(between(first.run, second.run))
     labels = [switch.label for switch in first.run.header.switches]
@@ -143,7 +143,7 @@ def _conditions(first: Derived, second: Derived | None) -> list[str]:
 
 
 def _say_conditions(first: Derived, second: Derived | None, conditions: Sequence[str]) -> None:
-    """Of one run a single line: its report has them side by side."""
+    """Print the differing conditions; for one run a single line, because its report shows them."""
     if second is None:
         conditions = list(filter(None, [conditions_remark(first)]))
     for text in conditions:
@@ -157,7 +157,7 @@ def _side_by_side(condition: Condition, labels: Sequence[str]) -> str:
 
 
 def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
-    """Two runs are named once, above the table: their ids would fill it."""
+    """Print the table. Two runs are named once, above it, because their ids are long."""
     console = Console(highlight=False)
     if two_runs:
         for side, name in (("a", comparisons[0].a), ("b", comparisons[0].b)):
@@ -197,12 +197,12 @@ def _verdict(comparison: Comparison, width: int) -> Text:
 
 
 def _wrapped(text: str, width: int) -> str:
-    """Lines of whole words: the column does not wrap by itself, so that rich does not squeeze it."""
+    """Wrap at whole words here, because rich would squeeze the column."""
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _interval(comparison: Comparison) -> str:
-    """``0.97 to 1.02``; ``from 1.30`` where a lower bound leaves one side open; empty with too few trials."""
+    """Return ``0.97 to 1.02``; ``from 1.30`` with an open end; empty with too few trials."""
     low, high = comparison.low, comparison.high
     if low is not None and high is not None:
         return f"{low:.3f} to {high:.3f}"
@@ -212,7 +212,7 @@ def _interval(comparison: Comparison) -> str:
 
 
 def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
-    """1 if a rate is below, told from noise; if one could not be judged; or if there was none at all."""
+    """Return 1 if a rate is significantly below the limit, if one is inconclusive, or if there is none."""
     if not judgements:
         _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is not passed")
         return 1
@@ -237,7 +237,7 @@ def _say_skipped(skipped: Sequence[NotCompared]) -> None:
     for left_out in skipped[:MAX_SKIPPED]:
         _say(f"not compared: {_left_out(left_out)}: {left_out.reason}")
     if len(skipped) > MAX_SKIPPED:
-        _say(f"not compared: {len(skipped) - MAX_SKIPPED} more, for reasons such as these")
+        _say(f"not compared: {len(skipped) - MAX_SKIPPED} more, for similar reasons")
 
 
 def _left_out(left_out: NotCompared) -> str:
@@ -248,5 +248,5 @@ def _left_out(left_out: NotCompared) -> str:
 
 
 def _say(text: str) -> None:
-    """To standard error: standard output is the table or the JSON alone."""
+    """Print to standard error: standard output has the table or the JSON alone."""
     print(printable(" ".join(text.split())), file=sys.stderr)

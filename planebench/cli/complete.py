@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the shell offers after a Tab. Nothing heavy is imported here: a user waits for every answer.
+"""Shell completion. Heavy modules are not imported: a user waits for every answer.
 
 Names are asked of the modules that know them when they are wanted.
 """
@@ -56,7 +56,7 @@ def _all(names: Names) -> Iterable[str]:
 
 
 def switches() -> list[str]:
-    """Ours, and the names of those that other packages bring."""
+    """Return the switches of planebench and of other packages."""
     from importlib.metadata import entry_points  # takes as long as all the rest
 
     from planebench.switches.names import SWITCHES
@@ -65,18 +65,18 @@ def switches() -> list[str]:
 
 
 def plans(incomplete: str) -> list[str]:
-    """Suites, and plan files."""
+    """Return suites and plan files."""
     return [name for name in _stems("plans/suites") if name.startswith(incomplete)] + _files(incomplete)
 
 
 def traffic(incomplete: str) -> list[str]:
-    """Profiles, and files of profiles, in a list."""
+    """Return traffic profiles and profile files, for a list."""
     before, comma, last = incomplete.rpartition(",")
     return listed(("plain", *_stems("traffic/profiles")))(incomplete) + [before + comma + path for path in _files(last)]
 
 
 def runs(incomplete: str) -> list[str]:
-    """``latest``, the names of runs and their ids, newest first, of $PLANEBENCH_RUNS or ./runs."""
+    """Return ``latest``, the names of runs and their ids, newest first, in $PLANEBENCH_RUNS or ./runs."""
     folder = Path(os.environ.get("PLANEBENCH_RUNS") or "runs")
     headers = sorted(folder.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)[:RUNS_SHOWN]
     names = ("latest", *(_name(header) for header in headers), *(header.parent.name for header in headers))
@@ -148,28 +148,28 @@ def schemas() -> Iterable[str]:
 
 
 def scenarios() -> Iterable[str]:
-    """As run --scenario takes them."""
+    """Return the values of run --scenario."""
     from planebench.scenarios import SCENARIOS
 
     return SCENARIOS
 
 
 def directions() -> Iterable[str]:
-    """As run --direction takes them."""
+    """Return the values of run --direction."""
     from planebench.scenarios import DIRECTIONS
 
     return DIRECTIONS
 
 
 def vnfs() -> Iterable[str]:
-    """What a chain is made of."""
+    """Return the functions of a chain."""
     from planebench.vnfs.registry import VNFS
 
     return VNFS
 
 
 def hostings() -> Iterable[str]:
-    """What a whole chain may run in."""
+    """Return the hostings of a whole chain."""
     from planebench.model.chain_name import HOSTINGS, OWN
 
     return [name for name in HOSTINGS if name not in OWN]
@@ -180,7 +180,7 @@ def _stems(folder: str) -> list[str]:
 
 
 def _files(incomplete: str) -> list[str]:
-    """YAML files and folders that begin so; hidden ones where the user has typed the dot."""
+    """Return YAML files and folders with this prefix; hidden ones only after a typed dot."""
     folder, slash, start = incomplete.rpartition("/")
     try:
         there = sorted(Path(folder + slash or ".").iterdir())

@@ -28,7 +28,7 @@ def doctor(json: bool, fix: bool = False, undo: bool = False, quiet: bool = Fals
     StoreError where old values cannot be kept or read.
     """
     if fix and undo:
-        raise UsageError("doctor --fix --undo: these contradict each other; give one of them")
+        raise UsageError("--fix and --undo are mutually exclusive. Give one of them")
     if fix:
         return _fix(json, quiet)
     if undo:
@@ -56,7 +56,7 @@ def _print_findings(findings: Sequence[Finding]) -> None:
     Console().print(table)
     changes = tuning.plan()
     if changes:
-        print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` puts all back.")
+        print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` restores all.")
 
 
 def _fix(json: bool, quiet: bool) -> int:
@@ -68,14 +68,17 @@ def _fix(json: bool, quiet: bool) -> int:
     outcomes = tuning.apply(state)
     _print_outcomes(outcomes, json, quiet, "nothing to change")
     if outcomes and not (json or quiet):
-        print(f"old values are in {state}; `sudo planebench doctor --undo` puts them back")
+        print(f"old values are in {state}; `sudo planebench doctor --undo` restores them")
     return _exit_code(outcomes)
 
 
 def _undo(json: bool, quiet: bool) -> int:
     state = tuning.state_path()
     if state.exists() and os.geteuid() != 0:
-        print(f"planebench: what {state} holds is put back by root: `sudo planebench doctor --undo`", file=sys.stderr)
+        print(
+            f"planebench: only root can restore the settings in {state}: `sudo planebench doctor --undo`",
+            file=sys.stderr,
+        )
         return 1
     outcomes = tuning.undo(state)
     _print_outcomes(outcomes, json, quiet, "nothing to undo")
@@ -87,7 +90,7 @@ def _tell_commands(changes: Sequence[tuning.Change], json: bool) -> None:
     if json:
         print(json_module.dumps({"commands": commands}, indent=1))
     print(
-        f"planebench: {_settings(len(changes))} to change, by root only: `sudo planebench doctor --fix`, or",
+        f"planebench: {_settings(len(changes))} to change, which only root can do: `sudo planebench doctor --fix`, or",
         file=sys.stderr,
     )
     for command in commands:

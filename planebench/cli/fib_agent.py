@@ -27,7 +27,7 @@ _SENTENCES = {
     "end_of_rib": "the forwarder has {routes} routes and {next_hops} next hops{remarks}",
     "lost": "the session is lost: {reason}; trying again",
     "refused": "the forwarder refuses {reason}",
-    "overrun": "more routes changed at once than the kernel had room to tell; reading all of them again",
+    "overrun": "the kernel could not report all route changes; reading all routes again",
     "ended": "ended; {routes} routes {what}",
 }
 
@@ -45,7 +45,7 @@ def _told() -> Iterator[None]:
 
 @_told()
 def run(interface: str, wires: Sequence[str], table: str, *, settle_s: float, withdraw: bool, json: bool) -> None:
-    """Mirror until SIGTERM or Ctrl-C. UsageError or TransportError for what is not there or not allowed."""
+    """Mirror until SIGTERM or Ctrl-C. Raises UsageError or TransportError if something is missing or not allowed."""
     settings = AgentSettings(_wires(interface, wires), _table(table), settle_s, withdraw)
     transport = PacketTransport(interface)
     kernel = Kernel(settings.wires, settings.table)
@@ -81,7 +81,7 @@ def _rows(mirror: Mirror) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _wires(interface: str, texts: Sequence[str]) -> dict[int, int]:
-    """``0``: of the interface itself; ``vnf1=1``: of another one."""
+    """Parse ``0``, the output port of the interface itself, and ``vnf1=1``, that of another interface."""
     wires = {}
     for text in texts:
         name, equals, number = text.rpartition("=")
@@ -117,7 +117,7 @@ def _tell_json(event: str, facts: dict[str, Any]) -> None:
 
 
 def _tell_words(event: str, facts: dict[str, Any]) -> None:
-    remarks = f", {facts['multipath']} with several ways of which one is used" if facts.get("multipath") else ""
+    remarks = f", {facts['multipath']} with several next hops, of which one is used" if facts.get("multipath") else ""
     remarks += "".join(f"; {count} refused: {why}" for why, count in facts.get("refused", {}).items())
     what = "withdrawn" if facts.get("withdrawn") else "stay for the forwarder's grace period"
     words = _SENTENCES[event].format(**facts, remarks=remarks, what=what)

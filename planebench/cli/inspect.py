@@ -65,8 +65,8 @@ def _vnfs() -> list[Row]:
 
 
 def _hostings() -> list[Row]:
-    """What VNFs can run in; ``process`` needs nothing and has no options."""
-    rows = [{"hosting": "process", "found": "yes", "is": "a task of the tester's process, the default", "options": ""}]
+    """Return the hostings; ``process`` needs nothing and has no options."""
+    rows = [{"hosting": "process", "found": "yes", "is": "a task of the tester process (default)", "options": ""}]
     for hosting in HOSTINGS.values():
         found = hosting.find()
         rows.append(

@@ -37,7 +37,7 @@ _FILES = {
 
 
 def show(app: typer.Typer) -> int:
-    """On a terminal the page as man shows it; else its source. Returns the exit code."""
+    """Show the page with man on a terminal, else print its source. Returns the exit code."""
     page = roff(app)
     if sys.stdout.isatty() and shutil.which("man"):
         return subprocess.run(["man", "--local-file", "-"], input=page, text=True).returncode
@@ -46,7 +46,7 @@ def show(app: typer.Typer) -> int:
 
 
 def roff(app: typer.Typer) -> str:
-    """planebench(1) in the man macros."""
+    """Return planebench(1) in man macros."""
     command = typer.main.get_command(app)
     lines = [
         f'.TH PLANEBENCH 1 "" "planebench {__version__}" "User Commands"',
@@ -117,7 +117,7 @@ def _terms(table: dict[str, str]) -> Iterator[str]:
 
 
 def _text(words: str) -> str:
-    """With what roff would take for its own escaped."""
+    """Return a text with roff escapes."""
     escaped = words.replace("\\", r"\e").replace("-", r"\-").replace("~", r"\(ti").replace("^", r"\(ha")
     return rf"\&{escaped}" if escaped[:1] in (".", "'") else escaped
 

@@ -144,7 +144,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "band": _text(
         "--band",
         "near|far",
-        "Accept only trials with this core distance: near or far (default: the band with most accepted trials).",
+        "Accept only trials with this core-to-core latency: near or far (default: the band with most accepted trials).",
         one_of(complete.bands),
     ),
     "wire": _text(

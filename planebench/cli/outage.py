@@ -105,7 +105,9 @@ def _show(reports: Sequence[OutageReport]) -> None:
         )
         console.print(_table(report))
         for reason in report.functional:
-            console.print(f"counts hold, times are those of such a machine: {reason}", markup=False, soft_wrap=True)
+            console.print(
+                f"packet counts are valid, times are not representative: {reason}", markup=False, soft_wrap=True
+            )
         median = f"{report.silence_median_ns / 1e6:.1f} ms, {count(round(report.lost_median_packets))} frames"
         console.print(f"median of {len(report.outages)}: outage {median}\n", highlight=False)
 

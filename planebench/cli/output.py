@@ -68,7 +68,7 @@ def write_report(derived: Derived, path: Path) -> Path:
 def export(
     wanted: str, format: str, table: str | None, out: Path | None, runs_dir: Path | None, *, json: bool = False
 ) -> None:
-    """Results of a run, or one table, as JSON or CSV to standard output or a file; as Parquet to files.
+    """Export results of a run, or one table: JSON or CSV to standard output or a file, Parquet to files.
 
     ``json`` says again what the format says.
     """
@@ -86,7 +86,7 @@ def export(
 
 
 def _export_tables(folder: Path, format: str, table: str | None, out: Path | None) -> None:
-    """Parquet files go to ``tables/`` of the run folder unless ``out`` says where: a folder, or the file of a table."""
+    """Write Parquet files to ``out``, a folder or the file of one table; by default to ``tables/`` of the run."""
     from planebench.library import export
 
     source = export.source_of(folder)
@@ -111,7 +111,7 @@ def figures(
     json: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Every chart of a run, or those of some kinds, as files in ``out``; their paths are printed."""
+    """Write every chart of a run, or those of some kinds, to files in ``out`` and print their paths."""
     from planebench.report.images import write_figures
 
     run = read_run(find_run(runs_dir, wanted))
@@ -123,7 +123,7 @@ def figures(
 
 
 def _put(data: bytes, out: Path | None) -> None:
-    """To a file, or to standard output."""
+    """Write to a file or to standard output."""
     if out is not None:
         write_bytes(out, data)
         return

@@ -57,18 +57,18 @@ class ProgressListener:
         self._bar.__exit__(kind, error, trace)
 
     def working_on(self, text: str) -> None:
-        """Something begins that is no trial."""
+        """Show work that is not a trial."""
         self._bar.working_on(text)
 
     def trial_begins(self, request: TrialRequest) -> None:
-        """A trial begins."""
+        """Show the trial that begins."""
         point = request.point
         what = short_name(request.search) if request.search else "latency" if request.role == "latency" else ""
         words = f"{point.switch} {point.scenario_label} {point.direction} {frames(point)} {what}"
         self._bar.working_on(words.strip())
 
     def trial_done(self, trial: Trial) -> None:
-        """A trial is on disk."""
+        """Show the result of a trial."""
         point, kind = trial.point, trial.verdict.kind
         no_figure = kind in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL)
         rate = "" if no_figure else f"{trial.throughput_pps / 1e6:.2f} Mpps "
@@ -78,9 +78,9 @@ class ProgressListener:
         )
 
     def advance(self, steps: int) -> None:
-        """So many planned trials are dealt with."""
+        """Advance by the given number of planned trials."""
         self._bar.advance(steps)
 
     def trouble(self, text: str) -> None:
-        """Something failed; the run goes on."""
+        """Show a failure; the run continues."""
         self._bar.tell(f"planebench: {text}", style="yellow")

@@ -53,7 +53,7 @@ def option_words(option: Option) -> str:
 
 
 def row(switch: Overview) -> dict[str, Any]:
-    """As JSON has it."""
+    """Return a switch as in the JSON output."""
     found = switch.found
     return {
         "switch": switch.name,
@@ -92,7 +92,7 @@ def _found_words(switch: Overview) -> str:
 
 
 def _support_words(switch: Overview) -> str:
-    """``virtio, memif: all``, a line for all wires that are alike."""
+    """Return ``virtio, memif: all``: one line for all wires with the same support."""
     groups: dict[str, list[str]] = {}
     for wire, scenarios in switch.wires.items():
         groups.setdefault(_scenario_words(scenarios), []).append(wire)
@@ -120,7 +120,7 @@ def _footer(found: Sequence[Overview]) -> Iterator[str]:
         if not switch.found and not switch.problem:
             yield f"{switch.name}: {switch.remedy}"
     if any(support.supported and support.remark for _, _, support in _supports(found)):
-        yield "(*) under a condition: planebench switch show NAME says which"
+        yield "(*) conditional: see planebench switch show NAME"
     yield "More: planebench switch show NAME, planebench list switches --details, docs/switches.md"
 
 
@@ -151,7 +151,7 @@ def _details(switch: Overview) -> Iterator[str]:
 
 
 def _remarks(supports: Iterator[tuple[ScenarioName, Support]]) -> Iterator[str]:
-    """Reason -> the scenarios that it holds for."""
+    """Yield each reason with its scenarios."""
     by_remark: dict[str, list[str]] = {}
     for name, support in supports:
         if support.remark:

@@ -39,20 +39,20 @@ class WatchOptions:
 
 @dataclass
 class _Cost:
-    """What looking on takes, of this process."""
+    """The CPU time that this process takes for watching."""
 
     begun_s: float = field(default_factory=time.monotonic)
     begun_cpu_s: float = field(default_factory=time.process_time)
     changes: int = 0
 
     def words(self) -> str:
-        """Counted from the second look on: the first reads what is there already."""
+        """Return the cost from the second look on, because the first reads the whole run."""
         self.changes += 1
         if self.changes == 1:
             return "Ctrl-C stops watching, not the run"
         cpu_s, took_s = time.process_time() - self.begun_cpu_s, time.monotonic() - self.begun_s
         each_ms = cpu_s / (self.changes - 1) * 1e3
-        return f"takes {cpu_s / max(took_s, 1e-9):.1%} of a core, {each_ms:.0f} ms a change · Ctrl-C stops watching"
+        return f"takes {cpu_s / max(took_s, 1e-9):.1%} of a core, {each_ms:.0f} ms per change · Ctrl-C stops watching"
 
 
 def watch(options: WatchOptions) -> int:
@@ -88,7 +88,7 @@ def _draw(show: Show, follower: Follower, cost: _Cost) -> Seen:
 
 
 def _stay_away(seen: Seen) -> None:
-    """To the CPUs of the harness, off those of the switch, as far as we may."""
+    """Move to the CPUs of the harness, away from the switch, as far as allowed."""
     if seen.state == "running" and seen.status is not None:
         with contextlib.suppress(OSError, ValueError):
             os.sched_setaffinity(0, seen.status.cpus)
@@ -113,7 +113,7 @@ def _choose(options: WatchOptions, runs_dir: Path) -> Path:
 
 def _await_run(runs_dir: Path) -> Path:
     """Return the next run that begins here, also one that has ended by the time we look."""
-    print(f"waiting for a run to begin in {runs_dir}", file=sys.stderr, flush=True)
+    print(f"waiting for a run to start in {runs_dir}", file=sys.stderr, flush=True)
     known = set(_told(runs_dir))
     while not (found := live_runs(runs_dir) or [folder for folder in _told(runs_dir) if folder not in known]):
         time.sleep(LOOK_S)

@@ -35,7 +35,7 @@ VERDICT_STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What lines are made for."""
+    """The size and the characters of the page."""
 
     width: int
     height: int
@@ -66,12 +66,12 @@ def trial_line(trial: Trial, glyphs: Glyphs) -> str:
 
 
 def method_words(search: str, role: str) -> str:
-    """``R+``, ``NDR``, ``latency``."""
+    """Return ``R+``, ``NDR``, ``latency``."""
     return short_name(search or role)
 
 
 def head(seen: Seen, page: Page) -> Iterator[Text]:
-    """Which run it is, how it stands, and what to do where it has ended."""
+    """Yield the name and state of the run, and what to do if it has ended."""
     glyphs, status = page.glyphs, seen.status
     title = Text(glyphs.text(f"{seen.header.name} · {seen.folder.name} · "))
     title.append(seen.state, style=STATE_STYLES[seen.state])
@@ -101,7 +101,7 @@ def _ending(seen: Seen, width: int) -> list[str]:
         return [f"ended at {_clock(seen.finished.finished_at)}, {trials}: planebench report {seen.folder.name}"]
     command = shlex.join(seen.header.command)
     again = command if "--resume" in seen.header.command else f"{command} --resume"
-    lines = (f"{_why(seen)}; {trials} are kept", f"go on with: {again}")
+    lines = (f"{_why(seen)}; {trials} are kept", f"resume with: {again}")
     return [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
 
 
@@ -127,13 +127,13 @@ def _current(trial: CurrentTrial, glyphs: Glyphs) -> str:
 
 
 def _load(trial: Trial) -> str:
-    """What the last trial kept busy; what a switch does not tell is unknown, never zero."""
+    """Return the utilization in the last trial; unknown, not zero, if the switch does not report it."""
     of = [f"{trial.point.switch} {_share(trial.switch.busy_share)}"]
     if trial.switch.batch_size is not None:
-        of.append(f"{batch(trial.switch.batch_size)} a batch")
+        of.append(f"batch {batch(trial.switch.batch_size)}")
     of.append(f"tester {_share(trial.evidence.tester_busy_share)}")
     distance = trial.evidence.distance_after
-    of.append(f"cores {distance.band} ({distance.median_ns:.0f} ns)" if distance else "core distance unknown")
+    of.append(f"cores {distance.band} ({distance.median_ns:.0f} ns)" if distance else "core-to-core latency unknown")
     return " · ".join(of)
 
 
@@ -169,7 +169,7 @@ def _what(trial: Trial) -> str:
 
 
 def _rate(trial: Trial) -> str:
-    """What does not count is in brackets; what is no figure of performance is left out."""
+    """Return the rate: rejected rates in parentheses, nothing where the figure is not a rate."""
     rate = mark(trial.verdict.kind) + mpps(trial.throughput_pps)
     if trial.verdict.kind is VerdictKind.FUNCTIONAL:
         return NOTHING

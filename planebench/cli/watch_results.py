@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is known so far of the topology that is being measured: R+ of each switch, with the marks of a report."""
+"""Results so far of the topology in progress: R+ of each switch, with the marks of the report."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ LABEL = 9
 NAME_MAX = 20
 CELL = 11
 """Characters of a figure and its gap; titles as `→ imix 362 B` make a column wider, and the line is cut."""
-LEGEND = {"≥": "≥ lower bound", "~": "~ unstable", NOTHING: f"{NOTHING} nothing counts", "(": "( ) other core distance"}
+LEGEND = {
+    "≥": "≥ lower bound",
+    "~": "~ unstable",
+    NOTHING: f"{NOTHING} no accepted trial",
+    "(": "( ) other core-to-core latency",
+}
 
 
 def column(title: str, texts: Sequence[str], glyphs: Glyphs, right: bool = False, limit: int = 40) -> list[str]:
-    """Title and texts, from outside perhaps, all of one width: made printable, and cut at the limit."""
+    """Return title and texts in one width, made printable and cut at the limit."""
     shown = [glyphs.text(text) for text in (title, *texts)]
     width = min(limit, max(cell_len(text) for text in shown))
     return [" " * (width - cell_len(text)) + text if right else set_cell_size(text, width) for text in shown]
@@ -42,7 +47,7 @@ def current_point(seen: Seen) -> Point | None:
 
 
 def results_so_far(seen: Seen) -> tuple[Result, ...]:
-    """Results of the topology that is being measured, from its saturating trials alone."""
+    """Return the results of the topology in progress, from its saturating trials alone."""
     point = current_point(seen)
     if point is None:
         return ()
@@ -72,7 +77,7 @@ def results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Tex
 def _fitting(
     results: Sequence[Result], point: Point, switches: Sequence[str], room: int
 ) -> list[tuple[Kind, list[str]]]:
-    """What is sent, and the figure of each switch: of so many columns as there is room, the current one among them."""
+    """Return the columns that fit, the current one included: the traffic, and the figure of each switch."""
     kinds = columns_of(results)
     at = next((i for i, kind in enumerate(kinds) if kind == (point.direction, frames(point))), 0)
     first = max(0, min(at, len(kinds) - room))
@@ -84,7 +89,7 @@ def _fitting(
 
 
 def figure(result: Result) -> str:
-    """R+ with its mark; in brackets what may not be compared with the rest of the run."""
+    """Return R+ with its mark; in parentheses if it is not comparable with the rest of the run."""
     words = throughput(result)
     return f"({words})" if of_other_band(result.verdict) else words
 

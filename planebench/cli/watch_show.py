@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where frames of `planebench watch` go: a terminal, of which only changed lines are drawn; lines; JSON."""
+"""Outputs of `planebench watch`: a terminal, of which only changed lines are drawn; lines; JSON."""
 
 from __future__ import annotations
 
@@ -51,8 +51,7 @@ class _Plain:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is to be put back."""
+    ) -> None: ...
 
 
 class Screen:
@@ -113,7 +112,7 @@ class Lines(_Plain):
         self._state = ""
 
     def draw(self, seen: Seen, cost: str) -> None:
-        """The trials that are new; at the beginning only how many there are."""
+        """Print the new trials; at the beginning only their number."""
         if seen.state != self._state:
             self._state = seen.state
             for line in head(seen, Page(LONG, LONG, self._glyphs)):
@@ -143,7 +142,7 @@ def _page(console: Console) -> Page:
 
 
 def _rendered(console: Console, line: Text) -> str:
-    """With the colours that it has."""
+    """Return the text with its colors."""
     with console.capture() as captured:
         console.print(line, no_wrap=True, crop=True, highlight=False, end="")
     return captured.get()

@@ -41,8 +41,7 @@ class Changes:
         self._stack.close()
 
     def wait(self, pid: int | None) -> None:
-        """Sleep until something has changed, or may have. ``pid``: the process of the run, which may be another by now
-        (``--resume``)."""
+        """Sleep until something may have changed. ``pid`` is the process of the run, which ``--resume`` may change."""
         sure = self._watch_process(pid) and self._inotify is not None
         self._poll.poll(None if sure else LOOK_S * 1000)
         if self._inotify is not None:

@@ -15,10 +15,10 @@ __all__ = ["TABLES", "TABLES_VERSION", "Loaded", "load"]
 
 
 def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
-    """See :func:`planebench.load`."""
+    """Load runs; see :func:`planebench.load`."""
     folder = None if runs_dir is None else Path(runs_dir)
     paths = [find_run(folder, str(one)) for one in wanted or ("latest",)]
     for path in paths:
         if [other.resolve() for other in paths].count(path.resolve()) > 1:
-            raise UsageError(f"run {path.name} is given twice, and its rows would count twice. Give it once")
+            raise UsageError(f"run {path.name} is given twice, so its rows would be counted twice. Give it once")
     return Loaded(Source(path, read_run(path)) for path in paths)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def second_against_first(sources: Sequence[Source], *, force: bool) -> pd.DataFrame:
-    """As the command ``planebench compare A B``. UsageError as there."""
+    """Compare as the command ``planebench compare A B``, with the same UsageErrors."""
     if len(sources) != 2:
         raise UsageError(f"{len(sources)} runs are loaded; to compare give two: planebench.load('baseline', 'latest')")
     a, b = sources

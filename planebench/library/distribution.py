@@ -38,7 +38,7 @@ def percentiles(
     """Return ``percentile`` and ``latency_us``. Raises UsageError for a percentile not above 0, or above 100."""
     for value in wanted:
         if not 0 < value <= 100:
-            raise UsageError(f"percentile {value:g} is none; give more than 0, at most 100, such as 99.9")
+            raise UsageError(f"percentile {value:g} is not valid. Valid: above 0, at most 100, e.g. 99.9")
 
     def chosen(counts: Counts) -> Columns:
         values = [percentile_ns(counts, value / 100) / 1e3 for value in wanted]
@@ -69,12 +69,12 @@ def _distribution(
         keys = latency[list(KEYS)].iloc[np.full(length, position)].reset_index(drop=True)
         parts.append(keys.assign(**found))
     if not parts:
-        raise UsageError(f"no latency {_words(where)} has a probe that came back; see run.latency")
+        raise UsageError(f"no latency {_words(where)} has a returned probe; see run.latency")
     return pd.concat(parts, ignore_index=True)
 
 
 def _chosen(latency: pd.DataFrame, where: Mapping[str, Any]) -> NDArray[np.intp]:
-    """Positions of the latencies that match; a list matches any of its values. UsageError where none does."""
+    """Return the positions of the latencies that match; a list matches any value. Raises UsageError if none does."""
     mask = np.ones(len(latency), dtype=bool)
     for key, value in where.items():
         if key not in CHOSEN_BY:

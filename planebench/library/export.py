@@ -29,7 +29,7 @@ def table_json(name: str, source: Source) -> bytes:
 
 
 def table_csv(name: str, source: Source) -> bytes:
-    """RFC 4180; what is not known is empty, the items of a list are parted by ``; ``. UsageError as above."""
+    """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(tables.table_named(name).types))
     writer.writeheader()
@@ -39,7 +39,7 @@ def table_csv(name: str, source: Source) -> bytes:
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    """Table -> its file, of every table."""
+    """Return the file of every table."""
     return {name: folder / f"{name}.parquet" for name in tables.TABLES}
 
 

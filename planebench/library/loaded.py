@@ -30,7 +30,6 @@ class Loaded:
     """
 
     def __init__(self, sources: Iterable[Source]) -> None:
-        """For :func:`planebench.load`."""
         self._sources = tuple(sources)
         self._database = duckdb.connect()
         self._relations: dict[str, duckdb.DuckDBPyRelation] = {}
@@ -51,7 +50,7 @@ class Loaded:
 
     @property
     def header(self) -> RunHeader:
-        """What was measured with what, on what. UsageError for several runs."""
+        """Return the header: switches, versions, host, settings. Raises UsageError for several runs."""
         return self._only("header").run.header
 
     @property
@@ -131,7 +130,7 @@ class Loaded:
         return histogram(self.latency, self._sources, where)
 
     def percentiles(self, wanted: Sequence[float] = PERCENTILES, **where: Any) -> pd.DataFrame:
-        """Any percentiles (0..100) of every latency that matches ``where``, as of :meth:`histogram`; a row each."""
+        """Return the given percentiles (0 to 100) of every latency that matches ``where``, as in :meth:`histogram`."""
         from planebench.library.distribution import percentiles
 
         return percentiles(self.latency, self._sources, where, wanted)
@@ -167,7 +166,7 @@ class Loaded:
     def _only(self, what: str) -> Source:
         if len(self._sources) != 1:
             raise UsageError(
-                f"{len(self._sources)} runs are loaded, and {what} is of one: take it of each in .runs, .runs[0].{what}"
+                f"{len(self._sources)} runs are loaded, but {what} belongs to one run: use e.g. .runs[0].{what}"
             )
         return self._sources[0]
 

@@ -38,7 +38,7 @@ TABLES: Mapping[str, Table] = {
 
 
 def table_named(name: str) -> Table:
-    """UsageError with the names there are for another."""
+    """Return the table with this name. Raises UsageError with the valid names for an unknown one."""
     if name not in TABLES:
         raise unknown("table", name, tuple(TABLES))
     return TABLES[name]

@@ -225,6 +225,6 @@ def _problem(anatomy: Anatomy) -> str:
     if abs(parts - whole) <= TOLERANCE * whole:
         return ""
     return (
-        f"the parts of {anatomy.joined} probes add up to {parts / 1e3:.2f} us on average, the monitor reports "
+        f"the parts of {anatomy.joined} probes add up to {parts / 1e3:.2f} us on average; the monitor reports "
         f"{whole / 1e3:.2f} us for all of them"
     )

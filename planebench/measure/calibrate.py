@@ -158,7 +158,7 @@ def measure_frame_size(
     ceilings = _ceilings(size, wire, tester_cpus, there, send)
     points = tuple(_set_point(size, pps, send) for pps in set_point_rates(there.pps))
     background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
-    tries = [send("latency floor", THERE, size, background, PROBE_RATE_PPS) for _ in range(TRIES)]
+    tries = [send("latency baseline", THERE, size, background, PROBE_RATE_PPS) for _ in range(TRIES)]
     return ceilings, points, median_floor(size, [latency_floor(size, background, stats) for stats in tries])
 
 
@@ -171,10 +171,12 @@ def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Step
 
 
 def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
-    tries = [flat_out(flow, send(f"flat out {flow.name}", flow, size)) for _ in range(TRIES)]
+    tries = [flat_out(flow, send(f"maximum offered load {flow.name}", flow, size)) for _ in range(TRIES)]
     best = max(filter(None, tries), key=lambda found: found.pps, default=None)
     if best is None:
-        raise DiedError(f"no frame of {size} B came from {flow.name}: the tester has no CPU; stop what runs beside it")
+        raise DiedError(
+            f"no frame of {size} B arrived from {flow.name}: the tester has no CPU; stop other programs on its CPUs"
+        )
     return best
 
 
@@ -246,7 +248,7 @@ def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloo
     """
     found = sorted((floor for floor in tries if floor is not None), key=lambda floor: floor.p50_ns)
     if not found:
-        raise DiedError(f"no probe of {size} B came back: the tester has no CPU; stop what runs beside it")
+        raise DiedError(f"no probe of {size} B returned: the tester has no CPU; stop other programs on its CPUs")
     return found[(len(found) - 1) // 2]
 
 
@@ -332,7 +334,7 @@ class _SelfLoop:
             while not received_total(self.send(flow, 64, READY_RATE_PPS, 0, duration_s=READY_DURATION_S)):
                 if time.monotonic() > deadline:
                     raise StartError(
-                        f"no frame crossed the tester's own wire from {flow.name} within {within_s:g} s\n"
+                        f"no frame crossed the wire of the tester from {flow.name} within {within_s:g} s\n"
                         f"{self._planed.process.log_tail()}"
                     )
 

@@ -77,7 +77,7 @@ def functional_reasons(topology: Topology, placement: Placement, facts: Iterable
     side sharing is what is measured.
     """
     emulated = [
-        Reason(ReasonCode.EMULATED_OR_SHARED, f"{fact.vnf} is emulated, on no CPU of this machine")
+        Reason(ReasonCode.EMULATED_OR_SHARED, f"{fact.vnf} is emulated: its instructions run on no CPU of this machine")
         for fact in facts
         if fact.emulated
     ]

@@ -227,7 +227,7 @@ class LiveTopology:
 
     @property
     def switch(self) -> RunningSwitch:
-        """The running switch."""
+        """Return the running switch."""
         if self._switch is None:
             raise DiedError("the switch is not running")
         return self._switch

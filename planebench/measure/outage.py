@@ -66,9 +66,7 @@ def check_victim(victim: str, names: Iterable[str], hosted: Iterable[str]) -> No
     if victim in valid:
         return
     if victim in names:
-        raise UsageError(
-            f"{victim} is a task of the tester, and cannot be restarted by itself; host it: --hosting separate"
-        )
+        raise UsageError(f"{victim} is a task of the tester, and cannot be restarted alone; give --hosting separate")
     raise UsageError(f'there is no "{victim}" to restart. Valid: {", ".join(valid)}')
 
 

@@ -36,4 +36,4 @@ def takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     profile = plan.profile(point.traffic)
     if profile.updates is None or (point.side_by_side and adapter.offloads):
         return ""
-    return "not supported: traffic with FIB updates is for a switch that forwards in the place of its VNFs"
+    return "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs"

@@ -220,7 +220,7 @@ def _difference(before: int | None, after: int | None) -> int | None:
 def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
     """Return a first verdict; the trial is judged again when the core-to-core latency is known."""
     if counts.misdirected_packets:
-        reason = f"{counts.misdirected_packets} frames came out at a port where they do not belong"
+        reason = f"{counts.misdirected_packets} frames arrived at a wrong port"
         hints = [VNFS[name].misdirection_hint for name in vnf_names(chain) if name in VNFS]
         reason += "".join(f" ({hint})" for hint in dict.fromkeys(filter(None, hints)))
         values = {"packets": counts.misdirected_packets}

@@ -74,7 +74,7 @@ def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
     few = wanted is not None and updates.sent >= MIN_UPDATES and updates.per_s < (1 - TOLERANCE) * wanted
     if not few or wanted is None:
         return ()
-    text = f"{updates.per_s:.0f} FIB updates a second were applied, not {wanted:.0f}"
+    text = f"{updates.per_s:.0f} FIB updates per second were applied, not {wanted:.0f}"
     return (Reason(ReasonCode.UPDATES_MISSING, text, {"per_s": updates.per_s, "intended_per_s": wanted}),)
 
 

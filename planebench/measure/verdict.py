@@ -112,19 +112,19 @@ def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], 
 def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[Reason]:
     for d in directions:
         if d.lost_packets < 0:
-            text = f"{d.name}: {d.forwarded_packets} frames came, only {d.offered_packets} were sent"
+            text = f"{d.name}: received {d.forwarded_packets} frames but sent only {d.offered_packets}"
             yield _counted(ReasonCode.RECEIVED_MORE_THAN_SENT, text, d.forwarded_packets, d.offered_packets)
         if d.unsent_packets < 0:
-            text = f"{d.name}: {d.offered_packets} frames were sent, only {d.intended_packets} were intended"
+            text = f"{d.name}: sent {d.offered_packets} frames but intended only {d.intended_packets}"
             yield _counted(ReasonCode.SENT_MORE_THAN_INTENDED, text, d.offered_packets, d.intended_packets)
         explained = d.unsent_late_packets + d.unsent_ring_full_packets
         if d.unsent_packets != explained:
-            text = f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts for {explained}"
+            text = f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts only for {explained}"
             yield _counted(ReasonCode.UNSENT_NOT_ACCOUNTED, text, d.unsent_packets, explained)
         if d.offered_packets == 0:
-            yield Reason(ReasonCode.NOTHING_SENT, f"{d.name}: the generator sent nothing")
+            yield Reason(ReasonCode.NOTHING_SENT, f"{d.name}: the generator sent no frames")
         elif d.forwarded_packets == 0:
-            what = "nothing came through the network functions" if policy else "the switch forwarded nothing"
+            what = "no frame passed the network functions" if policy else "the switch forwarded no frames"
             yield Reason(ReasonCode.NOTHING_FORWARDED, f"{d.name}: {what}")
         yield from _impossible_bytes(d)
 
@@ -136,27 +136,27 @@ def _impossible_bytes(d: DirectionCounts) -> Iterator[Reason]:
         ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),
     ):
         if number is not None and not least * packets <= number <= FRAME_SIZE_LIMIT_BYTES * packets:
-            text = f"{d.name}: {number} bytes cannot be those of {packets} frames {what}"
+            text = f"{d.name}: {number} bytes do not match {packets} frames {what}"
             yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": number, "packets": packets})
     if d.offered_bytes is not None and d.forwarded_bytes is not None:
         most = d.offered_bytes + 2 * VLAN_TAG_BYTES * d.forwarded_packets
         if d.forwarded_bytes > most:
-            text = f"{d.name}: {d.forwarded_bytes} bytes came, only {d.offered_bytes} were sent"
+            text = f"{d.name}: received {d.forwarded_bytes} bytes but sent only {d.offered_bytes}"
             yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
 
 
 def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[Reason]:
     allowed_ns = max(limit * duration_ns, LOST_CPU_MIN_NS)
     if evidence.shared_cpu:
-        yield Reason(ReasonCode.ONE_CPU, "switch and tester share one CPU: the numbers do not count")
+        yield Reason(ReasonCode.ONE_CPU, "switch and tester share one CPU: rates and latencies are not valid")
     for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
         waited_ns = thread.wait_ns - _siblings_ns(thread, evidence) - _skew_ns(thread, evidence)
         if waited_ns > allowed_ns:
             yield Reason(
                 ReasonCode.CPU_WAIT,
-                f"{thread.owner} thread {thread.thread} waited for its CPU "
-                f"{_percent(waited_ns, duration_ns)} of the time "
-                f"({thread.involuntary_switches} involuntary switches)",
+                f"{thread.owner} thread {thread.thread} was preempted: "
+                f"{_percent(waited_ns, duration_ns)} run-queue wait, "
+                f"{thread.involuntary_switches} involuntary context switches",
                 {"share": waited_ns / duration_ns, "involuntary_switches": thread.involuntary_switches},
             )
     if evidence.poll_gap_sum_ns > allowed_ns:
@@ -173,7 +173,7 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[R
     if before is not None and after is not None and before.band != after.band:
         yield Reason(
             ReasonCode.DISTANCE_CHANGED,
-            f"the core distance changed from {before.band} ({before.median_ns:.0f} ns) to "
+            f"the core-to-core latency changed from {before.band} ({before.median_ns:.0f} ns) to "
             f"{after.band} ({after.median_ns:.0f} ns)",
             {"before_ns": before.median_ns, "after_ns": after.median_ns},
         )
@@ -211,7 +211,7 @@ def _tester_limited(
     for d in directions:
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
-            text = f"{d.name}: the generator was late for {late} of its frames"
+            text = f"{d.name}: the generator missed its schedule for {late} of frames"
             values = {"share": d.unsent_late_packets / d.intended_packets} if d.intended_packets else {}
             yield Reason(ReasonCode.GENERATOR_LATE, text, values)
     if saturating or flat_out:
@@ -233,7 +233,7 @@ def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles) 
             text = f"the switch was busy only {switch.busy_share:.0%} of the time"
             yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
     elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
-        yield Reason(ReasonCode.NOT_SATURATED, "the switch took every frame and lost none: it was not saturated")
+        yield Reason(ReasonCode.NOT_SATURATED, "the switch accepted every frame and lost none: it was not saturated")
 
 
 def _stretched(duration_ns: int, intended_ns: int | None) -> Iterator[Reason]:
@@ -249,8 +249,8 @@ def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling
     if rate >= (1 - CEILING_SHARE) * ceiling_pps:
         yield Reason(
             ReasonCode.TESTER_CEILING,
-            f"{rate / 1e6:.2f} Mpps is within {CEILING_SHARE:.0%} of the tester's own ceiling "
-            f"({ceiling_pps / 1e6:.2f} Mpps by calibration)",
+            f"{rate / 1e6:.2f} Mpps is at least {1 - CEILING_SHARE:.0%} of the calibrated tester maximum "
+            f"({ceiling_pps / 1e6:.2f} Mpps)",
             {"pps": rate, "ceiling_pps": ceiling_pps},
         )
 
@@ -259,7 +259,7 @@ def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[
     """Yield remarks on the switch for a valid trial."""
     for d in directions:
         if not flat_out and d.loss_ratio > NOT_CARRIED_SHARE:
-            text = f"{d.name}: the switch did not carry the load; queues were full"
+            text = f"{d.name}: the switch dropped packets at this load (queues full)"
             yield Reason(ReasonCode.NOT_CARRIED, text, {"loss_ratio": d.loss_ratio})
         for count, code in (
             (d.duplicate_packets, ReasonCode.DUPLICATED),

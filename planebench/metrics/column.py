@@ -126,7 +126,7 @@ class Table:
 
     @property
     def types(self) -> dict[str, str]:
-        """Column -> DuckDB type."""
+        """Return the DuckDB type of each column."""
         return {column.flat_name: column.sql_type for column in self.columns}
 
     def rows(self, derived: Derived) -> Iterator[dict[str, Any]]:

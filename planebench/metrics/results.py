@@ -391,13 +391,13 @@ RESULT: tuple[Column, ...] = (
         "fib_updates_per_s",
         Number,
         "result.fib_updates_per_s",
-        "Routes per second that the control of a VNF changed in these trials; null without.",
+        "Routes per second changed by the control of a VNF in these trials; null without one.",
     ),
     Column(
         "switch_cycles_per_batch",
         Number,
         _switch("cycles_per_batch"),
-        "Busy cycles of the switch per poll that found frames: what a poll costs, whatever it finds, is in it once.",
+        "Busy cycles of the switch per poll that found frames: the fixed cost of a poll is in it once.",
     ),
     Column(
         "switch_full_batch_share",
@@ -408,7 +408,7 @@ RESULT: tuple[Column, ...] = (
         order=13,
         words=percent,
         by_switch=True,
-        brief=Brief(4, "full", 9, "full: share of its batches that were full", optional=True),
+        brief=Brief(4, "full", 9, "full: share of full batches", optional=True),
         optional=True,
     ),
 )
@@ -511,8 +511,8 @@ def _table(what: str, columns: tuple[Column, ...], items: Callable[[Derived], It
 
 
 RESULT_TABLES: Mapping[str, Table] = {
-    "results": _table("what a point came to: throughput, loss, cycles", RESULT, results),
-    "latency": _table("a result and load: percentiles, jitter, floor of the tester", LATENCY, latencies),
+    "results": _table("a test point: throughput, loss, cycles", RESULT, results),
+    "latency": _table("a result and load: percentiles, jitter, latency baseline of the tester", LATENCY, latencies),
     "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
     "searches": _table("a result and search: bounds, or the longest burst", SEARCH, _searches),
     "curve": _table("a load of a loss-rate curve (--search curve)", CURVE, _curves),

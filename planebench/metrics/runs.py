@@ -228,12 +228,17 @@ def _run(derived: Derived) -> Iterator[OfRun]:
 _Items = Callable[[Derived], Iterator[Any]]
 _TABLES: tuple[tuple[str, str, tuple[Column, ...], _Items], ...] = (
     ("trials", "a trial and direction: counts, rate, verdict", TRIAL, _directions),
-    ("evidence", "a trial: what its verdict rests on", EVIDENCE, _each_trial),
-    ("threads", "a trial and polling thread: what the scheduler did to it", THREAD, _threads),
-    ("comparisons", "a pair of switches, point and metric: b / a with its interval", COMPARISON, _comparisons),
+    ("evidence", "a trial: evidence for its verdict", EVIDENCE, _each_trial),
+    ("threads", "a trial and polling thread: its scheduling", THREAD, _threads),
+    (
+        "comparisons",
+        "a pair of switches, point and metric: b / a with its confidence interval",
+        COMPARISON,
+        _comparisons,
+    ),
     ("conditions", "a test condition and switch", CONDITION, _conditions),
-    ("outages", "a restart under traffic: how long nothing came, and what was lost", OUTAGE, _outages),
-    ("skipped", "what did not run, or what a suite leaves out, and why", SKIPPED, _skipped),
+    ("outages", "a restart under traffic: longest time without frames, frames lost", OUTAGE, _outages),
+    ("skipped", "points that did not run, or that a suite leaves out, and the reason", SKIPPED, _skipped),
     ("runs", "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, _run),
 )
 RUN_TABLES: Mapping[str, Table] = {name: Table(what, columns, items) for name, what, columns, items in _TABLES}

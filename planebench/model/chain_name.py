@@ -45,7 +45,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def quote(text: str) -> str:
-    """As it is, or in double quotes where it would come apart."""
+    """Return a text as it is, or in double quotes if it contains separators."""
     if not re.search(r'[,:"\\]', text):
         return text
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
@@ -67,18 +67,18 @@ def join(texts: Sequence[str]) -> str:
 
 
 def hosting_of(text: str, usual: Hosting) -> Hosting:
-    """What a function runs in by its text; ``usual`` where that says nothing."""
+    """Return the hosting that the text of a function names; ``usual`` if it names none."""
     name = split(text, ":")[0]
     return next((hosting for hosting in HOSTINGS if hosting == name), usual)
 
 
 def hostings(chain: str, length: int, usual: Hosting) -> tuple[Hosting, ...]:
-    """What each function of a chain runs in."""
+    """Return the hosting of each function of a chain."""
     return tuple(hosting_of(text, usual) for text in vnf_texts(chain, length))
 
 
 def chain_label(chain: str, length: int) -> str:
-    """For people: as the text, but files by their last name: ``firewall:rules=my.rules,l3fwd``."""
+    """Return a chain in words, with the last part of file paths: ``firewall:rules=my.rules,l3fwd``."""
     return SEPARATOR.join(map(_label, vnf_texts(chain, length)))
 
 
@@ -101,7 +101,7 @@ def as_chains_of_one(text: str, usual: Hosting) -> tuple[tuple[str, Hosting], ..
 
 
 def vnf_name(chain: str, number: int) -> str:
-    """What the function at a place of a chain is called, without options; plain for a place that it has not got."""
+    """Return the name of the function at a place of a chain, without options; plain for a place beyond its end."""
     texts = vnf_texts(chain, number + 1)
     if number >= len(texts):
         return PLAIN

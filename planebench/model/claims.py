@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a switch adapter says of a virtio feature of its ports, by the side of the port, to be held against what was
-negotiated.
+"""The statement of a switch adapter about a virtio feature of its ports, to be compared with the negotiated feature.
 
 As text, in the settings of a run: ``STATE``, or ``wires STATE, VNFs STATE`` or one of the two, or ``no virtio port``;
 a note may follow after a colon. A state is ``on``, ``off``, ``offered`` (the other end decides), ``default`` (of the
@@ -29,7 +28,7 @@ _GRAMMAR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FeatureClaim:
-    """What a switch says of one feature at its wire ports and at its VNF ports; None where it has no such port."""
+    """The stated feature at the wire ports and at the VNF ports; None if the switch has no such port."""
 
     wire: State | None
     vnf: State | None

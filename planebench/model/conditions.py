@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Under which conditions a switch really ran, as found on a live topology: a line of conditions.jsonl.
+"""The conditions under which a switch ran, as found on a live topology: a line of conditions.jsonl.
 
 What an adapter says of itself is in the header (``SwitchInfo.settings``); this is what was negotiated and measured.
 """

@@ -46,7 +46,7 @@ CLOSED_PIPE = 141
 """Exit code where the reader of our output is gone, as shells have it for SIGPIPE."""
 
 EXIT_CODES: dict[int, str] = {
-    0: "success; for a question, yes",
+    0: "success; for a check, yes",
     1: "the answer is no: gate not passed, nothing to compare, a check failed, host unfit, a run cut short",
     2: "bad input: unknown command, option, switch, run, key or value",
     3: "not installed: a switch asked for by name, or planed",

@@ -72,13 +72,13 @@ class SetPoint:
 
     @property
     def rate_error(self) -> float:
-        """(offered - intended) / intended."""
+        """Return (offered - intended) / intended."""
         return self.offered_pps / self.intended_pps - 1 if self.intended_pps else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyFloor:
-    """What the tester measures where there is nothing to measure: the least any latency here can be.
+    """The lowest latency that the tester can measure: its baseline without a switch.
 
     ``histogram`` as in LatencyRecord (HDR V2, base64, ns).
     """

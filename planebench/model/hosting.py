@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What VNFs run in: names, and what is recorded of each VNF that is not a task of the tester."""
+"""VNF isolation: its names, and the record of each VNF that is not a task of the tester."""
 
 from __future__ import annotations
 

@@ -18,18 +18,18 @@ DEFAULT = "default"
 """As the switch has it by default, and it cannot be told what that is."""
 
 MANIFEST_KEYS: Mapping[str, str] = {
-    "function": "what it does with a frame: patch, learning, match/action, ...",
+    "function": "forwarding function: patch, learning, match/action, ...",
     "cores": "cores that forward",
     "queues": "queue pairs of each port",
-    "nic_driver": "what drives its wire ports",
-    "vnf_interface": "what VNFs are connected by, and whose implementation",
+    "nic_driver": "driver of the wire ports",
+    "vnf_interface": "interface of the VNFs, and its implementation",
     "ring_size": "entries of a ring",
-    "burst": "frames that it takes from a port at once, at most",
-    "checksum_offload": "checksums left to the other side of a port",
+    "burst": "maximum number of frames received from a port at once",
+    "checksum_offload": "checksums offloaded to the other side of a port",
     "segmentation_offload": "TSO, UFO, LRO",
     "mergeable_buffers": "VIRTIO_NET_F_MRG_RXBUF",
     "memory": "hugepages, or 4 KiB pages",
-    "buffers": "packet buffers that it has",
+    "buffers": "packet buffers of the switch",
 }
 """Key -> what it is, in the order in which they are shown."""
 

@@ -20,10 +20,10 @@ LIST_SEPARATOR = "+"
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _UNFIT = re.compile(r"[,:=\s]")
 _NUMBERS: Mapping[OptionKind, tuple[str, Callable[[float], bool]]] = {
-    "rate": ("a number above 0, as 500k, 10M or 1.5G", lambda value: value >= 1),
-    "ratio": ("a number above 0, as 0.5 or 50%", lambda value: value > 0),
+    "rate": ("a number above 0, e.g. 500k, 10M or 1.5G", lambda value: value >= 1),
+    "ratio": ("a number above 0, e.g. 0.5 or 50%", lambda value: value > 0),
     "share": ("0 to 1, or 0% to 100%", lambda value: value <= 1),
-    "amount": ("a number from 0, as 5 or 2.5", lambda value: True),
+    "amount": ("a number from 0, e.g. 5 or 2.5", lambda value: True),
 }
 
 
@@ -85,7 +85,7 @@ class Option:
     def _range(self) -> str:
         if self.most is not None:
             return f"{self.least}..{self.most}"
-        return "a whole number, as 1500, 64k or 10G" + (f", from {self.least}" if self.least else "")
+        return "a whole number, e.g. 1500, 64k or 10G" + (f", from {self.least}" if self.least else "")
 
     def _flag(self, text: str, what: str) -> bool:
         if text not in _FLAGS:
@@ -107,7 +107,7 @@ def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str
             raise (
                 unknown(f"option of {what}", name, tuple(valid))
                 if valid
-                else UsageError(f'{what} has no option "{name}": it has none; leave it out')
+                else UsageError(f'{what} has no options; remove "{name}"')
             )
     return {valid[name].key: valid[name].value(text, what) for name, text in texts.items()}
 
@@ -125,5 +125,7 @@ def existing_file(text: str, what: str, base: Path) -> Path:
 
 def _fit(path: Path, what: str) -> Path:
     if _UNFIT.search(str(path)):
-        raise UsageError(f'{what} "{path}": a path in a chain has no comma, colon, equals sign or space; give another')
+        raise UsageError(
+            f'{what} "{path}": a path in a chain must not contain comma, colon, equals sign or space; give another path'
+        )
     return path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What restarts under traffic came to (docs/hosting.md): frozen records, the JSON of ``planebench outage``."""
+"""Results of restarts under traffic (docs/hosting.md): frozen records, the JSON of ``planebench outage``."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ class Outage:
 
     @property
     def dropped_packets(self) -> int:
-        """Counted by somebody."""
+        """Return the lost packets that a drop counter explains."""
         return sum(self.drops.values())
 
     @property
     def gone_packets(self) -> int:
-        """Sent, neither arrived nor dropped by name: they were in what ended, or in its rings."""
+        """Return the lost packets without a drop counter: they were in the ended process or its rings."""
         return self.lost_packets - self.unsent_ring_full_packets - self.corrupt_packets - self.dropped_packets
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """What a trial of the role ``outage`` has beside its counts: what was restarted, and what came of it."""
+    """The restart of a trial with the role ``outage``: the victim, and the measured outage."""
 
     victim: str
     """``switch``, ``vnf0``, ..."""

@@ -34,7 +34,7 @@ SCHEDSTAT_MIN_NS = 10_000_000
 
 
 class VerdictKind(StrEnum):
-    """What a trial, or a result, is worth (DESIGN section 6)."""
+    """The verdict of a trial or a result (DESIGN section 6)."""
 
     VALID = "valid"
     TESTER_LIMITED = "tester-limited"
@@ -111,7 +111,8 @@ class Point:
 
     @property
     def scenario_label(self) -> str:
-        """``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``, ``loopback-3 in VMs``: for tables and plots."""
+        """Return the scenario for tables and plots: ``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``,
+        ``loopback-3 in VMs``."""
         if not self.chain_length:
             return self.scenario
         if not self.chain:
@@ -121,7 +122,7 @@ class Point:
 
     @property
     def hosting_words(self) -> str:
-        """`` in VMs`` where the text of the chain does not say it; empty for tasks of the tester."""
+        """Return e.g. `` in VMs`` if the text of the chain does not include it; empty for tasks of the tester."""
         return f" {words}" if (words := WORDS.get(self.hosting)) else ""
 
     @property
@@ -131,12 +132,12 @@ class Point:
 
     @property
     def hostings(self) -> tuple[Hosting, ...]:
-        """What each VNF runs in; nothing where there is none. Of VNFs side by side what all of them do."""
+        """Return the hosting of each VNF; one for all VNFs side by side; empty without VNFs."""
         return hostings(self.chain, self.named_length, self.hosting)
 
     @property
     def scenario_slug(self) -> str:
-        """As the label, but fit for a file name and an anchor."""
+        """Return the label in characters that are valid in a file name and an anchor."""
         where = f"-{self.hosting}" if self.hosting_words else ""
         if not self.chain:
             return f"{self.scenario}-{self.chain_length}{where}" if self.chain_length else self.scenario
@@ -150,7 +151,7 @@ class Point:
 
     @property
     def chain_key(self) -> tuple[int, str, str]:
-        """What two points of one chain, run in the same, have in common; in order, shorter chains come first."""
+        """Return the key of a chain and its hosting; shorter chains sort first."""
         return self.chain_length, self.chain, self.hosting
 
     @property
@@ -160,8 +161,8 @@ class Point:
 
     @property
     def chain_label(self) -> str:
-        """``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd`` of VNFs side by side;
-        empty where there is none."""
+        """Return ``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd``; empty
+        without a chain."""
         text = f"{chain_label(self.chain, self.named_length)}{self.hosting_words}" if self.chain_length else ""
         return f"{self.chain_length} x {text}" if self.side_by_side else text
 
@@ -212,23 +213,23 @@ class DirectionCounts:
 
     @property
     def lost_packets(self) -> int:
-        """Offered but not received intact; negative only if counting is broken (an invalid trial)."""
+        """Return the offered packets that were not received intact; below 0 only if counting is broken (invalid)."""
         return self.offered_packets - self.forwarded_packets
 
     @property
     def unsent_packets(self) -> int:
-        """Intended but not offered."""
+        """Return the packets that were intended but not offered."""
         return self.intended_packets - self.offered_packets
 
     @property
     def loss_ratio(self) -> float:
-        """(lost + unsent) / max(offered, intended): METHODOLOGY section 9."""
+        """Return (lost + unsent) / max(offered, intended): METHODOLOGY section 9."""
         base = max(self.offered_packets, self.intended_packets)
         return (self.lost_packets + self.unsent_packets) / base if base else 0.0
 
     @property
     def ring_full_share(self) -> float:
-        """Share of send attempts that the tester's port refused."""
+        """Return the share of send attempts that the port of the tester rejected."""
         return self.refused_packets / self.attempted_packets if self.attempted_packets else 0.0
 
 
@@ -255,7 +256,7 @@ class LatencyRecord:
 
 @dataclass(frozen=True, slots=True)
 class TrafficSent:
-    """What the generators of one direction really sent of a traffic profile, counted as their port took the frames.
+    """The traffic that the generators of one direction sent, counted as their port accepted the frames.
 
     ``flows_sent``, ``dst_ips_sent``: so many different ones; None where the profile has none. ``dst_macs``: frames by
     destination address. ``pcap_skipped``: frames of the file that cannot be sent, by reason.
@@ -277,13 +278,13 @@ class TrafficSent:
 
     @property
     def mean_frame_bytes(self) -> float | None:
-        """With FCS; None if nothing was sent."""
+        """Return the mean frame size with FCS; None if nothing was sent."""
         return self.bytes / self.packets if self.packets else None
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadEvidence:
-    """What the scheduler did to one polling thread during the trial (from /proc schedstat and status)."""
+    """The scheduling of one polling thread during the trial (from /proc schedstat and status)."""
 
     owner: Literal["switch", "tester", "vnf"]
     """``vnf``: of a VNF that is a process of its own."""
@@ -334,14 +335,14 @@ class SwitchCycles:
 
     @property
     def cycles_per_packet(self) -> float | None:
-        """Busy TSC cycles per packet that the switch received."""
+        """Return the busy TSC cycles per packet that the switch received."""
         if self.busy_cycles is None or not self.packets:
             return None
         return self.busy_cycles / self.packets
 
     @property
     def busy_share(self) -> float | None:
-        """Busy / (busy + idle) of the switch core, 0..1."""
+        """Return busy / (busy + idle) cycles of the switch core, 0 to 1."""
         if self.busy_cycles is None or self.idle_cycles is None or self.busy_cycles + self.idle_cycles <= 0:
             return None
         return self.busy_cycles / (self.busy_cycles + self.idle_cycles)
@@ -349,7 +350,7 @@ class SwitchCycles:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the verdict of a trial rests on."""
+    """The evidence for the verdict of a trial."""
 
     threads: tuple[ThreadEvidence, ...] = ()
     poll_gaps: int = 0
@@ -405,18 +406,18 @@ class Trial:
 
     @property
     def throughput_pps(self) -> float:
-        """Aggregate forwarded rate over the send duration."""
+        """Return the aggregate forwarding rate over the send duration."""
         return self.forwarded_packets * 1e9 / self.offered_duration_ns if self.offered_duration_ns else 0.0
 
     @property
     def offered_pps(self) -> float:
-        """Aggregate offered rate over the send duration."""
+        """Return the aggregate offered rate over the send duration."""
         total = sum(d.offered_packets for d in self.directions)
         return total * 1e9 / self.offered_duration_ns if self.offered_duration_ns else 0.0
 
     @property
     def loss_ratio(self) -> float:
-        """Aggregate (lost + unsent) / max(offered, intended)."""
+        """Return the aggregate (lost + unsent) / max(offered, intended)."""
         base = sum(max(d.offered_packets, d.intended_packets) for d in self.directions)
         missing = sum(d.lost_packets + d.unsent_packets for d in self.directions)
         return missing / base if base else 0.0

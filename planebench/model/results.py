@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is derived from trials: results, searches, ledgers, comparisons. Never stored, always derived again."""
+"""Results derived from trials: rates, searches, loss accounting, comparisons. They are never stored."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Ledger:
 
     @property
     def lost_packets(self) -> int:
-        """Offered, and not forwarded."""
+        """Return the packets that were offered and not forwarded."""
         return self.offered_packets - self.forwarded_packets
 
     @property
     def unexplained_packets(self) -> int:
-        """Lost, and no counter says where."""
+        """Return the lost packets that no counter explains."""
         return self.lost_packets - sum(loss.packets for loss in self.losses)
 
 
@@ -85,7 +85,7 @@ class BurstSummary:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What one search found on one point, from trials of one band. Rates are aggregates of all directions.
+    """The result of one search on one point, from trials of one band. Rates are aggregates of all directions.
 
     ``lower_pps`` is the highest load that met the goal, ``upper_pps`` the lowest that did not; either may be unknown.
     ``complete`` is False for a search that was interrupted or could not go on: the bounds are those so far.
@@ -118,7 +118,7 @@ class BandFigure:
 
 @dataclass(frozen=True, slots=True)
 class LoadFinding:
-    """What latency does with load: loads are labels as in LatencySummary, in order of rising load.
+    """The change of latency with load. Loads are labels as in LatencySummary, in rising order.
 
     ``inversion``: (low load, higher load) where the low load is slower: frames wait for a batch. ``knee``: the highest
     load before latency leaves its plateau; None where fewer than three loads count, or it never leaves it.
@@ -143,7 +143,7 @@ class PartSummary:
 
 @dataclass(frozen=True, slots=True)
 class AnatomySummary:
-    """Where the time of one direction at one load goes. Without parts, ``problem`` says why there are none.
+    """The latency breakdown of one direction at one load. Without parts, ``problem`` is the reason.
 
     ``left_out``: trials whose parts did not add up to the whole.
     """
@@ -161,7 +161,7 @@ class AnatomySummary:
         return sum(part.mean for part in self.parts)
 
     def share(self, kind: PartKind) -> float:
-        """Share of all parts of a kind."""
+        """Return the share of all parts of a kind."""
         return sum(part.share for part in self.parts if part.kind == kind)
 
 
@@ -198,7 +198,7 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a point came to: derived from its trials, never stored."""
+    """The result of a point: derived from its trials, never stored."""
 
     point: Point
     version: str
@@ -233,17 +233,17 @@ class Result:
 
     @property
     def switch_cycles_per_packet(self) -> float | None:
-        """Busy cycles per packet; median over the trials that the throughput rests on."""
+        """Return the busy cycles per packet: the median over the trials of the throughput."""
         return self.switch.get("cycles_per_packet")
 
     @property
     def switch_busy_share(self) -> float | None:
-        """Busy share of the switch's cores, 0..1; median over the same trials."""
+        """Return the core utilization of the switch, 0 to 1: the median over the same trials."""
         return self.switch.get("busy_share")
 
     @property
     def throughput_l1_gbps(self) -> float | None:
-        """Layer-1 rate, as in the papers: (frame + 20) x 8 bits; by bytes that came where they were counted."""
+        """Return the layer-1 rate, (frame + 20) x 8 bits as in the papers, from received bytes if counted."""
         if self.throughput_pps is None:
             return None
         size = self.point.frame_size_bytes if self.mean_frame_bytes is None else self.mean_frame_bytes

@@ -39,13 +39,13 @@ class Run:
 
     @property
     def switch_labels(self) -> tuple[str, ...]:
-        """Labels in the order of the header; labels that only trials know come last."""
+        """Return the labels in the order of the header; labels that only trials have come last."""
         known = [s.label for s in self.header.switches]
         return tuple(dict.fromkeys(known + [t.point.switch for t in self.trials]))
 
     @property
     def plan(self) -> Plan | None:
-        """What was to be measured; None in runs before schema 8."""
+        """Return the plan; None in runs before schema 8."""
         return self.header.plan
 
     def by_point(self) -> dict[Point, list[Trial]]:
@@ -56,5 +56,5 @@ class Run:
         return trials
 
     def version_of(self, label: str) -> str:
-        """Version of the switch with this label; ``unknown`` if the header does not name it."""
+        """Return the version of the switch with this label; ``unknown`` if the header does not name it."""
         return next((s.version for s in self.header.switches if s.label == label), "unknown")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a scenario is, and the registry of all scenarios by name.
+"""A scenario, and the registry of all scenarios by name.
 
 The scenarios themselves are the modules of planebench.scenarios, which register when planebench is imported. Nobody
 else compares names of scenarios: ask a property of the scenario, of a point, or of a topology.

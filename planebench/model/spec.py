@@ -23,7 +23,7 @@ class SwitchSpec:
 
 @dataclass(frozen=True, slots=True)
 class SwitchCost:
-    """What a switch adds to the time of a run, as measured on the two-core development VM."""
+    """The time that a switch adds to a run, as measured on the two-core development VM."""
 
     start_s: float = 2.5
     """Tester and switch up and connected, and down again: once for each switch and topology."""
@@ -37,12 +37,15 @@ USUAL_COST = SwitchCost()
 
 
 def parse_options(what: str, parts: Iterable[str], example: str) -> dict[str, str]:
-    """``key=value`` texts. UsageError, that begins with ``what``, for one without ``=`` or a key given twice."""
+    """Parse ``key=value`` texts.
+
+    Raises UsageError that begins with ``what`` for a text without ``=`` or a repeated key.
+    """
     options: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
         if not (key and equals and value):
-            raise UsageError(f'{what}: option "{part}" is not key=value, as in {example}')
+            raise UsageError(f'{what}: option "{part}" is not key=value, e.g. {example}')
         if key in options:
             raise UsageError(f"{what}: option {key} is given twice; give it once")
         options[key] = value

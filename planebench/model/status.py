@@ -42,7 +42,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a run is. Written between trials only; what was measured is in the other files of the folder."""
+    """The progress of a run, written between trials only; the results are in the other files of the folder."""
 
     pid: int
     pid_started_ticks: int | None

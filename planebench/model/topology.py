@@ -54,7 +54,7 @@ class Vnf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """What has to be built. ``ends`` are the ports (a, b) where traffic enters and leaves; a is the nearer one."""
+    """The topology to build. Traffic enters and leaves at ``ends``, the ports (a, b); a is the nearer one."""
 
     ports: tuple[TopologyPort, ...]
     cross_connects: tuple[tuple[str, str], ...]
@@ -74,12 +74,12 @@ class Topology:
 
     @property
     def hosted_vnfs(self) -> tuple[Vnf, ...]:
-        """Those that are not: each is a process, or more, of its own."""
+        """Return the VNFs that are no tasks of the tester: each is one or more processes."""
         return self.vnfs if self.side_by_side else tuple(vnf for vnf in self.vnfs if vnf.hosting != "process")
 
     @property
     def hosted_numbers(self) -> tuple[int, ...]:
-        """Their places among all VNFs."""
+        """Return the positions of the hosted VNFs among all VNFs."""
         hosted = self.hosted_vnfs
         return tuple(number for number, vnf in enumerate(self.vnfs) if vnf in hosted)
 
@@ -90,12 +90,12 @@ class Topology:
 
     @property
     def wire_ports(self) -> tuple[str, ...]:
-        """Names of the ports that stand in for a NIC."""
+        """Return the names of the ports that replace a NIC."""
         return tuple(port.name for port in self.ports if port.side == "wire")
 
     @property
     def vnf_ports(self) -> tuple[str, ...]:
-        """Names of the ports whose other side is a VNF."""
+        """Return the names of the ports that connect a VNF."""
         return tuple(port.name for port in self.ports if port.side == "vnf")
 
     @property

@@ -50,7 +50,7 @@ class Destinations:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """When frames are due at a given rate. ``on_off``: bursts of ``on_ns`` with ``off_ns`` between."""
+    """The send times of frames at a given rate. ``on_off``: bursts of ``on_ns`` with ``off_ns`` between."""
 
     process: Process
     on_ns: int = 0
@@ -74,7 +74,7 @@ class Pcap:
 
 @dataclass(frozen=True, slots=True)
 class TrafficProfile:
-    """What is sent in place of equal frames. ``name`` is what results are called by; empty for plain frames."""
+    """The traffic that replaces equal frames. Results show its ``name``, which is empty for plain frames."""
 
     name: str
     summary: str
@@ -100,7 +100,7 @@ class TrafficProfile:
 
     @property
     def mean_frame_bytes(self) -> float | None:
-        """Of a mix of its own; None where frames have the size of the point."""
+        """Return the mean size of the profile's own mix; None if frames have the size of the point."""
         if self.pcap is not None:
             return self.pcap.mean_frame_bytes
         weights = sum(weight for _, weight in self.sizes)
@@ -131,6 +131,6 @@ class TrafficProfile:
         return tuple(size for size, _ in self.sizes) or (frame_size_bytes,)
 
 
-PLAIN = TrafficProfile("", "frames of one size, of one flow (no profile)")
+PLAIN = TrafficProfile("", "frames of one size and one flow (no profile)")
 PLAIN_NAME = "plain"
 """What users call it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the control of a VNF had changed during a trial: a frozen record."""
+"""The FIB changes of the control of a VNF during a trial: a frozen record."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class FibUpdates:
 
     @property
     def per_s(self) -> float:
-        """Applied updates a second."""
+        """Return the number of applied updates per second."""
         return self.acknowledged * 1e9 / self.duration_ns if self.duration_ns else 0.0

@@ -97,19 +97,19 @@ def estimate(pps: float | None) -> str:
 
 
 def cycles(value: float | None) -> str:
-    """Cycles a packet, whole; an en dash for None."""
+    """Return the cycles per packet as a whole number; an en dash for None."""
     return NOTHING if value is None else f"{value:.0f}"
 
 
 def batch(value: float | None) -> str:
-    """Frames a batch: one decimal below ten; an en dash for None."""
+    """Return the frames per batch, with one decimal below ten; an en dash for None."""
     if value is None:
         return NOTHING
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Text from outside with control, direction-changing and unencodable characters made visible (U+FFFD).
+    """Return a text with control, direction-changing and unencodable characters replaced by U+FFFD.
 
     Beyond looks: the chart renderer, native code, dies of a NUL. Characters of ``keep`` stay.
     """
@@ -117,7 +117,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def load_words(label: str) -> str:
-    """``0.50`` -> ``50 % of R+``; other labels (``1Mpps``) with a space before the unit."""
+    """Return a load in words: ``0.50`` -> ``50 % of R+``; ``1Mpps`` with a space before the unit."""
     try:
         return f"{float(label) * 100:g} % of R+"
     except ValueError:
@@ -130,12 +130,12 @@ def frame_size(size_bytes: int) -> str:
 
 
 def frames(point: Point) -> str:
-    """What is sent at a point, one text for one kind of frames: ``64 B``, ``imix 362 B`` (its mean)."""
+    """Return the kind of frames at a point: ``64 B``, ``imix 362 B`` (its mean)."""
     return frames_words(point.traffic, point.frame_size_bytes)
 
 
 def frames_words(traffic: str, size_bytes: int) -> str:
-    """As :func:`frames`; ``traffic`` is empty for plain frames."""
+    """Return the same as :func:`frames`; ``traffic`` is empty for plain frames."""
     return f"{printable(traffic)} {frame_size(size_bytes)}" if traffic else frame_size(size_bytes)
 
 
@@ -150,7 +150,7 @@ def result_words(result: Result) -> str:
 
 
 def mark(kind: VerdictKind) -> str:
-    """What stands before a figure: ``≥`` for a lower bound, ``~`` for an unstable one, nothing for a valid one."""
+    """Return the mark before a figure: ``≥`` for a lower bound, ``~`` for an unstable figure, none for a valid one."""
     return {VerdictKind.TESTER_LIMITED: "≥", VerdictKind.UNSTABLE: "~"}.get(kind, "")
 
 
@@ -171,10 +171,10 @@ def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a``; ``a and b``; ``a, b and c``."""
+    """Return names as a list: ``a``; ``a and b``; ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def directions_words(direction: Direction) -> str:
-    """``both ways``, ``one way``, ``reversed``."""
+    """Return ``bidirectional``, ``unidirectional`` or ``reversed``."""
     return ARROW_WORDS[direction].partition(",")[0].partition(" (")[0]

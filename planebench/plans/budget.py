@@ -91,7 +91,7 @@ def _latency_words(plan: Plan) -> Iterator[str]:
 
 
 def duration_words(seconds: float) -> str:
-    """``45 s``, ``4.2 minutes``, ``1.5 hours``."""
+    """Return ``45 s``, ``4.2 minutes``, ``1.5 hours``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
@@ -109,7 +109,7 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
 
 
 def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
-    """More saturating trials while there is time for them."""
+    """Add saturating trials while there is time for them."""
     for count in range(plan.throughput.repetitions + 1, REPETITIONS_MAX + 1):
         more = _with_throughput(plan, repetitions=count)
         if takes_s(more) > room_s:
@@ -119,7 +119,7 @@ def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
 
 
 def _longest(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
-    """Trials as long as there is room for, by halving: the time grows with the factor."""
+    """Lengthen the trials to the time available, by halving: the time grows with the factor."""
     low, high = 0.0, max(1.0, LONG_S / min(_lengths(plan)))
     if takes_s(_scaled(plan, high)) <= room_s:
         return _scaled(plan, high)
@@ -157,7 +157,7 @@ def _scaled_latency(latency: LatencyPlan, factor: float) -> LatencyPlan:
 
 
 def _length(own_s: float, factor: float, least_s: float, most_s: float) -> float:
-    """Whole milliseconds; a plan that is itself shorter than the least, or longer than the most, may stay so."""
+    """Return whole milliseconds; a duration of the plan below the minimum or above the maximum may stay."""
     length_s = min(max(own_s * factor, min(least_s, own_s)), max(most_s, own_s))
     return max(floor(length_s * 1000 + 1e-6) / 1000, 0.0) if factor != 1 else own_s
 

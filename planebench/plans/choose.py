@@ -56,7 +56,7 @@ def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
 
 
 def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Field of a plan -> the values that are wanted of it. Chains of the one kind leave out those of the other."""
+    """Return the wanted values by field of a plan. Chains by name exclude chains by length, and the reverse."""
     found: dict[str, tuple[Any, ...]] = {}
     if options.get("scenario") is not None:
         found["scenarios"] = each("scenario", options["scenario"], parse_scenario)
@@ -73,7 +73,7 @@ def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]
 
 
 def _wanted_chains(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """As without parts, a chain by name asks for nothing but scenarios with a chain, unless scenarios are named too."""
+    """Return the wanted chains, and the scenarios with a chain if options name no scenario."""
     text, names = options.get("chain_length"), tuple(options.get("chain") or ())
     if text is None and not names:
         return {}
@@ -100,7 +100,7 @@ def _check_known(plan: Plan, field: str, values: tuple[Any, ...]) -> None:
             valid = ", ".join(map(_name, known)) or "none"
             raise UsageError(
                 f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
-                f"Valid: {valid}; or write a plan of your own (docs/suites.md)"
+                f"Valid: {valid}; or write a plan (docs/suites.md)"
             )
 
 

@@ -53,7 +53,7 @@ def estimate(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost
 
 
 def _start_s(switch: SwitchCost, group: Group) -> float:
-    """Tester, switch, and VNFs that are processes of their own, with their FIBs."""
+    """Return the start time of tester, switch, and VNFs that are processes, with their FIBs."""
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
     if not group.points[0].side_by_side:
         return switch.start_s + hosted_s
@@ -63,14 +63,14 @@ def _start_s(switch: SwitchCost, group: Group) -> float:
 
 
 def _processes(switch: SwitchCost, point: Point) -> int:
-    """VNFs in processes of their own, and more than that."""
+    """Return the number of VNFs that are processes or more."""
     if point.side_by_side:
         return 0 if switch.offloads else point.chain_length
     return sum(hosting != "process" for hosting in point.hostings)
 
 
 def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:
-    """R+ and the searches of a point."""
+    """Return the time for R+ and the searches of a point."""
     overhead_s = _overhead_s(switch, point)
     throughput = plan.throughput
     saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + overhead_s)

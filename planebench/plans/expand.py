@@ -34,7 +34,7 @@ class SwitchLabel:
 
 
 def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
-    """``planed``, and ``planed#2`` for the second entry of the same label; the option ``name`` is a label."""
+    """Return ``planed``, and ``planed#2`` for the second entry of the same label; the option ``name`` is a label."""
     seen: Counter[str] = Counter()
     labels = []
     for text in switches:
@@ -92,7 +92,7 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
 
 
 def _kinds(plan: Plan) -> tuple[str, ...]:
-    """What VNFs side by side are."""
+    """Return the functions of VNFs side by side."""
     return tuple(join((chain,)) for chain in plan.chains if len(vnf_texts(chain, 0)) == 1) or ("",)
 
 
@@ -153,7 +153,7 @@ def cannot_pass(chain: str, profile: TrafficProfile) -> str:
 
 
 def emptied(part: Plan) -> str:
-    """What of its matrix a part has none of, since options chose among it; empty if it has all."""
+    """Return the dimension that options have left without values in a part; empty if there is none."""
     matrix = {
         "scenarios": part.scenarios,
         "directions": part.directions,
@@ -177,7 +177,7 @@ def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
 
 
 def _frames(plan: Plan, chain: str) -> tuple[tuple[str, int], ...]:
-    """Traffic and frame size of the points: a mix has its mean, everything else each size of the plan."""
+    """Return traffic and frame size of the points: a mix has its mean, other traffic each size of the plan."""
     passing = [profile for profile in plan.traffic if not cannot_pass(chain, profile)]
     return tuple((profile.name, size) for profile in passing for size in _sizes(profile, plan.frame_sizes_bytes))
 
@@ -193,19 +193,20 @@ def _latency_loads(plan: Plan) -> tuple[float, ...]:
 
 
 def _check_anatomy(plan: Plan) -> None:
-    """UsageError for more probes than the tasks of the tester can note, or tasks that note none."""
+    """Raise UsageError for more probes than a task can note, or for tasks that note none."""
     latency = plan.latency
     probes = round(latency.probe_rate_pps * latency.duration_s * 2)
     beside = scenarios_with("side-by-side", plan.scenarios)
     if latency.anatomy and beside:
         raise UsageError(
-            f"anatomy: not of scenario {beside[0]}, whose VNFs are processes of their own and stamp no "
-            "probes; leave out anatomy there, in a plan by a part of its own"
+            f"anatomy: not available in scenario {beside[0]}, whose VNFs are separate processes that do not "
+            "stamp probes; omit anatomy there, in a plan by a separate part"
         )
     if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
         raise UsageError(
-            f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s, both ways, are {probes}; "
-            f"a task notes {STAMPS_MAX}. Give a shorter --duration, or a lower latency.probe_rate_pps in the plan"
+            f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "
+            f"are {probes}; a task notes {STAMPS_MAX}. Give a shorter --duration, or a "
+            "lower latency.probe_rate_pps in the plan"
         )
 
 
@@ -214,7 +215,7 @@ def _check_traffic(plan: Plan) -> None:
     for profile in plan.traffic:
         if profile.pcap is not None and beside:
             raise UsageError(
-                f"traffic {profile.name}: frames of a capture have addresses of their own, and scenario {beside[0]} "
+                f"traffic {profile.name}: frames of a capture keep their addresses, but scenario {beside[0]} "
                 "sends to those of its VNFs; give other traffic"
             )
         check_sizes(profile, plan.frame_sizes_bytes)
@@ -223,7 +224,7 @@ def _check_traffic(plan: Plan) -> None:
 
 
 def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:
-    """Length and name of every chain, once: a chain of nothing but plain l2fwd is one of a length."""
+    """Return length and name of every chain, once: a chain of only plain l2fwd has no name."""
     named = [vnf_texts(chain, 0) for chain in plan.chains]
     return tuple(dict.fromkeys([*((n, "") for n in plan.chain_lengths), *((len(v), join(v)) for v in named)]))
 

@@ -15,10 +15,10 @@ def items(what: str, text: str) -> tuple[str, ...]:
     """Return the entries of a list. UsageError, which names ``what`` it is a list of, for an empty one."""
     found = tuple(item.strip() for item in text.split(","))
     if not all(found):
-        raise UsageError(f'{what} "{text}" has an empty entry; give names separated by single commas')
+        raise UsageError(f'{what} "{text}" has an empty entry; separate names by single commas')
     return found
 
 
 def each(what: str, text: str, parse: Callable[[str], T]) -> tuple[T, ...]:
-    """Parsed entries; one that is named twice counts once."""
+    """Return the parsed entries, each once."""
     return tuple(dict.fromkeys(parse(item) for item in items(what, text)))

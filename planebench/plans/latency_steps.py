@@ -41,7 +41,7 @@ def _of_section(section: Plan, group: Group, seed: int) -> tuple[Step, ...]:
 
 
 def check_latency(plan: Plan) -> None:
-    """UsageError for parts that take the latency of one point at one load in different ways: one figure is of both."""
+    """Raise UsageError for parts that measure latency of one point at one load in different ways."""
     seen: dict[tuple[Point, str], Plan] = {}
     for section in plan.sections if plan.parts else ():
         for point, label in _loads(section):

@@ -17,7 +17,7 @@ _SUITES = files("planebench.plans") / "suites"
 
 
 def list_suites() -> tuple[str, ...]:
-    """Names of the suites that come with planebench, sorted."""
+    """Return the names of the suites that planebench includes, sorted."""
     return tuple(sorted(Path(entry.name).stem for entry in _SUITES.iterdir() if entry.name.endswith(".yaml")))
 
 
@@ -30,7 +30,7 @@ def load_plan(name_or_path: str | Path) -> Plan:
     if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
         return _parse(_read(Path(text)), text, Path(text).resolve().parent)
     if text not in list_suites():
-        raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan of your own, as {text}.yaml")
+        raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan file, e.g. {text}.yaml")
     return _parse((_SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
 
 

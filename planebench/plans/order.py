@@ -28,7 +28,7 @@ class Group:
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Labels of the switches in it, in plan order."""
+        """Return the labels of the switches in the group, in plan order."""
         return tuple(dict.fromkeys(point.switch for point in self.points))
 
 

@@ -23,7 +23,7 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
     """
     names = [part.name for part in parts]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f'two parts are called "{twice[0]}"; give one another name')
+        raise UsageError(f'two parts have the name "{twice[0]}"; rename one')
     whole = replace(
         plan,
         parts=tuple(parts),
@@ -60,7 +60,7 @@ def _profiles(parts: Sequence[Plan]) -> tuple[TrafficProfile, ...]:
     found: dict[str, TrafficProfile] = {}
     for profile in (profile for part in parts for profile in part.traffic):
         if found.setdefault(profile.name, profile) != profile:
-            raise UsageError(f'two traffic profiles are called "{profile.name}"; give one another name')
+            raise UsageError(f'two traffic profiles have the name "{profile.name}"; rename one')
     return tuple(found.values())
 
 

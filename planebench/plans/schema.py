@@ -83,7 +83,9 @@ def _of_parts(document: Document, folder: Path) -> Plan:
     _check_keys(document, ("version", *_document_keys()), "")
     for number, entry in enumerate(given):
         if not isinstance(entry, dict):
-            raise UsageError(f'parts.{number}: "{entry}" is not valid: it is no mapping of keys; give name, for, ...')
+            raise UsageError(
+                f'parts.{number}: "{entry}" is not valid: it is not a mapping of keys; give name, for, ...'
+            )
         try:
             _check_keys(entry, ("name", "for", *OF_A_PART, "latency"), "")
         except UsageError as error:
@@ -161,7 +163,7 @@ def with_chains(plan: Plan, folder: Path) -> Plan:
         raise UsageError(f'chain "{plan.chains[0]}": only {names} has a chain; add {names} to the scenarios')
     several = [chain for chain in plan.chains if len(vnf_texts(chain, 0)) > 1]
     if several and not scenarios_with("chain", plan.scenarios):
-        raise UsageError(f'chain "{several[0]}": VNFs side by side are of one function each; name one of it')
+        raise UsageError(f'chain "{several[0]}": independent VNFs have one function each; name one function')
     return replace(plan, chains=tuple(dict.fromkeys(resolve_chain(chain, folder) for chain in plan.chains)))
 
 

@@ -22,13 +22,13 @@ CHECK_DEADLINE_S = 120.0
 
 
 def check_chains(chains: Iterable[str], planed: Path) -> None:
-    """UsageError, with what planed says, for the first chain that it would not take."""
+    """Raise UsageError with the message of planed for the first chain that planed rejects."""
     for chain in chains:
         _check(chain, planed)
 
 
 def _check(chain: str, planed: Path) -> None:
-    """The document of the whole tester, with all that are functions of planed: its memory is that of the chain."""
+    """Check the document of the whole tester with all functions of planed: its memory is that of the chain."""
     built = build_chain("loopback", len(parse_chain(chain)), chain=chain)
     topology = replace(built, vnfs=tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs))
     placement = place(Cpus(tuple(sorted(os.sched_getaffinity(0)))), len(topology.vnfs))

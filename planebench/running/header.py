@@ -70,8 +70,10 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
 
 
 def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
-    """Of the topology with most VNFs, hosted ones before tasks of the tester. VNFs side by side are placed by
-    themselves: :func:`_parallel_settings`."""
+    """Return the placement of the topology with most VNFs, hosted ones before tasks of the tester.
+
+    VNFs side by side are placed separately: :func:`_parallel_settings`.
+    """
     chained = [point for point in points if not point.side_by_side]
     longest = max(chained, key=lambda point: (point.chain_length, len(_hosted(point))), default=None)
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
@@ -110,26 +112,26 @@ def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | i
     if not most:
         return {}
     used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
-    return {"parallel_vnfs": f"a process each, at most {most} on CPU {','.join(map(str, used))}"}
+    return {"parallel_vnfs": f"one process each, at most {most} on CPU {','.join(map(str, used))}"}
 
 
 def _environment() -> dict[str, str]:
-    """Variables that change what planebench does, and what runs it; never anything else of the user's environment."""
+    """Return the variables that change what planebench runs, nothing else of the user's environment."""
     ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("PLANEBENCH_")}
     return {"python": platform.python_version(), "folder": str(Path.cwd()), **ours}
 
 
 def _not_calibrated(plan: Plan) -> list[str]:
-    """What is not known of the tester, said before a reader wonders."""
+    """Return notes on limits of the tester that are unknown."""
     names = ", ".join(profile.name for profile in plan.traffic if not profile.plain)
     text = (
-        f"the tester's ceiling and latency floor are not known for traffic {names}: it is calibrated with plain frames"
+        f"limits and latency baseline of the tester are unknown for traffic {names}: it is calibrated with plain frames"
     )
     return [text] if names else []
 
 
 def _not_simulated(survey: Survey) -> list[str]:
-    """What the figures of a simulated switch do not have in them."""
+    """Return notes on costs that a simulated switch does not have."""
     names = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
     points = [point for point in survey.measured if point.switch in names]
     missing = {
@@ -138,7 +140,7 @@ def _not_simulated(survey: Survey) -> list[str]:
         "traffic profiles": any(point.traffic for point in points),
     }
     said = " or ".join(what for what, there in missing.items() if there)
-    return [f"{', '.join(names)}: the simulator counts packets, without {said}: they change nothing"] if said else []
+    return [f"{', '.join(names)}: the simulator does not model {said}; they have no effect"] if said else []
 
 
 def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[str, str | int | float | bool | None]:
@@ -176,7 +178,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
 
 
 def _of_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float | int | str:
-    """What the parts of a plan that take latency have; several values with commas between."""
+    """Return the values of the parts of a plan that measure latency, separated by commas."""
     parts = [part.latency for part in plan.sections if part.latency.wanted] or [plan.latency]
     first, *others = dict.fromkeys(value(how) for how in parts)
     return ",".join(f"{number:g}" for number in (first, *others)) if others else first
@@ -198,7 +200,7 @@ def _traffic_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
 
 
 def _digests(files: Iterable[Path]) -> str:
-    """Path and digest of each file, once. UsageError for one that cannot be read."""
+    """Return path and digest of each file, once. Raises UsageError for an unreadable file."""
     try:
         parts = [f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in dict.fromkeys(files)]
     except OSError as error:

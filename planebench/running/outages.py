@@ -79,7 +79,9 @@ def open_outages(settings: OutageSettings, *, runs_dir: Path | None = None, huge
         raise UsageError(f"--switch {point.switch}: {why}")
     for label, adapter in held.adapters.items():
         if isinstance(adapter, SelfMeasured):
-            raise UsageError(f"--switch {label}: it forwards no packets, so nothing can be restarted; name another")
+            raise UsageError(
+                f"--switch {label}: it forwards no packets, so nothing can be restarted; give another switch"
+            )
     topology = _topology(held.points[0])
     hosted = [vnf.name for vnf in topology.hosted_vnfs]
     check_victim(settings.request.victim, [vnf.name for vnf in topology.vnfs], hosted)

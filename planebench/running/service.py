@@ -157,7 +157,7 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
         if switch.label in versions and switch != versions[switch.label]
     ]
     there = {switch.label for switch in new.switches}
-    gone = [f"{label} is not installed any more" for label in versions if label not in there]
+    gone = [f"{label} is no longer installed" for label in versions if label not in there]
     settings = [
         f"{key}: {old.settings[key]} against {value}"
         for key, value in new.settings.items()
@@ -186,7 +186,7 @@ def _calibration(
     known = load(condition, sizes)
     if known is not None:
         return known
-    tell("calibrating the tester against itself")
+    tell("calibrating the tester")
     with measuring(facts, survey.plan.switch_cores), Supervisor() as supervisor:
         found = calibrate(
             sizes,

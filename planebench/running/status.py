@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is told of a run while it is in progress: status.json for `planebench watch`, and whoever else listens.
+"""Listeners of a run in progress: status.json for `planebench watch`, and any others.
 
 Everything happens between trials: it takes CPU time from the pollers.
 """
@@ -51,24 +51,24 @@ class StatusListener:
         self._write("starting")
 
     def working_on(self, text: str) -> None:
-        """Something begins that is no trial."""
+        """Write work that is not a trial."""
         self._write(text)
 
     def trial_begins(self, request: TrialRequest) -> None:
-        """A trial begins."""
+        """Write the trial that begins."""
         of = (request.point, request.role, request.search, request.load, request.repetition, request.duration_s)
         parts = tuple(name for name, points in self._parts.items() if request.point in points)
         self._write("", CurrentTrial(*of, since=utc_now(), parts=parts))
 
     def trial_done(self, trial: Trial) -> None:
-        """A trial is on disk."""
+        """Write the result of a trial."""
         self._write("between trials")
 
     def advance(self, steps: int) -> None:
-        """So many planned trials are dealt with: told with what comes next."""
+        """Note the given number of planned trials, written with what comes next."""
 
     def trouble(self, text: str) -> None:
-        """Something failed; the run goes on."""
+        """Write a failure; the run continues."""
         self._troubles.append(text)
         self._write(self._status.doing)
 
@@ -96,28 +96,28 @@ class Listeners:
         self._pace, self._listeners = pace, listeners
 
     def working_on(self, text: str) -> None:
-        """Something begins that is no trial."""
+        """Report work that is not a trial."""
         for listener in self._listeners:
             listener.working_on(text)
 
     def trial_begins(self, request: TrialRequest) -> None:
-        """A trial begins."""
+        """Report the trial that begins."""
         self._pace.trial_begins()
         for listener in self._listeners:
             listener.trial_begins(request)
 
     def trial_done(self, trial: Trial) -> None:
-        """A trial is on disk."""
+        """Report the result of a trial."""
         for listener in self._listeners:
             listener.trial_done(trial)
 
     def advance(self, steps: int) -> None:
-        """So many planned trials are dealt with."""
+        """Report the given number of planned trials."""
         self._pace.advance(steps)
         for listener in self._listeners:
             listener.advance(steps)
 
     def trouble(self, text: str) -> None:
-        """Something failed; the run goes on."""
+        """Report a failure; the run continues."""
         for listener in self._listeners:
             listener.trouble(text)

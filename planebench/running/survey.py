@@ -44,7 +44,7 @@ from planebench.wiring.adapter import Adapter
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a plan comes to on this machine."""
+    """A plan checked against this machine: the points it can measure, and the reasons for the others."""
 
     plan: Plan
     labels: tuple[SwitchLabel, ...]
@@ -76,7 +76,7 @@ class Survey:
 
     @property
     def costs(self) -> dict[str, SwitchCost]:
-        """What each switch adds to the time of the run, by label."""
+        """Return the time that each switch adds to the run, by label."""
         return {label: adapter.cost for label, adapter in self.adapters.items()}
 
     @property

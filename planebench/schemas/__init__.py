@@ -43,8 +43,8 @@ SCHEMAS: Mapping[str, SchemaInfo] = {
         ("trial", "a line of trials.jsonl", SCHEMA_VERSION),
         ("conditions", "a line of conditions.jsonl", SCHEMA_VERSION),
         ("skipped", "a line of skipped.jsonl", SCHEMA_VERSION),
-        ("finished", "finished.json: how a run ended", SCHEMA_VERSION),
-        ("plan", "plan.json: what a run set out to do", SCHEMA_VERSION),
+        ("finished", "finished.json: the end of a run", SCHEMA_VERSION),
+        ("plan", "plan.json: the plan of a run", SCHEMA_VERSION),
         ("export", "planebench export --format json", EXPORT_VERSION),
     )
 }

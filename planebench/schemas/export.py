@@ -36,12 +36,12 @@ def _of_columns(name: str, doc: str, columns: Iterable[Column], **types: Any) ->
 
 LatencyExport = _of_columns(
     "LatencyExport",
-    "Latency of a result at one load, valid trials merged. Microseconds; null where no probe came back.",
+    "Latency of a result at one load in microseconds, valid trials merged; null if no probe returned.",
     LATENCY,
 )
 ResultExport = _of_columns(
     "ResultExport",
-    "What a point came to. What is not known is null.",
+    "Result of a point. Unknown values are null.",
     RESULT,
     latency_us=dict[str, LatencyExport],  # type: ignore[valid-type]
 )

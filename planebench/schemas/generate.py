@@ -103,7 +103,7 @@ def _docstrings() -> Iterator[None]:
 
 
 def _finish(name: str, made: Document) -> Document:
-    """What pydantic does not know of the records."""
+    """Add what pydantic does not know of the records."""
     parts: dict[str, Document] = made.get("$defs", {})
     for part, rule in _RULES.items():
         if part in parts:
@@ -116,7 +116,7 @@ def _finish(name: str, made: Document) -> Document:
 
 
 def _as_exported(made: Document, parts: Mapping[str, Document]) -> None:
-    """Every key is there; more may come."""
+    """Require every key and allow additional ones."""
     for record, names in ADDED.items():
         parts[record.__name__]["properties"].update((name, _of_property(getattr(record, name))) for name in names)
     for record, names in LEFT_OUT.items():

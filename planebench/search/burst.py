@@ -28,7 +28,7 @@ BURST_WIDTH = 0.01
 
 
 def b2b(measure: Measure, task: Task, found: Finding) -> None:
-    """The longest burst at the highest load, searched ``burst_repetitions`` times.
+    """Search the longest burst at the highest load, ``burst_repetitions`` times.
 
     Bursts are searched with loss verification (RFC 9004 section 6.2): one fails when max(r) of it have lost.
     """
@@ -50,9 +50,9 @@ def b2b(measure: Measure, task: Task, found: Finding) -> None:
 
 
 def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> BurstSummary:
-    """RFC 9004 section 6.4: the implied buffer time is average burst / rate within it; corrected, it is
+    """Return the buffer time of RFC 9004 section 6.4: average burst / its rate.
 
-    implied x (1 - throughput / rate): what was forwarded while the burst came in needed no buffer.
+    Corrected, it is implied x (1 - throughput / rate): frames forwarded during the burst needed no buffer.
     """
     mean = statistics.fmean(packets)
     return BurstSummary(

@@ -16,7 +16,7 @@ LOSSLESS_IN_A_ROW = 2
 
 
 def curve(measure: Measure, task: Task, found: Finding) -> None:
-    """From the highest load down, until two successive trials lose nothing."""
+    """Measure loss from the highest load down, until two successive trials lose nothing."""
     top = found.max_load_pps = task.max_load_pps(measure)
     duration_s = task.settings.duration_s or RFC2544_TRIAL_S
     for step in range(STEPS):
@@ -29,9 +29,10 @@ def curve(measure: Measure, task: Task, found: Finding) -> None:
 
 
 def _note(trial: Trial, load: float, found: Finding) -> None:
-    """Loads come in falling order. The lower bound is the higher of two in a row without loss, so what was lossy before
+    """Note the bounds; loads come in falling order.
 
-    is above it; one load without loss, among lossy ones, is luck.
+    The lower bound is the higher of two successive loads without loss, so lossy loads before are above it; one load
+    without loss among lossy ones is luck.
     """
     found.curve += (CurvePoint(load, trial.throughput_pps, trial.loss_ratio),)
     if trial.loss_ratio > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a search reads from a trial. Pure."""
+"""The facts that a search reads from a trial. Pure."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def gap_ns(trial: Trial) -> int:
 
 
 def intended_packets(trial: Trial) -> int:
-    """What was to be sent, all directions."""
+    """Return the number of intended packets of all directions."""
     return sum(d.intended_packets for d in trial.directions)
 
 
 def missing_packets(trial: Trial) -> int:
-    """Lost and unsent, all directions."""
+    """Return the number of lost and unsent packets of all directions."""
     return sum(d.lost_packets + d.unsent_packets for d in trial.directions)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether losses are the switch's, or those of a machine or tester that let it down."""
+"""Losses that the host or the tester, not the switch, may have caused."""
 
 from __future__ import annotations
 

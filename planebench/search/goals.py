@@ -32,7 +32,8 @@ EXCEED_MARGIN = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a load must meet: a share ``exceed_ratio`` of ``sum_s`` seconds of trials may lose more than ``loss_ratio``.
+    """The condition that a load must meet: at most ``exceed_ratio`` of ``sum_s`` seconds may lose more than
+    ``loss_ratio``.
 
     ``forgives``: a trial whose losses gaps of the pollers explain is passed over. Where one loss decides, none is.
     """

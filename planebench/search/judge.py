@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a search result is worth: what bounds it, which trials it passed over, of which bands and starts they are."""
+"""The verdict of a search: its bounds, the trials passed over, their bands and starts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def started_again(used: Sequence[Trial]) -> tuple[str, ...]:
 
 
 def _met_at_max(load_pps: float, task: Task) -> Verdict:
-    """Nothing failed: the bound is where the search had to stop."""
+    """Return the verdict of a search without a failed load: its bound is where it had to stop."""
     mpps = f"{load_pps / 1e6:.6g} Mpps"
     limit = task.settings.max_load_pps
     if task.cap_pps is not None and task.whole(task.cap_pps) == load_pps:
@@ -80,7 +80,7 @@ def _met_at_max(load_pps: float, task: Task) -> Verdict:
 
 
 def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[Reason, ...]]:
-    """Kind and reason of the last trial, and how many before it were of that kind; nothing where it was good."""
+    """Return kind and reason of the last trial, with the length of its series; None and empty if it did not fail."""
     last = trials[-1].verdict if trials else None
     if last is None or last.kind not in (VerdictKind.INVALID, VerdictKind.DISTURBED):
         return None, ()
@@ -90,11 +90,8 @@ def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[Re
 
 
 def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[Reason, ...], bool]:
-    """Return a sentence on trials passed over at loads, or lengths of burst, that are taken for good; whether at the
-    bound
-
-    they outnumber those accepted.
-    """
+    """Return reasons about trials passed over at accepted loads or burst lengths, and if they outnumber the accepted
+    ones."""
     where = _taken_for_good(found)
     if where is None:
         return (), False
@@ -117,7 +114,7 @@ Test = Callable[[Trial], bool]
 
 
 def _taken_for_good(found: Finding) -> tuple[tuple[str, str], Test, Test] | None:
-    """Words for one and for many, which trials are at or below what was found, and which are at it."""
+    """Return singular and plural words, a test for trials at or below the result, and one for trials at it."""
     burst = found.burst
     if burst is not None:
         frames = f"of at most {burst.max_packets} frames"

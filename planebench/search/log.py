@@ -58,7 +58,7 @@ class TrialLog:
 
     @property
     def passed_over(self) -> list[Trial]:
-        """Trials that lost frames, with an excuse: another one was taken, or asked for, instead."""
+        """Return the trials whose losses are explained by gaps: another trial replaced them, or was requested."""
         return [self._trials[i] for i in sorted(self._passed_over)]
 
     def measure(self, ask: Ask) -> Trial:

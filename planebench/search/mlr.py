@@ -65,7 +65,7 @@ def search_goal(measure: Measure, task: Task, found: Finding, wanted: Goal) -> N
 
 
 def _note_bounds(search: MultipleLossRatioSearch, task: Task, found: Finding, goal: SearchGoal) -> None:
-    """What is decided by whole sums of trials; loads that were only tried do not bound anything."""
+    """Note the bounds, from complete sums of trials; a load that was only tried is not a bound."""
     bounds = search.database.get_relevant_bounds(search.scaling.goal_to_final_target[goal])
     if bounds.clo is not None:
         found.lower_pps = task.whole(float(bounds.clo))
@@ -76,4 +76,4 @@ def _note_bounds(search: MultipleLossRatioSearch, task: Task, found: Finding, go
 
 
 def _say_nothing(text: str) -> None:
-    """MLRsearch tells every step; it is all in the log."""
+    """Discard the messages of MLRsearch: every step is in the log."""

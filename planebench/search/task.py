@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a method is given, and what it has found so far."""
+"""The input of a search method, and its findings so far."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Task:
 
 @dataclass(slots=True)
 class Finding:
-    """What a method knows so far; the method fills it as it goes, so that an interrupted one has said what it can.
+    """The findings of a method so far, filled as it proceeds, so that an interrupted search has its bounds.
 
     ``loss_ratio`` is what the goal allows. ``verdict`` is set where the method itself judges; ``remarks`` go with a
     valid one.
@@ -80,7 +80,7 @@ class Finding:
 
 
 def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
-    """CAP_FACTOR x the lowest rate the tester reached where it fell short of a paced load; None if it never did.
+    """Return CAP_FACTOR x the lowest rate at which the tester fell short of a paced load; None if it never did.
 
     A load counts after CAP_TRIES trials that fell short, and if no trial shows that the tester can do it.
     Raises GaveUp where the tester falls short at every load.

@@ -22,9 +22,9 @@ MHZ_TOLERANCE = 0.02
 """A CPU whose frequency is reported is never twice at the same MHz."""
 
 _HOST: Mapping[str, tuple[Literal["settings", "host"], str]] = {
-    "wire": ("settings", "what stands in for a NIC"),
-    "governor": ("host", "what sets the CPU's frequency"),
-    "turbo": ("host", "whether the CPU may run faster than its nominal frequency"),
+    "wire": ("settings", "replacement of a NIC"),
+    "governor": ("host", "governor of the CPU frequency"),
+    "turbo": ("host", "turbo: CPU frequency above nominal allowed"),
 }
 _NUMBERS = ("ring_size", "queues")
 
@@ -123,7 +123,7 @@ class _Side:
         return Cell(_stated(key, claim), False, self._misplaced(key, claim))
 
     def _misplaced(self, key: str, claim: str | None) -> str:
-        """Return the measured CPUs of the threads if they contradict the claimed cores."""
+        """Return the claim if the measured CPUs of the threads contradict the claimed cores."""
         threads = self.measured.get(THREADS)
         if key != "cores" or claim is None or threads is None:
             return ""

@@ -47,7 +47,7 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
     verdict, nan = choice.verdict, math.nan
     if summary is None and verdict.kind is VALID:
         verdict = Verdict(
-            VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe came back"))
+            VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe returned"))
         )
     elif summary is not None:
         verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(records))
@@ -115,7 +115,7 @@ def _missing_probes(records: Sequence[LatencyRecord]) -> tuple[Reason, ...]:
     )
     if sent - received <= MAX_PROBES_MISSING * sent:
         return ()
-    text = f"{sent - received} of {sent} probes did not come back: those that are missing would be the slow ones"
+    text = f"{sent - received} of {sent} probes did not return; the missing ones may be the slowest"
     return (Reason(ReasonCode.PROBES_MISSING, text, {"missing": sent - received, "sent": sent}),)
 
 

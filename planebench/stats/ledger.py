@@ -66,7 +66,7 @@ def describe(ledger: Ledger) -> str:
             f"{count(rest)} unexplained" + ("" if ledger.counted else " (some switches report no drop counters)")
         )
     if rest < 0:
-        parts.append(f"{count(-rest)} counted too much")
+        parts.append(f"{count(-rest)} counted more than once")
     if not parts:
         return "nothing lost"
     return f"{count(lost)} lost: {', '.join(parts)}"

@@ -31,8 +31,8 @@ MEASURED_ONLY: Mapping[str, str] = {
     "packed_rings": "VIRTIO_F_RING_PACKED",
     "in_order": "VIRTIO_F_IN_ORDER",
     "event_index": "VIRTIO_F_EVENT_IDX",
-    THREADS: "where its polling threads may run, and how they are scheduled",
-    MHZ: "of their CPU when it came up, median over its starts",
+    THREADS: "CPUs and scheduling of the polling threads",
+    MHZ: "frequency of their CPU at start, median over the starts",
 }
 """Key -> what it is, of those that no adapter needs to state."""
 

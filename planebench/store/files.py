@@ -32,7 +32,7 @@ def cut_torn_line(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreError(f"cannot mend {path}: {error.strerror or error}") from error
+        raise StoreError(f"cannot repair {path}: {error.strerror or error}") from error
 
 
 class LineFile:
@@ -49,7 +49,7 @@ class LineFile:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.close()
-            raise StoreError(f"{path} is being written by another planebench; wait for its end") from error
+            raise StoreError(f"{path} is in use by another planebench; wait until it ends") from error
 
     def append(self, line: bytes) -> None:
         """Append one line (without its newline). On failure the file is as it was before. Raises StoreError."""
@@ -73,7 +73,7 @@ class LineFile:
         except OSError:
             named = None
         if named is None or (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino):
-            raise StoreError(f"{self.path} was removed, or moved, while it was being written. Start the run again")
+            raise StoreError(f"{self.path} was removed or moved while planebench was writing it. Start the run again")
         return mine
 
     def close(self) -> None:

@@ -60,12 +60,12 @@ class Follower:
             status = read_status(self.folder)
         except StoreError as error:
             return None, str(error)
-        return status, "" if status else "it has no status.json, by which a run that goes on is known"
+        return status, "" if status else "it has no status.json, so it is not in progress"
 
     def _finished(self) -> Finished | None:
         try:
             if not self.folder.is_dir():
-                raise StoreError(f"{self.folder} is gone: somebody removed it, or moved it")
+                raise StoreError(f"{self.folder} was removed or moved")
             return read_finished(self.folder)
         except OSError as error:
             raise StoreError(f"cannot read {self.folder}: {error.strerror or error}") from error

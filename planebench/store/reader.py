@@ -47,4 +47,6 @@ def _read_lines(path: Path, kind: type[R]) -> tuple[tuple[R, ...], tuple[str, ..
     read = tuple(from_json(kind, line, f"{path}, line {number}") for number, line in enumerate(lines, start=1))
     if not rest:
         return read, ()
-    return read, (f"{path.name}, line {len(lines) + 1} is torn (the writer was killed in it) and is left out",)
+    return read, (
+        f"{path.name}, line {len(lines) + 1} is incomplete (planebench was killed while writing it) and is ignored",
+    )

@@ -108,7 +108,7 @@ def make_runs_dir(runs_dir: Path) -> None:
 
 def _make_folder(runs_dir: Path, run_id: str) -> Path:
     if not run_id or run_id.startswith(".") or "/" in run_id:
-        raise StoreError(f"run_id {run_id!r} is no folder name. Make one with planebench.store.new_run_id")
+        raise StoreError(f"run_id {run_id!r} is not a folder name. Make one with planebench.store.new_run_id")
     make_runs_dir(runs_dir)
     try:
         for count in range(1, 1000):
@@ -121,7 +121,7 @@ def _make_folder(runs_dir: Path, run_id: str) -> Path:
             return path
     except OSError as error:
         raise _unusable(runs_dir, error) from error
-    raise StoreError(f"{runs_dir} holds a thousand runs called {run_id}. Remove some, or choose another name")
+    raise StoreError(f"{runs_dir} has a thousand runs named {run_id}. Remove some, or choose another name")
 
 
 def _unusable(runs_dir: Path, error: OSError) -> StoreError:

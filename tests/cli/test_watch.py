@@ -95,7 +95,7 @@ FRAME = """\
 quick · 20261121-123356-quick · running
 [██                  ] 8 of 80 · 12 min left, until 12:52 · since 12:34:00
 now      testpmd · p2p → 64 B · R+ no. 3 · max. load · 0.2 s · since 12:40:00
-load     testpmd 98 % busy · 32 a batch · tester 80 % busy · cores near (62 ns)
+load     testpmd 98 % busy · batch 32 · tester 80 % busy · cores near (62 ns)
 
 last     trial  switch   point       load    Mpps  loss
             #7  testpmd  p2p ⇄ 64 B  R+    (9.00)  17 %  disturbed switch threa…
@@ -125,7 +125,7 @@ def test_a_frame_of_80_by_24() -> None:
 def test_a_wide_frame_shows_more() -> None:
     shown = text(seen(), 120, 40)
     assert "#0  planed" in shown and "switch thread lost its core 14 times" in shown
-    assert "≥ lower bound · ~ unstable · – nothing counts" in shown
+    assert "≥ lower bound · ~ unstable · – no accepted trial" in shown
 
 
 def test_a_terminal_without_unicode() -> None:
@@ -159,7 +159,7 @@ def test_a_figure_of_the_other_band_is_in_brackets() -> None:
     others = [make_trial(8 + i, make_point("vpp", "p2p"), 7.0, band="far") for i in range(2)]
     of = seen(trials=(*trials(), *others))
     assert [r.point.switch for r in results_so_far(of) if r.band == "far"] == ["vpp"]
-    assert "(7.00)" in text(of, 120, 40) and "( ) other core distance" in text(of, 140, 40)
+    assert "(7.00)" in text(of, 120, 40) and "( ) other core-to-core latency" in text(of, 140, 40)
 
 
 def test_hostile_texts_do_not_reach_the_terminal() -> None:
@@ -269,7 +269,7 @@ def test_a_killed_run_is_said_to_be_and_how_to_go_on(planebench, going: RunWrite
         done = planebench("watch", *arguments)
         assert done.code == 1
         assert "killed" in done.out and "its process 4194304 is gone; 8 trials are kept\n" in done.out
-        assert "go on with: planebench run quick --switch planed,ovs-dpdk,testpmd --resume\n" in done.out
+        assert "resume with: planebench run quick --switch planed,ovs-dpdk,testpmd --resume\n" in done.out
     going.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
     done = planebench("watch", "latest")
     assert done.code == 1 and "interrupted" in done.out and "--resume" in done.out
@@ -325,7 +325,7 @@ def run(planebench, quietly: object, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_a_run_is_watched_while_it_runs(planebench, run, own_run_folder: Path) -> None:
     process = run("--repeat=20")
     done = planebench("watch", "--wait", "--json")
-    assert (done.code, done.err) == (0, f"waiting for a run to begin in {own_run_folder}\n")
+    assert (done.code, done.err) == (0, f"waiting for a run to start in {own_run_folder}\n")
     assert (process.communicate()[1], process.returncode) == ("", 0)
     states = [json.loads(line) for line in done.out.splitlines()]
     assert {s["state"] for s in states[:-1]} <= {"running"} and states[-1]["state"] == "complete"

@@ -58,9 +58,9 @@ def test_several_runs_share_their_tables(own_run_folder: Path) -> None:
     assert [run.header.run_id for run in both.runs] == ids
     assert repr(both).splitlines()[0] == f"{ids[0]}: planed, ovs-dpdk, testpmd; 2 trials, killed or still running"
     for of_one in ("header", "raw", "path"):
-        with pytest.raises(UsageError, match=rf"2 runs are loaded, and {of_one} is of one"):
+        with pytest.raises(UsageError, match=rf"2 runs are loaded, but {of_one} belongs to one run"):
             getattr(both, of_one)
-    with pytest.raises(UsageError, match="report is of one"):
+    with pytest.raises(UsageError, match="report belongs to one run"):
         both.report("r.html")
 
 

@@ -136,7 +136,7 @@ def test_a_distribution_of_nothing_says_what_there_is() -> None:
     for where, said in (
         ({"switch": "vpp"}, r"no latency switch=vpp\. There are: switch=\['planed', 'testpmd'\]"),
         ({"colour": 1}, 'unknown column to choose by "colour"'),
-        ({"switch": "testpmd"}, "no latency switch=testpmd has a probe that came back"),
+        ({"switch": "testpmd"}, "no latency switch=testpmd has a returned probe"),
     ):
         with pytest.raises(UsageError, match=said):
             run.histogram(**where)

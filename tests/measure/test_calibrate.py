@@ -244,7 +244,7 @@ def test_the_share_done_never_passes_one() -> None:
 
 
 def test_nothing_that_comes_through_is_an_error() -> None:
-    with pytest.raises(DiedError, match=r"no frame of 64 B came from a->b"):
+    with pytest.raises(DiedError, match=r"no frame of 64 B arrived from a->b"):
         measure_frame_size(64, "virtio", 1, Steps(lambda flow, *_: stats(flow, 100, 0), 15, None))
 
 

@@ -138,7 +138,7 @@ def test_a_guest_that_answers_as_no_planed_does_is_named(monkeypatch: pytest.Mon
 # --- What it makes of a trial ----------------------------------------------------------------------------------------
 
 GOOD = DirectionCounts("n0->n1", 1000, 1000, 900, attempted_packets=1100, refused_packets=100, monitor_bursts=50)
-WHY = ("vnf0 is emulated, on no CPU of this machine",)
+WHY = ("vnf0 is emulated: its instructions run on no CPU of this machine",)
 
 
 def verdict(*counts: DirectionCounts, **more: Any) -> tuple[VerdictKind, tuple[str, ...]]:

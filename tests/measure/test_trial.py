@@ -158,7 +158,7 @@ def test_v2v_latency_is_echoed() -> None:
 
 def test_frames_at_the_wrong_port_make_it_invalid() -> None:
     trial = run_trial(FakeLive(misdirected=5), request(), near)  # type: ignore[arg-type]
-    reason = "5 frames came out at a port where they do not belong"
+    reason = "5 frames arrived at a wrong port"
     assert (trial.verdict.kind, trial.verdict.texts) == (VerdictKind.INVALID, (reason,))
 
 
@@ -167,14 +167,14 @@ def test_a_nat_that_sends_back_is_named_as_what_may_be_behind_it() -> None:
     trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
     (reason,) = trial.verdict.texts
     assert trial.verdict.kind is VerdictKind.INVALID
-    assert reason.startswith("5 frames came out at a port where they do not belong (nat44 sends back")
+    assert reason.startswith("5 frames arrived at a wrong port (nat44 sends back")
 
 
 def test_a_file_that_is_called_like_a_function_is_none() -> None:
     """The advice on nat44 was given to whoever kept his rules in a folder of that name."""
     point = make_point("planed", "loopback", chain="firewall:rules=/home/me/nat44-lab/a.rules", chain_length=1)
     trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
-    assert trial.verdict.texts == ("5 frames came out at a port where they do not belong",)
+    assert trial.verdict.texts == ("5 frames arrived at a wrong port",)
 
 
 def test_a_change_of_band_is_seen() -> None:

@@ -56,21 +56,21 @@ def test_a_saturated_switch_is_valid() -> None:
 
 
 INVALID = {
-    "negative-loss": (counts(forwarded_packets=1001), "n0->n1: 1001 frames came, only 1000 were sent"),
-    "sent-too-much": (counts(intended_packets=999), "n0->n1: 1000 frames were sent, only 999 were intended"),
+    "negative-loss": (counts(forwarded_packets=1001), "n0->n1: received 1001 frames but sent only 1000"),
+    "sent-too-much": (counts(intended_packets=999), "n0->n1: sent 1000 frames but intended only 999"),
     "unexplained": (
         counts(intended_packets=1010, unsent_late_packets=4, unsent_ring_full_packets=5),
-        "n0->n1: 10 frames were not sent, but the generator accounts for 9",
+        "n0->n1: 10 frames were not sent, but the generator accounts only for 9",
     ),
     "explained-too-much": (
         counts(unsent_late_packets=1),
-        "n0->n1: 0 frames were not sent, but the generator accounts for 1",
+        "n0->n1: 0 frames were not sent, but the generator accounts only for 1",
     ),
     "nothing-sent": (
         counts(intended_packets=0, offered_packets=0, forwarded_packets=0),
-        "n0->n1: the generator sent nothing",
+        "n0->n1: the generator sent no frames",
     ),
-    "nothing-came": (counts(forwarded_packets=0), "n0->n1: the switch forwarded nothing"),
+    "nothing-came": (counts(forwarded_packets=0), "n0->n1: the switch forwarded no frames"),
 }
 
 
@@ -91,12 +91,12 @@ DISTURBED = {
     "switch-thread": (
         {"threads": (thread(0, "tester"), thread(20_000_001))},
         {"threads": (thread(20_000_000),)},
-        "switch thread pmd-c01 waited for its CPU 2.0% of the time (14 involuntary switches)",
+        "switch thread pmd-c01 was preempted: 2.0% run-queue wait, 14 involuntary context switches",
     ),
     "tester-thread": (
         {"threads": (thread(500_000_000, "tester"),)},
         {"threads": (thread(20_000_000, "tester"),)},
-        "tester thread pmd-c01 waited for its CPU 50.0% of the time (14 involuntary switches)",
+        "tester thread pmd-c01 was preempted: 50.0% run-queue wait, 14 involuntary context switches",
     ),
     "poll-gaps": (
         {"poll_gap_sum_ns": 30_000_000, "poll_gap_threshold_ns": 100_000},
@@ -107,7 +107,7 @@ DISTURBED = {
     "band": (
         {"distance_before": NEAR, "distance_after": FAR},
         {"distance_before": FAR, "distance_after": FAR},
-        "the core distance changed from near (62 ns) to far (261 ns)",
+        "the core-to-core latency changed from near (62 ns) to far (261 ns)",
     ),
 }
 
@@ -129,7 +129,7 @@ def test_one_cpu_for_all_never_counts() -> None:
     given = verdict(evidence=Evidence(shared_cpu=True))
     assert (given.kind, given.texts) == (
         VerdictKind.DISTURBED,
-        ("switch and tester share one CPU: the numbers do not count",),
+        ("switch and tester share one CPU: rates and latencies are not valid",),
     )
 
 
@@ -163,12 +163,12 @@ FLAT_OUT_LIMITED = {
     "no-loss-no-refusal": (
         counts(refused_packets=11),  # of 1100: 1 %
         UNKNOWN,
-        "the switch took every frame and lost none: it was not saturated",
+        "the switch accepted every frame and lost none: it was not saturated",
     ),
     "loss-too-small": (
         counts(refused_packets=0, forwarded_packets=999),
         UNKNOWN,
-        "the switch took every frame and lost none: it was not saturated",
+        "the switch accepted every frame and lost none: it was not saturated",
     ),
     "monitor-behind": (
         counts(monitor_full_bursts=51, forwarded_packets=998),
@@ -211,7 +211,7 @@ def test_one_saturated_direction_saturates_a_switch_that_tells_nothing() -> None
 
 def test_a_late_generator_is_tester_limited_when_paced() -> None:
     late = counts(intended_packets=1011, unsent_late_packets=11)
-    reason = "n0->n1: the generator was late for 1.1% of its frames"
+    reason = "n0->n1: the generator missed its schedule for 1.1% of frames"
     assert (verdict(late, flat_out=False).kind, verdict(late, flat_out=False).texts) == (
         VerdictKind.TESTER_LIMITED,
         (reason,),
@@ -260,7 +260,7 @@ def test_a_paced_trial_that_was_not_carried_says_so() -> None:
     given = verdict(full, role="latency", flat_out=False)
     assert (given.kind, given.texts) == (
         VerdictKind.VALID,
-        ("n0->n1: the switch did not carry the load; queues were full",),
+        ("n0->n1: the switch dropped packets at this load (queues full)",),
     )
 
 
@@ -319,13 +319,13 @@ def test_what_functions_drop_is_no_sign_of_a_saturated_switch() -> None:
     limited = verdict(lossy(), **silent, policy_packets=500)
     assert (limited.kind, limited.texts) == (
         VerdictKind.TESTER_LIMITED,
-        ("the switch took every frame and lost none: it was not saturated",),
+        ("the switch accepted every frame and lost none: it was not saturated",),
     )
     assert verdict(lossy(), **silent, policy_packets=400).kind is VerdictKind.VALID  # the rest is the switch's
 
 
 def test_what_functions_drop_is_no_load_that_was_not_carried() -> None:
-    assert verdict(lossy(), flat_out=False).texts == ("n0->n1: the switch did not carry the load; queues were full",)
+    assert verdict(lossy(), flat_out=False).texts == ("n0->n1: the switch dropped packets at this load (queues full)",)
     assert verdict(lossy(), flat_out=False, policy_packets=500) == Verdict(VerdictKind.VALID)
 
 
@@ -337,8 +337,8 @@ def test_of_two_directions_each_has_its_share_by_what_it_lost() -> None:
 
 def test_a_chain_that_drops_everything_is_invalid_and_not_for_the_switch() -> None:
     reasons = verdict(lossy(1000), policy_packets=1000).texts
-    assert reasons == ("n0->n1: nothing came through the network functions",)
-    assert verdict(lossy(1000)).texts == ("n0->n1: the switch forwarded nothing",)
+    assert reasons == ("n0->n1: no frame passed the network functions",)
+    assert verdict(lossy(1000)).texts == ("n0->n1: the switch forwarded no frames",)
 
 
 def test_more_policy_than_loss_hides_nothing_else() -> None:
@@ -354,12 +354,12 @@ def test_more_policy_than_loss_hides_nothing_else() -> None:
         (64_000, 72_000, ""),  # or put two on
         (None, None, ""),
         (None, 64_000, ""),
-        (-1, 0, "-1 bytes cannot be those of 1000 frames sent"),
-        (63_999, 63_999, "63999 bytes cannot be those of 1000 frames sent"),
-        (9_728_001, 64_000, "9728001 bytes cannot be those of 1000 frames sent"),
-        (64_000, 59_999, "59999 bytes cannot be those of 1000 frames received"),
-        (64_000, -5, "-5 bytes cannot be those of 1000 frames received"),
-        (64_000, 72_001, "72001 bytes came, only 64000 were sent"),
+        (-1, 0, "-1 bytes do not match 1000 frames sent"),
+        (63_999, 63_999, "63999 bytes do not match 1000 frames sent"),
+        (9_728_001, 64_000, "9728001 bytes do not match 1000 frames sent"),
+        (64_000, 59_999, "59999 bytes do not match 1000 frames received"),
+        (64_000, -5, "-5 bytes do not match 1000 frames received"),
+        (64_000, 72_001, "received 72001 bytes but sent only 64000"),
     ],
 )
 def test_bytes_that_cannot_be_make_it_invalid(
@@ -372,7 +372,7 @@ def test_bytes_that_cannot_be_make_it_invalid(
 
 def test_bytes_without_frames_are_impossible() -> None:
     nothing = counts(forwarded_packets=0, forwarded_bytes=64)
-    assert "n0->n1: 64 bytes cannot be those of 0 frames received" in verdict(nothing).texts
+    assert "n0->n1: 64 bytes do not match 0 frames received" in verdict(nothing).texts
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,6 @@ def test_updates_that_were_not_applied_are_remarked() -> None:
     assert not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63500)) == ()
     assert not_applied(FibUpdates(None, SECOND_NS, 64000, 100)) == ()
     (few,) = not_applied(FibUpdates(64000.0, SECOND_NS, 60000, 60000))
-    assert str(few) == "suspect: 60000 FIB updates a second were applied, not 64000"
+    assert str(few) == "suspect: 60000 FIB updates per second were applied, not 64000"
     (refused,) = not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63000, 1000))
     assert refused.code is ReasonCode.UPDATES_MISSING and refused.values == {"refused": 1000, "sent": 64000}

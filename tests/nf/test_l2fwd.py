@@ -34,5 +34,5 @@ def test_only_addresses_change_and_runts_are_dropped(tmp_path: Path) -> None:
 
 
 def test_settings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match='task nf: kind l2fwd has no "settings"; leave them out'):
+    with pytest.raises(RefusedError, match='task nf: kind l2fwd has no "settings"; leave it out'):
         nf_run({"kind": "l2fwd", "settings": {}}, [], tmp_path)

@@ -143,9 +143,9 @@ def test_a_flush_forgets_and_a_bad_question_is_refused(make: Make) -> None:
     assert bridge.planed.call("bridge.flush", {"task": "br"}) == {"flushed": 3}
     assert bridge.table() == {}
     for params, words in (
-        ({}, 'key "task" is missing'),
-        ({"task": "x"}, 'no bridge "x"'),
-        ({"task": 7}, "params.task: 7 is not valid"),
+        ({}, 'there is no task "" of kind bridge'),
+        ({"task": "x"}, 'no task "x" of kind bridge'),
+        ({"task": 7}, 'there is no task "" of kind bridge'),
         ({"task": "br", "limit": 3}, "params.limit: 3 is not valid: expected a whole number from 4 to 65536"),
     ):
         with pytest.raises(RpcError, match=words):

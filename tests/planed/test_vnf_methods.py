@@ -97,7 +97,7 @@ def check(folder: Path, kind: str, more: Document) -> subprocess.CompletedProces
 
 
 BAD: list[tuple[str, Any, str]] = [
-    ("l2fwd", {}, 'task vnf: kind l2fwd has no "settings"; leave them out'),
+    ("l2fwd", {}, 'task vnf: kind l2fwd has no "settings"; leave it out'),
     ("l3fwd", {"route": []}, 'unknown key "route"'),
     ("l3fwd", {"routes": [{"prefix": "10.0.0.1/8"}]}, "10.0.0.0/8"),
     ("l3fwd", {"routes_file": "/nowhere"}, "No such file or directory"),

@@ -182,7 +182,7 @@ def test_the_order_within_a_part_follows_the_seed_of_the_run(plan: Plan) -> None
             r'it: parts\.0: unknown key "switches".*name, for, scenarios',
         ),
         ({"parts": [{"name": "x"}, {"name": "y", "scenarios": ["p2q"]}]}, "it: part y: .*p2q"),
-        ({"parts": [{"name": "x"}, {"name": "x"}]}, 'it: two parts are called "x"'),
+        ({"parts": [{"name": "x"}, {"name": "x"}]}, 'it: two parts have the name "x"'),
         ({"parts": [{"name": "x"}], "name": None}, "it: name"),
         ({"parts": [{"name": "x"}], "scenario": ["p2p"]}, 'it: unknown key "scenario", did you mean scenarios'),
     ],

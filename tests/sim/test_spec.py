@@ -60,7 +60,7 @@ def test_any_share_is_read_as_written(shares):
     ("text", "said"),
     [
         ("sim:capacty=1M", r'unknown option of switch sim "capacty", did you mean capacity\? Valid: capacity, noise, '),
-        ("sim:capacity=0", r'switch sim: capacity "0" is not valid. Valid: a number above 0, as 500k, 10M'),
+        ("sim:capacity=0", r'switch sim: capacity "0" is not valid. Valid: a number above 0, e.g. 500k, 10M'),
         ("sim:capacity=-5", r'capacity "-5" is not valid'),
         ("sim:capacity=10Mpps", r'capacity "10Mpps" is not valid'),
         ("sim:capacity=1e999", r'capacity "1e999" is not valid'),

@@ -132,7 +132,7 @@ def test_the_sum_is_what_was_sent_whatever_the_keys(drops: dict[str, int], teste
         ),
         (Ledger(9, 4, (Loss("switch", "fault", 5),)), "5 lost: 5 switch: fault"),
         (Ledger(9, 4, (), counted=False), "5 lost: 5 unexplained (some switches report no drop counters)"),
-        (Ledger(9, 4, (Loss("VNF", "runt (vnf0)", 8),)), "5 lost: 8 VNF: runt (vnf0), 3 counted too much"),
+        (Ledger(9, 4, (Loss("VNF", "runt (vnf0)", 8),)), "5 lost: 8 VNF: runt (vnf0), 3 counted more than once"),
     ],
 )
 def test_in_words(it: Ledger, words: str) -> None:

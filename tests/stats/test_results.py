@@ -274,9 +274,7 @@ def test_missing_probes_are_remarked_and_the_latency_stays_valid(sent: int, rema
     lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=sent))
     verdict = _only(make_trial(), lossy).latency[0].verdict
     assert verdict.kind is VerdictKind.VALID
-    assert verdict.texts == tuple(
-        f"{text} did not come back: those that are missing would be the slow ones" for text in remark
-    )
+    assert verdict.texts == tuple(f"{text} did not return; the missing ones may be the slowest" for text in remark)
 
 
 def test_the_band_of_a_run_is_that_of_most_valid_trials() -> None:

@@ -73,7 +73,7 @@ def test_a_clash_of_names_gets_a_number(tmp_path: Path) -> None:
 
 def test_a_run_id_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     for bad in ("../out", "", ".hidden", "a/b"):
-        with pytest.raises(StoreError, match="no folder name"):
+        with pytest.raises(StoreError, match="not a folder name"):
             RunWriter.create(tmp_path / "runs", make_header(run_id=bad))
 
 
@@ -91,7 +91,9 @@ def test_a_torn_last_line_is_left_out_with_a_warning(tmp_path: Path, keep: int) 
     trials.write_bytes(line + line[:keep])
     run = read_run(path)
     assert len(run.trials) == 1
-    assert run.warnings == ("trials.jsonl, line 2 is torn (the writer was killed in it) and is left out",)
+    assert run.warnings == (
+        "trials.jsonl, line 2 is incomplete (planebench was killed while writing it) and is ignored",
+    )
 
 
 @pytest.mark.parametrize("bad", [b'{"index": 1', b"", b"[]", b'{"colour": 1}', b"\x00\x00"])
@@ -200,7 +202,7 @@ def test_conditions_of_a_run_that_was_killed_are_kept_but_for_a_torn_line(tmp_pa
     file.write_bytes(file.read_bytes()[:-9])
     back = read_run(path)
     assert back.conditions == (CONDITIONS,)
-    assert any("conditions.jsonl, line 2 is torn" in warning for warning in back.warnings)
+    assert any("conditions.jsonl, line 2 is incomplete" in warning for warning in back.warnings)
     with RunWriter.reopen(path) as writer:
         writer.observe(replace(CONDITIONS, start=1))
     assert read_run(path).conditions == (CONDITIONS, replace(CONDITIONS, start=1))

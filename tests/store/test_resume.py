@@ -49,7 +49,7 @@ def test_a_torn_line_is_cut_before_anything_is_appended(tmp_path: Path) -> None:
 
 def test_a_run_that_is_being_written_is_not_taken_up(tmp_path: Path) -> None:
     writer = begun(tmp_path)
-    with pytest.raises(StoreError, match="is being written by another planebench"):
+    with pytest.raises(StoreError, match="is in use by another planebench"):
         RunWriter.reopen(writer.path)
     writer.close()
     RunWriter.reopen(writer.path).close()

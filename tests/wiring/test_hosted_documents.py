@@ -110,7 +110,7 @@ def test_sharing_and_emulation_make_a_topology_functional() -> None:
     emulated = HostingFacts("vnf2", "container", "x", emulated=True)
     assert functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native,)) == ()
     said = functional_reasons(topology, place(EIGHT, 3, hosted=(0, 2)), (native, emulated))
-    assert [reason.text for reason in said] == ["vnf2 is emulated, on no CPU of this machine"]
+    assert [reason.text for reason in said] == ["vnf2 is emulated: its instructions run on no CPU of this machine"]
     said += functional_reasons(topology, place(TWO, 3, hosted=(0, 2)), ())
     assert {reason.code for reason in said} == {ReasonCode.EMULATED_OR_SHARED}
     assert [reason.text for reason in said[1:]] == [

@@ -31,201 +31,20 @@ void bridge_tables_put(struct mac_table *table);
 
 enum { BURST_DEFAULT = 32 };
 
-_Static_assert(CONFIG_BRIDGE_PORTS_MAX <= (int)MAC_TABLE_PORTS, "an entry holds a port");
-_Static_assert(CONFIG_BRIDGE_PORTS_MAX <= 32, "a set of ports is a word");
+_Static_assert(BRIDGE_PORTS_MAX <= (int)MAC_TABLE_PORTS, "an entry holds a port");
+_Static_assert(BRIDGE_PORTS_MAX <= 32, "a set of ports is a word");
 
-static const struct task_ops bridge_in_place_ops, bridge_in_place_vlan_ops, bridge_vlan_ops;
-
-static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
-{
-	bool in_place = true;
-
-	for (unsigned i = 0; i < config->port_count; i++)
-		in_place = in_place && port_in_place(ports[i]);
-	if (in_place)
-		return config->bridge.vlan ? &bridge_in_place_vlan_ops : &bridge_in_place_ops;
-	return config->bridge.vlan ? &bridge_vlan_ops : &bridge_ops;
-}
-
-static void join(struct bridge *b, unsigned port, const struct config_bridge_port *config)
-{
-	uint32_t bit = UINT32_C(1) << port;
-
-	b->ports[port] = (struct bridge_port){.untagged_vlan = config->untagged_vlan, .trunk = config->trunk};
-	for (unsigned vlan = 1; vlan < BRIDGE_VLANS - 1; vlan++)
-		if (config->tagged[vlan / 64] >> vlan % 64 & 1) {
-			b->vlans[vlan].members |= bit;
-			b->vlans[vlan].tagged |= bit;
-		}
-	// A native VLAN that is in the list of its trunk too leaves without a tag.
-	if (config->untagged_vlan) {
-		b->vlans[config->untagged_vlan].members |= bit;
-		b->vlans[config->untagged_vlan].tagged &= ~bit;
-	}
-}
-
-static void set_members(struct bridge *b, const struct config_task *config)
-{
-	if (!config->bridge.vlan)
-		b->vlans[0].members = UINT32_MAX >> (32 - config->port_count);
-	for (unsigned i = 0; config->bridge.vlan && i < config->port_count; i++)
-		join(b, i, &config->bridge.ports[i]);
-}
-
-static int bridge_create(const struct config_task *config, struct port *const *ports, struct task **out)
-{
-	struct bridge *b = task_alloc(sizeof(*b), choose(config, ports), config, ports);
-
-	if (!b)
-		return -ENOMEM;
-	b->table = bridge_tables_get(config, ports);
-	if (!b->table) {
-		LOG_ERROR("task %s: no memory for a table of %u", config->name, config->bridge.table_size);
-		free(b);
-		return -ENOMEM;
-	}
-	b->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
-	set_members(b, config);
-	*out = &b->task;
-	return 0;
-}
-
-static void bridge_destroy(struct task *task)
-{
-	bridge_tables_put(((struct bridge *)task)->table);
-	free(task);
-}
-
-static void bridge_clear(struct task *task)
-{
-	struct bridge *b = (struct bridge *)task;
-
-	memset(b->verdicts, 0, sizeof(b->verdicts));
-	b->learning = (struct mac_counts){0};
-	b->flood_copies = b->no_mbuf = b->no_headroom = 0;
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-static void bridge_report(const struct task *task, json_t *object)
-{
-	static const char *const reasons[BRIDGE_VERDICTS] = {
-	        [BRIDGE_HAIRPIN] = "hairpin",     [BRIDGE_RESERVED] = "reserved",
-	        [BRIDGE_RUNT] = "runt",           [BRIDGE_VLAN] = "vlan",
-	        [BRIDGE_NO_MEMBER] = "no_member", [BRIDGE_OVERSIZE] = "oversize"};
-	const struct bridge *b = (const struct bridge *)task;
-	json_t *drops = json_object_get(object, "drops");
-
-	for (unsigned i = BRIDGE_HAIRPIN; i < BRIDGE_VERDICTS; i++)
-		json_object_set_new(drops, reasons[i], count(b->verdicts[i]));
-	json_object_set_new(drops, "no_mbuf", count(b->no_mbuf));
-	json_object_set_new(drops, "no_headroom", count(b->no_headroom));
-	json_object_set_new(object, "bridge",
-	                    json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "learned",
-	                              count(b->learning.learned), "moved", count(b->learning.moved), "aged",
-	                              count(b->learning.aged), "table_full", count(b->learning.replaced),
-	                              "forwarded", count(b->verdicts[BRIDGE_FORWARDED]), "flooded",
-	                              count(b->verdicts[BRIDGE_FLOODED]), "flood_copies",
-	                              count(b->flood_copies)));
-}
-
-// NULL if it is no bridge.
-static const struct mac_table *table_of(const struct task *task)
-{
-	return task->ops->report == bridge_report ? ((const struct bridge *)task)->table : NULL;
-}
-
-static json_t *entries_of(const json_t *reports, size_t i)
-{
-	return json_object_get(json_object_get(json_array_get(reports, i), "bridge"), "entries");
-}
-
-void bridge_report_entries(struct task *const *tasks, unsigned task_count, json_t *reports)
-{
-	for (unsigned i = 0; i < task_count; i++) {
-		const struct mac_table *table = table_of(tasks[i]);
-		unsigned first = 0;
-
-		if (table == NULL)
-			continue;
-		while (table_of(tasks[first]) != table)
-			first++;
-		json_object_set_new(json_object_get(json_array_get(reports, i), "bridge"), "entries",
-		                    first < i ? json_incref(entries_of(reports, first))
-		                              : count(mac_table_count(table, rte_rdtsc())));
-	}
-}
-
-static json_t *entry_json(const struct bridge *b, const struct mac_entry *entry)
-{
-	struct rte_ether_addr address;
-	char mac[RTE_ETHER_ADDR_FMT_SIZE];
-
-	memcpy(address.addr_bytes, entry->mac, sizeof(entry->mac));
-	rte_ether_format_addr(mac, sizeof(mac), &address);
-	return json_pack("{s:s, s:i, s:s, s:o}", "mac", mac, "vlan", entry->vlan, "port",
-	                 b->task.ports[entry->port]->config.name, "age_s",
-	                 count(entry->age_cycles / rte_get_tsc_hz()));
-}
-
-json_t *bridge_table_list(const struct task *task, uint32_t from, uint32_t limit, uint64_t now_tsc)
-{
-	const struct bridge *b = (const struct bridge *)task;
-	struct mac_entry entries[64];
-	json_t *list = json_array();
-	unsigned bucket = from;
-	size_t left = limit;
-
-	if (list == NULL)
-		return NULL;
-	while (bucket < b->table->bucket_count && left >= MAC_TABLE_WAYS) {
-		unsigned n = mac_table_list(b->table, &bucket, entries,
-		                            (unsigned)RTE_MIN(left, RTE_DIM(entries)), now_tsc);
-
-		for (unsigned i = 0; i < n; i++)
-			json_array_append_new(list, entry_json(b, &entries[i]));
-		left -= n;
-	}
-	return json_pack("{s:o, s:o}", "entries", list, "next",
-	                 bucket < b->table->bucket_count ? count(bucket) : json_null());
-}
-
-json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc)
-{
-	const struct bridge *b = (const struct bridge *)task;
-
-	return json_pack("{s:i}", "flushed", (int)mac_table_flush(b->table, now_tsc));
-}
-
-// What the kinds of bridge have in common: all but how they are polled.
-#define BRIDGE_OPS                                                                                           \
-	.kind = "bridge", .ports_min = 2, .ports_max = CONFIG_BRIDGE_PORTS_MAX, .receives = true,            \
-	.sends = true, .create = bridge_create, .destroy = bridge_destroy, .clear = bridge_clear,            \
-	.report = bridge_report, .bursts = true
-
-const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs};
-
-static const struct task_ops bridge_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs_vlan};
-
-static const struct task_ops bridge_in_place_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place};
-
-static const struct task_ops bridge_in_place_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place_vlan};
-
-// --- The key "bridge" ------------------------------------------------------------------------------------
+// --- Settings: the key "bridge" ---------------------------------------------------------------------------
 
 enum { AGEING_S_DEFAULT = 300, TABLE_SIZE_DEFAULT = 8192, VLAN_MAX = 4094 };
 
-// --- One port: {"access": 10}, or {"trunk": [10, 20] or "all", "native": 1}
-// ----------------------------------
+// --- One port: {"access": 10}, or {"trunk": [10, 20] or "all", "native": 1} ------------------------------
 
 struct port_document {
 	uint16_t access, native;
 	struct vlan_set {
 		bool given, any; // any: not empty
-		uint64_t bits[CONFIG_VLAN_WORDS];
+		uint64_t bits[BRIDGE_VLAN_WORDS];
 	} trunk;
 };
 
@@ -265,7 +84,7 @@ static const struct field port_fields[] = {
         {0},
 };
 
-static int decode_port(const json_t *value, struct config_bridge_port *port, const char *where, char *error)
+static int decode_port(const json_t *value, struct bridge_port_settings *port, const char *where, char *error)
 {
 	struct port_document document = {0};
 
@@ -286,14 +105,13 @@ static int decode_port(const json_t *value, struct config_bridge_port *port, con
 	return 0;
 }
 
-// --- The whole key
-// -------------------------------------------------------------------------------------------
+// --- The whole key ---------------------------------------------------------------------------------------
 
 static int decode_ports(const json_t *value, void *out, const char *where, char *error)
 {
-	struct config_bridge *bridge = out;
+	struct bridge_settings *bridge = out;
 
-	if (!json_is_array(value) || json_array_size(value) > CONFIG_BRIDGE_PORTS_MAX)
+	if (!json_is_array(value) || json_array_size(value) > BRIDGE_PORTS_MAX)
 		return config_error(error, "%s: expected an array of objects, one for each of \"ports\"",
 		                    where);
 	for (size_t i = 0; i < json_array_size(value); i++) {
@@ -307,36 +125,23 @@ static int decode_ports(const json_t *value, void *out, const char *where, char 
 	return 0;
 }
 
-static const struct field fields[] = {
-        {.key = "ageing_s", FIELD(FIELD_UINT, struct config_bridge, ageing_s), .max = 1000000},
-        {.key = "table_size", FIELD(FIELD_UINT, struct config_bridge, table_size), .min = 16, .max = 1 << 20},
-        {.key = "table", FIELD(FIELD_NAME, struct config_bridge, table)},
-        {.key = "vlan", FIELD(FIELD_BOOL, struct config_bridge, vlan)},
+static const struct field bridge_keys[] = {
+        {.key = "ageing_s", FIELD(FIELD_UINT, struct bridge_settings, ageing_s), .max = 1000000},
+        {.key = "table_size",
+         FIELD(FIELD_UINT, struct bridge_settings, table_size),
+         .min = 16,
+         .max = 1 << 20},
+        {.key = "table", FIELD(FIELD_NAME, struct bridge_settings, table)},
+        {.key = "vlan", FIELD(FIELD_BOOL, struct bridge_settings, vlan)},
         {.key = "port_vlans", .type = FIELD_CUSTOM, .decode = decode_ports},
         {0},
 };
 
-void config_bridge_default(struct config_bridge *bridge)
+static const struct field settings_keys[] = {{.key = "bridge", .type = FIELD_OBJECT, .fields = bridge_keys},
+                                             {0}};
+
+static int check_settings(const struct config_task *task, const struct bridge_settings *bridge, char *error)
 {
-	bridge->ageing_s = AGEING_S_DEFAULT;
-	bridge->table_size = TABLE_SIZE_DEFAULT;
-}
-
-int config_bridge_decode(const json_t *value, void *out, const char *where, char *error)
-{
-	struct config_bridge *bridge = out;
-
-	bridge->given = true;
-	return schema_decode(value, fields, bridge, where, error);
-}
-
-// --- What the keys mean together
-// -----------------------------------------------------------------------------
-
-static int check_keys(const struct config_task *task, char *error)
-{
-	const struct config_bridge *bridge = &task->bridge;
-
 	if (bridge->table_size & (bridge->table_size - 1))
 		return config_error(error, "task %s: bridge.table_size %u is not a power of two", task->name,
 		                    bridge->table_size);
@@ -356,37 +161,32 @@ static int check_keys(const struct config_task *task, char *error)
 	return 0;
 }
 
-static bool agree(const struct config_task *a, const struct config_task *b)
+static void *bridge_settings_parse(const struct config_task *config, const char *where, char *error)
 {
-	return memcmp(&a->bridge, &b->bridge, sizeof(a->bridge)) == 0 && a->port_count == b->port_count &&
-	       memcmp(a->ports, b->ports, sizeof(a->ports)) == 0;
-}
+	static const struct bridge_settings defaults = {.ageing_s = AGEING_S_DEFAULT,
+	                                                .table_size = TABLE_SIZE_DEFAULT};
+	struct bridge_settings *settings =
+	        task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
 
-static int check_shared(const struct config *config, const struct config_task *task, char *error)
-{
-	for (const struct config_task *other = config->tasks; other < task; other++)
-		if (strcmp(other->kind, task->kind) == 0 && task->bridge.table[0] &&
-		    strcmp(other->bridge.table, task->bridge.table) == 0 && !agree(other, task))
-			return config_error(
-			        error,
-			        "tasks %s and %s share the table \"%s\": their \"ports\" and \"bridge\" "
-			        "must be the same",
-			        other->name, task->name, task->bridge.table);
-	return 0;
-}
-
-int config_bridge_check(const struct config *config, const struct config_task *task, char *error)
-{
-	if (strcmp(task->kind, "bridge") != 0) {
-		if (task->bridge.given)
-			return config_error(
-			        error, "task %s: kind %s has no \"bridge\"; leave it out, or use kind bridge",
-			        task->name, task->kind);
-		return 0;
+	if (settings && check_settings(config, settings, error) != 0) {
+		free(settings);
+		return NULL;
 	}
-	if (check_keys(task, error))
-		return -EINVAL;
-	return check_shared(config, task, error);
+	return settings;
+}
+
+static int bridge_agree(const struct config_task *a, const struct config_task *b, char *error)
+{
+	const struct bridge_settings *of_a = a->settings, *of_b = b->settings;
+
+	if (of_a->table[0] == '\0' || strcmp(of_a->table, of_b->table) != 0 ||
+	    (memcmp(of_a, of_b, sizeof(*of_a)) == 0 && a->port_count == b->port_count &&
+	     memcmp(a->ports, b->ports, sizeof(a->ports)) == 0))
+		return 0;
+	return config_error(
+	        error,
+	        "tasks %s and %s share the table \"%s\": their \"ports\" and \"bridge\" must be the same",
+	        a->name, b->name, of_a->table);
 }
 
 // --- Tables by name --------------------------------------------------------------------------------------
@@ -395,57 +195,70 @@ struct shared {
 	struct shared *next;
 	struct mac_table *table;
 	unsigned users;
-	struct config_bridge config;
+	struct bridge_settings settings;
 	unsigned port_count;
-	struct port *ports[CONFIG_BRIDGE_PORTS_MAX]; // an entry names a port by its place here
+	struct port *ports[BRIDGE_PORTS_MAX]; // an entry names a port by its place here
+	uint64_t counted_tsc;                 // of the report that counted its entries last
+	size_t entries;
 };
 
 static struct shared *all;
 
-static bool is_same(const struct shared *shared, const struct config_task *config, struct port *const *ports)
+static struct shared *shared_of(const struct mac_table *table)
 {
-	return config->bridge.table[0] != '\0' &&
-	       memcmp(&shared->config, &config->bridge, sizeof(config->bridge)) == 0 &&
-	       shared->port_count == config->port_count &&
-	       memcmp(shared->ports, ports, config->port_count * sizeof(ports[0])) == 0;
+	struct shared *shared = all;
+
+	while (shared->table != table)
+		shared = shared->next;
+	return shared;
 }
 
-static struct shared *create(const struct config_task *config, struct port *const *ports)
+// Whether what is known for one is true for the other, too.
+static bool is_same(const struct shared *shared, const struct bridge_settings *settings, unsigned port_count,
+                    struct port *const *ports)
+{
+	return memcmp(&shared->settings, settings, sizeof(*settings)) == 0 &&
+	       shared->port_count == port_count &&
+	       memcmp(shared->ports, ports, port_count * sizeof(ports[0])) == 0;
+}
+
+static struct shared *shared_create(const struct bridge_settings *settings, unsigned port_count,
+                                    struct port *const *ports)
 {
 	struct shared *shared = calloc(1, sizeof(*shared));
 	uint64_t hz = rte_get_tsc_hz();
 
 	if (shared == NULL)
 		return NULL;
-	shared->table = mac_table_create(config->bridge.table_size, config->bridge.ageing_s * hz, hz,
-	                                 random_secret());
+	shared->table = mac_table_create(settings->table_size, settings->ageing_s * hz, hz, random_secret());
 	if (shared->table == NULL) {
 		free(shared);
 		return NULL;
 	}
-	shared->config = config->bridge;
-	shared->port_count = config->port_count;
-	memcpy(shared->ports, ports, config->port_count * sizeof(ports[0]));
+	shared->settings = *settings;
+	shared->port_count = port_count;
+	memcpy(shared->ports, ports, port_count * sizeof(ports[0]));
 	shared->next = all;
 	all = shared;
 	return shared;
 }
 
-struct mac_table *bridge_tables_get(const struct config_task *config, struct port *const *ports)
+static struct mac_table *table_get(const struct bridge_settings *settings, unsigned port_count,
+                                   struct port *const *ports)
 {
-	struct shared *shared = all;
+	struct shared *shared = settings->table[0] ? all : NULL;
 
-	while (shared && !is_same(shared, config, ports))
+	while (shared && !is_same(shared, settings, port_count, ports))
 		shared = shared->next;
 	if (shared == NULL)
-		shared = create(config, ports);
+		shared = shared_create(settings, port_count, ports);
 	if (shared == NULL)
 		return NULL;
 	shared->users++;
 	return shared->table;
 }
 
-void bridge_tables_put(struct mac_table *table)
+static void table_put(struct mac_table *table)
 {
 	struct shared **at = &all, *shared;
 
@@ -458,3 +271,214 @@ void bridge_tables_put(struct mac_table *table)
 	mac_table_destroy(shared->table);
 	free(shared);
 }
+
+// --- The task ----------------------------------------------------------------------------------------------
+
+static const struct task_ops bridge_ops, bridge_in_place_ops, bridge_in_place_vlan_ops, bridge_vlan_ops;
+
+static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
+{
+	const struct bridge_settings *settings = config->settings;
+	bool in_place = true;
+
+	for (unsigned i = 0; i < config->port_count; i++)
+		in_place = in_place && port_in_place(ports[i]);
+	if (in_place)
+		return settings->vlan ? &bridge_in_place_vlan_ops : &bridge_in_place_ops;
+	return settings->vlan ? &bridge_vlan_ops : &bridge_ops;
+}
+
+static void join(struct bridge *b, unsigned port, const struct bridge_port_settings *config)
+{
+	uint32_t bit = UINT32_C(1) << port;
+
+	b->ports[port] = (struct bridge_port){.untagged_vlan = config->untagged_vlan, .trunk = config->trunk};
+	for (unsigned vlan = 1; vlan < BRIDGE_VLANS - 1; vlan++)
+		if (config->tagged[vlan / 64] >> vlan % 64 & 1) {
+			b->vlans[vlan].members |= bit;
+			b->vlans[vlan].tagged |= bit;
+		}
+	// A native VLAN that is in the list of its trunk too leaves without a tag.
+	if (config->untagged_vlan) {
+		b->vlans[config->untagged_vlan].members |= bit;
+		b->vlans[config->untagged_vlan].tagged &= ~bit;
+	}
+}
+
+static void set_members(struct bridge *b, const struct config_task *config)
+{
+	const struct bridge_settings *settings = config->settings;
+
+	if (!settings->vlan)
+		b->vlans[0].members = UINT32_MAX >> (32 - config->port_count);
+	for (unsigned i = 0; settings->vlan && i < config->port_count; i++)
+		join(b, i, &settings->ports[i]);
+}
+
+static int bridge_create(const struct config_task *config, struct port *const *ports, struct task **out)
+{
+	const struct bridge_settings *settings = config->settings;
+	struct bridge *b = task_alloc(sizeof(*b), choose(config, ports), config, ports);
+
+	if (!b)
+		return -ENOMEM;
+	b->table = table_get(settings, config->port_count, ports);
+	if (!b->table) {
+		LOG_ERROR("task %s: no memory for a table of %u", config->name, settings->table_size);
+		free(b);
+		return -ENOMEM;
+	}
+	b->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	set_members(b, config);
+	*out = &b->task;
+	return 0;
+}
+
+static void bridge_destroy(struct task *task)
+{
+	table_put(((struct bridge *)task)->table);
+	free(task);
+}
+
+// What an unnamed table knows is still true, if nothing but the task is new.
+static void bridge_adopt(struct task *task, struct task *old)
+{
+	struct bridge *b = (struct bridge *)task, *before = (struct bridge *)old;
+	const struct bridge_settings *settings = task->settings;
+	struct mac_table *fresh = b->table;
+
+	if (settings->table[0] || !is_same(shared_of(before->table), settings, task->port_count, task->ports))
+		return;
+	b->table = before->table;
+	before->table = fresh;
+}
+
+static void bridge_clear(struct task *task)
+{
+	struct bridge *b = (struct bridge *)task;
+
+	memset(b->verdicts, 0, sizeof(b->verdicts));
+	b->learning = (struct mac_counts){0};
+	b->flood_copies = b->no_mbuf = b->no_headroom = 0;
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+// Of its table, which is counted once in a report, whoever shares it.
+static size_t entries_of(const struct bridge *b, uint64_t now_tsc)
+{
+	struct shared *shared = shared_of(b->table);
+
+	if (shared->counted_tsc != now_tsc)
+		shared->entries = mac_table_count(b->table, now_tsc);
+	shared->counted_tsc = now_tsc;
+	return shared->entries;
+}
+
+static void bridge_report(const struct task *task, json_t *object, uint64_t now_tsc)
+{
+	static const char *const reasons[BRIDGE_VERDICTS] = {
+	        [BRIDGE_HAIRPIN] = "hairpin",     [BRIDGE_RESERVED] = "reserved",
+	        [BRIDGE_RUNT] = "runt",           [BRIDGE_VLAN] = "vlan",
+	        [BRIDGE_NO_MEMBER] = "no_member", [BRIDGE_OVERSIZE] = "oversize"};
+	const struct bridge *b = (const struct bridge *)task;
+	json_t *drops = json_object_get(object, "drops");
+
+	for (unsigned i = BRIDGE_HAIRPIN; i < BRIDGE_VERDICTS; i++)
+		json_object_set_new(drops, reasons[i], count(b->verdicts[i]));
+	json_object_set_new(drops, "no_mbuf", count(b->no_mbuf));
+	json_object_set_new(drops, "no_headroom", count(b->no_headroom));
+	json_object_set_new(object, "bridge",
+	                    json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "entries",
+	                              count(entries_of(b, now_tsc)), "learned", count(b->learning.learned),
+	                              "moved", count(b->learning.moved), "aged", count(b->learning.aged),
+	                              "table_full", count(b->learning.replaced), "forwarded",
+	                              count(b->verdicts[BRIDGE_FORWARDED]), "flooded",
+	                              count(b->verdicts[BRIDGE_FLOODED]), "flood_copies",
+	                              count(b->flood_copies)));
+}
+
+static json_t *entry_json(const struct bridge *b, const struct mac_entry *entry)
+{
+	struct rte_ether_addr address;
+	char mac[RTE_ETHER_ADDR_FMT_SIZE];
+
+	memcpy(address.addr_bytes, entry->mac, sizeof(entry->mac));
+	rte_ether_format_addr(mac, sizeof(mac), &address);
+	return json_pack("{s:s, s:i, s:s, s:o}", "mac", mac, "vlan", entry->vlan, "port",
+	                 b->task.ports[entry->port]->config.name, "age_s",
+	                 count(entry->age_cycles / rte_get_tsc_hz()));
+}
+
+struct page {
+	uint32_t from, limit;
+};
+
+enum { PAGE_LIMIT_DEFAULT = 4096, PAGE_LIMIT_MAX = 65536 };
+
+static json_t *call_table(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+{
+	static const struct field fields[] = {
+	        {.key = "task", .type = FIELD_ANY},
+	        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
+	        {.key = "limit",
+	         FIELD(FIELD_UINT, struct page, limit),
+	         .min = MAC_TABLE_WAYS,
+	         .max = PAGE_LIMIT_MAX},
+	        {0},
+	};
+	const struct bridge *b = (const struct bridge *)task;
+	struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+	struct mac_entry entries[64];
+	json_t *list;
+	unsigned bucket;
+	size_t left;
+
+	if (schema_decode(params, fields, &page, "params", error))
+		return NULL;
+	bucket = page.from;
+	left = page.limit;
+	list = json_array();
+	while (bucket < b->table->bucket_count && left >= MAC_TABLE_WAYS) {
+		unsigned n = mac_table_list(b->table, &bucket, entries,
+		                            (unsigned)RTE_MIN(left, RTE_DIM(entries)), now_tsc);
+
+		for (unsigned i = 0; i < n; i++)
+			json_array_append_new(list, entry_json(b, &entries[i]));
+		left -= n;
+	}
+	return json_pack("{s:o, s:o}", "entries", list, "next",
+	                 bucket < b->table->bucket_count ? count(bucket) : json_null());
+}
+
+static json_t *call_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+{
+	static const struct field fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
+	uint8_t nothing;
+
+	if (schema_decode(params, fields, &nothing, "params", error))
+		return NULL;
+	return json_pack("{s:i}", "flushed",
+	                 (int)mac_table_flush(((const struct bridge *)task)->table, now_tsc));
+}
+
+static const struct task_method methods[] = {{"table", call_table}, {"flush", call_flush}, {0}};
+
+// What the kinds of bridge have in common: all but how they are polled.
+#define BRIDGE_OPS                                                                                           \
+	.kind = "bridge", .ports_min = 2, .ports_max = BRIDGE_PORTS_MAX, .receives = true, .sends = true,    \
+	.create = bridge_create, .destroy = bridge_destroy, .clear = bridge_clear, .report = bridge_report,  \
+	.bursts = true, .settings_parse = bridge_settings_parse, .agree = bridge_agree,                      \
+	.adopt = bridge_adopt, .methods = methods, .methods_beside = true
+
+static const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs};
+TASK_KIND(bridge_ops)
+
+static const struct task_ops bridge_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs_vlan};
+
+static const struct task_ops bridge_in_place_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place};
+
+static const struct task_ops bridge_in_place_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place_vlan};

@@ -11,20 +11,24 @@
 #include "runtime/config.h"
 #include "tasks/task.h"
 
-// The key "bridge" of a task (docs/design/planed-protocol.md): decoding and checking. Pure; struct
-// config_bridge is in config.h. Errors are sentences that name the key, as everywhere in the document.
+enum { BRIDGE_VLANS = 4096, BRIDGE_PORTS_MAX = 32, BRIDGE_VLAN_WORDS = BRIDGE_VLANS / 64 };
 
-// What a bridge without the key has.
-void config_bridge_default(struct config_bridge *bridge);
+// --- Settings: the key "bridge"
 
-// Decode the value of the key over the defaults. Returns 0, or -EINVAL with a sentence in error.
-int config_bridge_decode(const json_t *value, void *bridge, const char *where, char *error);
+struct bridge_port_settings {
+	uint16_t untagged_vlan;             // access or native; 0: untagged frames are dropped
+	bool trunk;                         // takes frames with a tag
+	uint64_t tagged[BRIDGE_VLAN_WORDS]; // a trunk's VLANs, one bit each
+};
 
-// That the task may have the key, that it fits its ports, and that tasks before it which share its table
-// agree.
-int config_bridge_check(const struct config *config, const struct config_task *task, char *error);
-
-enum { BRIDGE_VLANS = 4096 };
+struct bridge_settings {
+	bool vlan;
+	uint32_t ageing_s; // 0 = never
+	uint32_t table_size;
+	char table[CONFIG_NAME_MAX]; // shared by bridges that name the same; or empty
+	unsigned port_count;         // of ports[]: those of the task with VLANs, else 0
+	struct bridge_port_settings ports[BRIDGE_PORTS_MAX];
+};
 
 // What became of a frame that was received: exactly one of these.
 enum bridge_verdict {
@@ -58,28 +62,12 @@ struct bridge {
 	uint64_t flood_copies; // that flooded frames were to become
 	uint64_t no_mbuf;      // copies, of these or of forwarded frames: without an mbuf
 	uint64_t no_headroom;  // without room for a tag before the frame
-	struct bridge_port ports[CONFIG_BRIDGE_PORTS_MAX];
+	struct bridge_port ports[BRIDGE_PORTS_MAX];
 	struct bridge_vlan vlans[BRIDGE_VLANS]; // without VLANs: only [0], every port
 };
-
-extern const struct task_ops bridge_ops;
 
 // The polls: all ports in place or not, VLAN-aware or not.
 unsigned bridge_poll_in_place(struct task *task, uint64_t now_tsc);
 unsigned bridge_poll_in_place_vlan(struct task *task, uint64_t now_tsc);
 unsigned bridge_poll_mbufs(struct task *task, uint64_t now_tsc);
 unsigned bridge_poll_mbufs_vlan(struct task *task, uint64_t now_tsc);
-
-// Control thread, also while workers poll: a table can be 16 MiB.
-
-// A page of the entries of a bridge's table, {"entries": [{mac, vlan, port, age_s}], "next": n}: at most
-// limit (at least MAC_TABLE_WAYS) of them, from a place on: 0, then what next was; null after the last. NULL
-// without memory.
-json_t *bridge_table_list(const struct task *task, uint32_t from, uint32_t limit, uint64_t now_tsc);
-
-// Forget them all, {"flushed": n}.
-json_t *bridge_table_flush(const struct task *task, uint64_t now_tsc);
-
-// Add "entries", how many its table has now, to the "bridge" of each bridge among these tasks; reports: their
-// stats objects, in the same order. Each table is counted once, whoever shares it.
-void bridge_report_entries(struct task *const *tasks, unsigned count, json_t *reports);

@@ -14,29 +14,34 @@ enum { UNTAGGED = -1, LENGTH = 64, A = 1, B, C, NOBODY = 99 };
 
 static const uint8_t broadcast[6] = {255, 255, 255, 255, 255, 255};
 
-static inline struct config_task config(unsigned ports)
+struct rig_config {
+	struct config_task task;
+	struct bridge_settings bridge;
+};
+
+static inline struct rig_config config(unsigned ports)
 {
-	struct config_task c;
+	struct rig_config c;
 
 	memset(&c, 0, sizeof(c));
-	snprintf(c.name, sizeof(c.name), "br");
-	snprintf(c.kind, sizeof(c.kind), "bridge");
-	c.port_count = ports;
+	snprintf(c.task.name, sizeof(c.task.name), "br");
+	snprintf(c.task.kind, sizeof(c.task.kind), "bridge");
+	c.task.port_count = ports;
 	c.bridge.ageing_s = 300;
 	c.bridge.table_size = 1024;
 	return c;
 }
 
-static inline void allow(struct config_bridge_port *port, unsigned vlan)
+static inline void allow(struct bridge_port_settings *port, unsigned vlan)
 {
 	port->trunk = true;
 	port->tagged[vlan / 64] |= UINT64_C(1) << vlan % 64;
 }
 
 // p0: access 10. p1: access 20. p2: trunk 10 and 20. p3: trunk 10, native 20.
-static inline struct config_task config_vlan(void)
+static inline struct rig_config config_vlan(void)
 {
-	struct config_task c = config(4);
+	struct rig_config c = config(4);
 
 	c.bridge.vlan = true;
 	c.bridge.port_count = 4;
@@ -48,24 +53,36 @@ static inline struct config_task config_vlan(void)
 	return c;
 }
 
-static inline struct task *create(void **state, const struct config_task *c)
+static inline struct task *create(void **state, const struct rig_config *c)
 {
-	struct task *task = fixture_task(*state, c);
+	struct config_task of = c->task;
+	struct task *task;
 
+	of.settings = malloc(sizeof(c->bridge));
+	memcpy(of.settings, &c->bridge, sizeof(c->bridge));
+	task = fixture_task(*state, &of);
 	assert_non_null(task);
 	return task;
 }
 
 static inline json_int_t reported(const struct task *task, const char *path)
 {
-	struct task *one = (struct task *)(uintptr_t)task; // only read
-	json_t *reports = json_pack("[o]", fixture_report(task));
-	json_int_t n;
+	json_t *report = fixture_report(task);
+	json_int_t n = fixture_number(report, path);
 
-	bridge_report_entries(&one, 1, reports);
-	n = fixture_number(json_array_get(reports, 0), path);
-	json_decref(reports);
+	json_decref(report);
 	return n;
+}
+
+static inline json_t *call(struct task *task, const char *method, json_t *params)
+{
+	char error[CONFIG_ERROR_MAX] = "";
+	json_t *answer = task_call(task, method, params, rte_rdtsc(), error);
+
+	if (!answer)
+		fail_msg("%s: %s", method, error);
+	json_decref(params);
+	return answer;
 }
 
 // Both laws of bridge.c.
@@ -88,7 +105,7 @@ static inline void assert_conserves(const struct task *task)
 static inline void finish(struct task *task)
 {
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static inline void station(uint8_t mac[6], unsigned n)

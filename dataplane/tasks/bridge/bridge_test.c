@@ -5,7 +5,7 @@
 
 static void it_floods_until_it_knows(void **state)
 {
-	struct config_task c = config(4);
+	struct rig_config c = config(4);
 	struct task *task = create(state, &c);
 
 	assert_string_equal(pass(state, task, 0, B, A, UNTAGGED), "0111");
@@ -43,7 +43,7 @@ static void groups_are_flooded_and_some_addresses_never_forwarded(void **state)
 	        {{1, 0x80, 0xc2, 0, 1, 0}, "0110"},
 	        {{0, 0, 0, 0, 0, 0}, "0110"},
 	};
-	struct config_task c = config(3);
+	struct rig_config c = config(3);
 	struct task *task = create(state, &c);
 
 	for (unsigned i = 0; i < RTE_DIM(cases); i++) {
@@ -61,7 +61,7 @@ static void odd_sources_are_not_learned(void **state)
 {
 	static const uint8_t sources[][6] = {{1, 0, 0, 0, 0, 7}, {0, 0, 0, 0, 0, 0}};
 	struct fixture *f = *state;
-	struct config_task c = config(3);
+	struct rig_config c = config(3);
 	struct task *task = create(state, &c);
 
 	for (unsigned i = 0; i < RTE_DIM(sources); i++) {
@@ -81,7 +81,7 @@ static void runts_are_dropped(void **state)
 {
 	static const uint16_t lengths[] = {1, 13, 14, 17, 18};
 	struct fixture *f = *state;
-	struct config_task c = config(2);
+	struct rig_config c = config(2);
 	struct task *task = create(state, &c);
 	uint8_t frame[128], from[6];
 
@@ -114,7 +114,7 @@ static void stations_age(void **state)
 	        {29.8, 2, A, B, "1000"},
 	};
 	struct fixture *f = *state;
-	struct config_task c = config(3);
+	struct rig_config c = config(3);
 	uint64_t begin = rte_rdtsc();
 	struct task *task;
 
@@ -135,7 +135,7 @@ static void stations_age(void **state)
 static void order_is_kept_at_every_port(void **state)
 {
 	struct fixture *f = *state;
-	struct config_task c = config(4);
+	struct rig_config c = config(4);
 	struct task *task = create(state, &c);
 	unsigned sizes = 0;
 
@@ -172,7 +172,7 @@ static void order_is_kept_at_every_port(void **state)
 static void a_full_ring_takes_its_frames_only(void **state)
 {
 	struct fixture *f = *state;
-	struct config_task c = config(3);
+	struct rig_config c = config(3);
 	struct task *task = create(state, &c);
 
 	for (unsigned round = 0; round < 2; round++) {
@@ -192,7 +192,7 @@ static void a_full_ring_takes_its_frames_only(void **state)
 static void an_empty_pool_loses_copies_not_frames(void **state)
 {
 	struct fixture *f = *state;
-	struct config_task c = config(4);
+	struct rig_config c = config(4);
 	struct task *task = create(state, &c);
 	struct rte_mbuf *hoard[FIXTURE_MBUFS];
 	unsigned hoarded = 0;
@@ -213,7 +213,7 @@ static void it_always_adds_up(void **state)
 	struct fixture *f = *state;
 
 	for (unsigned vlan = 0; vlan < 2; vlan++) {
-		struct config_task c = vlan ? config_vlan() : config(4);
+		struct rig_config c = vlan ? config_vlan() : config(4);
 		struct task *task = create(state, &c);
 		uint64_t injected = 0, collected = 0, x = 5;
 
@@ -242,9 +242,9 @@ static void it_always_adds_up(void **state)
 	}
 }
 
-static json_int_t listed(const struct task *task)
+static json_int_t listed(struct task *task)
 {
-	json_t *list = bridge_table_list(task, 0, 64, rte_rdtsc());
+	json_t *list = call(task, "table", json_pack("{s:i}", "limit", 64));
 	json_int_t n = (json_int_t)json_array_size(json_object_get(list, "entries"));
 
 	json_decref(list);
@@ -254,7 +254,7 @@ static json_int_t listed(const struct task *task)
 // What one learns the other knows; another name, other settings or no name: a table of its own.
 static void a_table_is_shared_by_name(void **state)
 {
-	struct config_task named = config(3), other, unnamed = config(3);
+	struct rig_config named = config(3), other, unnamed = config(3);
 	struct task *tasks[5];
 
 	snprintf(named.bridge.table, sizeof(named.bridge.table), "t");
@@ -271,7 +271,7 @@ static void a_table_is_shared_by_name(void **state)
 	assert_string_equal(pass(state, tasks[1], 0, A, B, UNTAGGED), "0010");
 	finish(tasks[0]);
 	assert_int_equal(listed(tasks[1]), 2);
-	json_decref(bridge_table_flush(tasks[1], rte_rdtsc()));
+	json_decref(call(tasks[1], "flush", json_object()));
 	assert_int_equal(listed(tasks[1]), 0);
 	for (unsigned i = 1; i < RTE_DIM(tasks); i++)
 		finish(tasks[i]);
@@ -281,7 +281,7 @@ static void a_table_is_shared_by_name(void **state)
 static void a_table_is_listed_in_pages(void **state)
 {
 	enum { STATIONS = 100 };
-	struct config_task c = config(2);
+	struct rig_config c = config(2);
 	struct task *task;
 
 	c.bridge.table_size = 1 << 16; // wide enough that no five share a bucket, whatever the seed
@@ -294,7 +294,8 @@ static void a_table_is_listed_in_pages(void **state)
 		unsigned listed = 0;
 
 		while (from >= 0) {
-			json_t *page = bridge_table_list(task, (uint32_t)from, limit, rte_rdtsc());
+			json_t *page = call(task, "table",
+			                    json_pack("{s:I, s:i}", "from", from, "limit", (int)limit));
 			json_t *entries = json_object_get(page, "entries");
 
 			assert_true(json_array_size(entries) <= limit);
@@ -316,32 +317,39 @@ static void a_table_is_listed_in_pages(void **state)
 	finish(task);
 }
 
-// Two that share a table, another, and a task that has none.
+// Two that share a table, and another.
 static void entries_are_those_of_the_table(void **state)
 {
-	struct config_task named = config(2), unnamed = config(2), patch = {.port_count = 2};
-	struct task *tasks[4];
-	json_t *reports = json_array();
+	struct rig_config named = config(2), unnamed = config(2);
+	struct task *tasks[3];
 
 	snprintf(named.bridge.table, sizeof(named.bridge.table), "t");
-	snprintf(patch.name, sizeof(patch.name), "p");
-	snprintf(patch.kind, sizeof(patch.kind), "patch");
-	tasks[0] = create(state, &patch);
-	tasks[1] = create(state, &named);
-	tasks[2] = create(state, &unnamed);
-	tasks[3] = create(state, &named);
-	assert_string_equal(pass(state, tasks[3], 0, NOBODY, A, UNTAGGED), "0100");
+	tasks[0] = create(state, &named);
+	tasks[1] = create(state, &unnamed);
+	tasks[2] = create(state, &named);
+	assert_string_equal(pass(state, tasks[2], 0, NOBODY, A, UNTAGGED), "0100");
 	for (unsigned i = 0; i < RTE_DIM(tasks); i++)
-		json_array_append_new(reports, fixture_report(tasks[i]));
-	bridge_report_entries(tasks, RTE_DIM(tasks), reports);
-	assert_null(json_object_get(json_array_get(reports, 0), "bridge"));
-	assert_int_equal(fixture_number(reports, "1.bridge.entries"), 1);
-	assert_int_equal(fixture_number(reports, "2.bridge.entries"), 0);
-	assert_int_equal(fixture_number(reports, "3.bridge.entries"), 1);
-	json_decref(reports);
-	tasks[0]->ops->destroy(tasks[0]);
-	for (unsigned i = 1; i < RTE_DIM(tasks); i++)
+		assert_int_equal(reported(tasks[i], "bridge.entries"), i != 1);
+	for (unsigned i = 0; i < RTE_DIM(tasks); i++)
 		finish(tasks[i]);
+}
+
+// A task of the same name, ports and settings replaces it, as config.apply does; others learn anew.
+static void an_unnamed_table_is_handed_over(void **state)
+{
+	struct rig_config same = config(2), other = config(2);
+	struct task *old = create(state, &same), *new = create(state, &same), *differs;
+
+	other.bridge.ageing_s = 7;
+	differs = create(state, &other);
+	assert_string_equal(pass(state, old, 0, NOBODY, A, UNTAGGED), "0100");
+	differs->ops->adopt(differs, old);
+	new->ops->adopt(new, old);
+	finish(old);
+	assert_int_equal(listed(new), 1);
+	assert_int_equal(listed(differs), 0);
+	finish(new);
+	finish(differs);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -362,6 +370,7 @@ int main(void)
 	        TEST(a_table_is_shared_by_name),
 	        TEST(a_table_is_listed_in_pages),
 	        TEST(entries_are_those_of_the_table),
+	        TEST(an_unnamed_table_is_handed_over),
 	};
 
 	if (fixture_eal_init("bridge") != 0)

@@ -49,7 +49,7 @@ static void assert_leaves(struct fixture *f, const struct vlan_case *k, unsigned
 static void vlans_are_kept_apart(void **state)
 {
 	struct fixture *f = *state;
-	struct config_task c = config_vlan();
+	struct rig_config c = config_vlan();
 	struct task *task = create(state, &c);
 	unsigned dropped = 0;
 
@@ -69,7 +69,7 @@ static void vlans_are_kept_apart(void **state)
 // A driver that leaves nothing before a frame: a copy of it has room for a tag, the frame itself has not.
 static void no_room_for_a_tag_has_its_name(void **state)
 {
-	struct config_task c = config_vlan();
+	struct rig_config c = config_vlan();
 	struct task *task = create(state, &c);
 	struct fixture *f = *state;
 	uint8_t frame[128], from[6];
@@ -92,7 +92,7 @@ static void no_room_for_a_tag_has_its_name(void **state)
 // The same address in two VLANs is two stations.
 static void a_station_is_known_by_vlan(void **state)
 {
-	struct config_task c = config_vlan();
+	struct rig_config c = config_vlan();
 	struct task *task = create(state, &c);
 
 	assert_string_equal(pass(state, task, 0, NOBODY, A, UNTAGGED), "0011");
@@ -106,7 +106,7 @@ static void a_station_is_known_by_vlan(void **state)
 
 static void a_vlan_of_one_port_goes_nowhere(void **state)
 {
-	struct config_task c = config(2);
+	struct rig_config c = config(2);
 	struct task *task;
 
 	c.bridge.vlan = true;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "runtime/config.h"
+#include "tasks/bridge/bridge.h"
 #include "test/unit.h"
 
 // A document whose tasks are these, on ports p0 to p4; ' stands for ".
@@ -30,7 +31,7 @@ static struct config *decode(const char *tasks, char *error)
 	return config;
 }
 
-static bool in_trunk(const struct config_bridge_port *port, unsigned vlan)
+static bool in_trunk(const struct bridge_port_settings *port, unsigned vlan)
 {
 	return port->tagged[vlan / 64] >> vlan % 64 & 1;
 }
@@ -44,11 +45,11 @@ static void a_whole_bridge_decodes(void **state)
 	               "  'port_vlans': [{'access': 4094}, {'trunk': [1, 4094]},"
 	               "                 {'trunk': 'all', 'native': 7}, {'trunk': [], 'native': 9}]}}",
 	               error);
-	const struct config_bridge *bridge;
+	const struct bridge_settings *bridge;
 
 	if (config == NULL)
 		fail_msg("%s", error);
-	bridge = &config->tasks[0].bridge;
+	bridge = config->tasks[0].settings;
 	assert_true(bridge->vlan && bridge->ageing_s == 0 && bridge->table_size == 16);
 	assert_string_equal(bridge->table, "t");
 	assert_true(!bridge->ports[0].trunk && bridge->ports[0].untagged_vlan == 4094);
@@ -60,7 +61,7 @@ static void a_whole_bridge_decodes(void **state)
 	}
 	assert_int_equal(bridge->ports[2].untagged_vlan, 7);
 	assert_true(bridge->ports[3].trunk && bridge->ports[3].untagged_vlan == 9);
-	free(config);
+	config_free(config);
 }
 
 static void a_small_bridge_gets_the_defaults(void **state)
@@ -72,14 +73,16 @@ static void a_small_bridge_gets_the_defaults(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		char error[CONFIG_ERROR_MAX] = "";
 		struct config *config = decode(tasks[i], error);
+		const struct bridge_settings *bridge;
 
 		if (config == NULL)
 			fail_msg("%s", error);
-		assert_int_equal(config->tasks[0].bridge.ageing_s, 300);
-		assert_int_equal(config->tasks[0].bridge.table_size, 8192);
-		assert_string_equal(config->tasks[0].bridge.table, "");
-		assert_false(config->tasks[0].bridge.vlan);
-		free(config);
+		bridge = config->tasks[0].settings;
+		assert_int_equal(bridge->ageing_s, 300);
+		assert_int_equal(bridge->table_size, 8192);
+		assert_string_equal(bridge->table, "");
+		assert_false(bridge->vlan);
+		config_free(config);
 	}
 }
 
@@ -94,7 +97,7 @@ static const struct {
         {"{'name': 'br', 'kind': 'bridge', 'ports': ['p0', 'p1', 'p0']}",
          "task br: port p0 is named twice; a bridge has it once"},
         {"{'name': 'br', 'kind': 'patch', 'ports': ['p0', 'p1'], 'bridge': {}}",
-         "task br: kind patch has no \"bridge\"; leave it out, or use kind bridge"},
+         "task br: kind patch has no \"bridge\"; leave it out"},
         {TWO_PORTS "7}", "tasks[0].bridge: expected an object"},
         {TWO_PORTS "{'aging_s': 1}}",
          "tasks[0].bridge: unknown key \"aging_s\"; valid keys: ageing_s table_size table vlan port_vlans"},

@@ -495,21 +495,24 @@ static void offload_clear(struct vnf *vnf)
 static const struct vnf_ops fib_offload_vnf = {
         .size = sizeof(struct offload),
         .drops = drops,
-        .check = offload_check,
-        .agree = offload_agree,
+        .settings_size = sizeof(struct offload_settings),
+        .settings_parse = offload_settings_parse,
+        .own_macs = true,
         .open = offload_open,
         .close = offload_close,
-        .take_effect = offload_take_effect,
         .process = offload_process,
         .tick = offload_tick,
         .clear = offload_clear,
         .report = offload_report,
-        .methods = offload_methods,
-        .methods_beside = true,
 };
 
-const struct task_ops fib_offload_ops = {
+static const struct task_ops fib_offload_ops = {
         VNF_TASK_OPS("fib_offload", &fib_offload_vnf),
+        .agree = offload_agree,
+        .take_effect = offload_take_effect,
+        .methods = offload_methods,
+        .methods_beside = true,
         .ports_min = 2,
         .ports_max = CONFIG_TASK_PORTS_MAX,
 };
+TASK_KIND(fib_offload_ops)

@@ -79,8 +79,8 @@ struct offload_settings {
 	struct offload_vnf_settings vnfs[OFFLOAD_VNFS_MAX];
 };
 
-// Settings of a task, checked. Returns 0, or -EINVAL with a sentence in error.
-int offload_settings_read(const struct config_task *config, struct offload_settings *out, char *error);
+// As in struct vnf_ops.
+int offload_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error);
 
 // --- FIBs by name ----------------------------------------------------------------------------------------
 
@@ -151,12 +151,11 @@ struct offload {
 };
 
 // As in struct vnf_ops.
-int offload_check(const struct config_task *config, char *error);
 int offload_agree(const struct config_task *a, const struct config_task *b, char *error);
 int offload_open(struct vnf *vnf, const struct config_task *config);
 void offload_close(struct vnf *vnf);
-void offload_take_effect(struct vnf *vnf);
-extern const struct vnf_method offload_methods[];
+void offload_take_effect(struct task *task);
+extern const struct task_method offload_methods[];
 void offload_report(const struct vnf *vnf, json_t *object);
 
 // The VNF that a frame is for (its first six bytes), or OFFLOAD_NONE.

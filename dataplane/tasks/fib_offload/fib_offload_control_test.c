@@ -30,7 +30,7 @@ static void synthetic_routes_are_where_the_formula_says(void **state)
 	for (unsigned i = 0; i < 20; i++) // ticks sweep
 		rig_poll(task, (i + 1) * rte_get_tsc_hz() / 100);
 	assert_int_equal(rig_number(task, "fib_offload.table4.entries"), 0);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void a_vnf_that_is_flushed_begins_anew(void **state)
@@ -43,7 +43,7 @@ static void a_vnf_that_is_flushed_begins_anew(void **state)
 	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 2, 0, 0), FIB_NO_SESSION);
 	announced(state, task, 1, 1, 8);
 	assert_int_equal(where(state, task, 1, 1, 0), 100);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void routes_come_in_pages(void **state)
@@ -66,7 +66,7 @@ static void routes_come_in_pages(void **state)
 		json_decref(page);
 	} while (from);
 	assert_int_equal(seen, 100);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void methods_refuse_with_a_sentence(void **state)
@@ -95,12 +95,12 @@ static void methods_refuse_with_a_sentence(void **state)
 		json_t *params = rig_json(cases[i].params);
 		char error[CONFIG_ERROR_MAX] = "";
 
-		assert_null(vnf_call(task, cases[i].method, params, 0, error));
+		assert_null(task_call(task, cases[i].method, params, 0, error));
 		if (!strstr(error, cases[i].words))
 			fail_msg("%s %s: %s", cases[i].method, cases[i].params, error);
 		json_decref(params);
 	}
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // --- FIBs by name ----------------------------------------------------------------------------------------
@@ -114,16 +114,16 @@ static void a_new_task_of_the_same_fib_goes_on(void **state)
 	struct config_task config = rig_config(other);
 
 	new = rig_open(state, RIG_PLAIN);
-	fib_offload_ops.vnf->take_effect((struct vnf *)new);
-	old->ops->destroy(old);
+	new->ops->take_effect(new);
+	task_destroy(old);
 	assert_int_equal(where(state, new, 1, 1, 0), 100);
 	assert_int_equal(tell_route(state, new, &one, FIB_ADD, 2, 0, 0), FIB_OK); // the session, too
 	old = new;
 	new = fixture_task(*state, &config);
 	assert_non_null(new);
-	old->ops->destroy(old);
+	task_destroy(old);
 	assert_int_equal(where(state, new, 1, 1, 0), 0);
-	new->ops->destroy(new);
+	task_destroy(new);
 	json_decref(other);
 }
 
@@ -136,12 +136,12 @@ static void tasks_that_share_a_fib_forward_alike(void **state)
 	assert_int_equal(where(state, b, 1, 1, 0), 100);
 	assert_int_equal(tell_route(state, b, &one, FIB_ADD, 2, 0, 0), FIB_OK); // a session of both
 	assert_int_equal(where(state, a, 1, 2, 0), 100);
-	a->ops->destroy(a);
+	task_destroy(a);
 	assert_int_equal(where(state, b, 1, 2, 0), 100);
-	b->ops->destroy(b);
+	task_destroy(b);
 	a = rig_open(state, RIG_PLAIN);
 	assert_int_equal(where(state, a, 1, 2, 0), 0); // the last one took it along
-	a->ops->destroy(a);
+	task_destroy(a);
 }
 
 static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
@@ -153,14 +153,14 @@ static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
 	announced(state, old, 1, 1, 7);
 	announced(state, old, 2, 1, 7);
 	new = rig_open(state, alone);
-	old->ops->destroy(old);
+	task_destroy(old);
 	assert_int_equal(where(state, new, 1, 1, 0), 100);
 	old = new;
 	new = rig_open(state, RIG_PLAIN);
-	old->ops->destroy(old);
+	task_destroy(old);
 	assert_int_equal(where(state, new, 2, 1, 0), 0);
 	assert_int_equal(rig_number(new, "fib_offload.vnfs.1.quota_routes"), 2000);
-	new->ops->destroy(new);
+	task_destroy(new);
 }
 
 static void tasks_with_one_fib_must_be_alike(void **state)
@@ -170,9 +170,14 @@ static void tasks_with_one_fib_must_be_alike(void **state)
 	                                     RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")));
 	struct config_task a = rig_config(settings), b = rig_config(more);
 	char error[CONFIG_ERROR_MAX] = "";
+	const struct task_ops *ops = task_ops_find("fib_offload");
 
-	assert_int_equal(fib_offload_ops.vnf->agree(&a, &a, error), 0);
-	assert_int_not_equal(fib_offload_ops.vnf->agree(&a, &b, error), 0);
+	assert_int_equal(
+	        task_settings_parse(ops, &a, "task", error) | task_settings_parse(ops, &b, "task", error), 0);
+	assert_int_equal(ops->agree(&a, &a, error), 0);
+	assert_int_not_equal(ops->agree(&a, &b, error), 0);
+	task_settings_free(ops, a.settings);
+	task_settings_free(ops, b.settings);
 	assert_non_null(strstr(error, "share the FIB \"sw\""));
 	json_decref(settings);
 	json_decref(more);
@@ -212,7 +217,7 @@ static void load_beside(struct task *task, const json_t *given, char *error)
 	struct poller poller = {.task = task};
 
 	assert_int_equal(pthread_create(&poller.thread, NULL, poll_on, &poller), 0);
-	assert_null(vnf_call(task, "load", given, 0, error));
+	assert_null(task_call(task, "load", given, 0, error));
 	poller.end = true;
 	pthread_join(poller.thread, NULL);
 }
@@ -232,7 +237,7 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 	rig_routes(task);
 	announced(state, task, 2, 1, 7);
 	rig_do(task, "save", "{}");
-	task->ops->destroy(task);
+	task_destroy(task);
 	task = rig_open(state, settings);
 	assert_int_equal(where(state, task, 1, 1, 1), 100); // the operator's
 	assert_int_equal(where(state, task, 2, 1, 1), 100); // a session's, stale
@@ -243,7 +248,7 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 	assert_int_equal(where(state, task, 2, 1, 7 * rte_get_tsc_hz()), 100); // the first tick sees it
 	assert_int_equal(where(state, task, 2, 1, 13 * rte_get_tsc_hz()), 0);
 	assert_int_equal(where(state, task, 1, 1, 13 * rte_get_tsc_hz()), 100);
-	task->ops->destroy(task);
+	task_destroy(task);
 	unlink(path);
 }
 
@@ -258,7 +263,7 @@ static void a_load_that_fails_ends_no_session(void **state)
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
-	assert_null(vnf_call(task, "load", given, 0, error));
+	assert_null(task_call(task, "load", given, 0, error));
 	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 2, 0, 0), FIB_OK);
 	json_decref(given);
 
@@ -272,7 +277,7 @@ static void a_load_that_fails_ends_no_session(void **state)
 	load_beside(task, given, error);
 	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 3, 0, 0), FIB_NO_SESSION);
 	json_decref(given);
-	task->ops->destroy(task);
+	task_destroy(task);
 	unlink(path);
 }
 
@@ -313,7 +318,8 @@ static void settings_are_refused_with_a_sentence(void **state)
 		json_t *settings = rig_json(cases[i][0]);
 		struct config_task config = rig_config(settings);
 
-		assert_int_not_equal(fib_offload_ops.vnf->check(&config, error), 0);
+		assert_int_not_equal(
+		        task_settings_parse(task_ops_find("fib_offload"), &config, "task", error), 0);
 		if (!strstr(error, cases[i][1]))
 			fail_msg("%s: %s", cases[i][0], error);
 		json_decref(settings);

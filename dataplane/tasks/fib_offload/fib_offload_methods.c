@@ -46,11 +46,11 @@ int offload_hop(const struct offload *o, const struct offload_vnf *vnf, const ch
 // Until nothing that was flushed takes room any more; lets go of the lock again and again.
 void offload_sweep_all(struct fib *fib);
 
-// As in struct vnf_method.
-json_t *offload_load_synthetic(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error);
-json_t *offload_flush(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error);
-json_t *offload_save(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error);
-json_t *offload_load(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error);
+// As in struct task_method.
+json_t *offload_load_synthetic(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
+json_t *offload_flush(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
+json_t *offload_save(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
+json_t *offload_load(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
 
 enum {
 	LIMIT_DEFAULT = 1024,
@@ -187,7 +187,7 @@ static int decode_address(const json_t *value, void *out, const char *where, cha
 	                    where);
 }
 
-static json_t *call_lookup(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+static json_t *call_lookup(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
 	        OFFLOAD_TASK_FIELD,
@@ -198,7 +198,7 @@ static json_t *call_lookup(struct vnf *vnf, const json_t *given, uint64_t now_ts
 	         .decode = decode_address},
 	        {0},
 	};
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 	struct offload_params params = {0};
 	const struct fib_hop *hop;
 	json_t *object;
@@ -229,7 +229,7 @@ static json_t *route_json(const struct offload *o, const struct fib_route *route
 	return object;
 }
 
-static json_t *call_routes(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+static json_t *call_routes(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
 	        OFFLOAD_TASK_FIELD,
@@ -242,7 +242,7 @@ static json_t *call_routes(struct vnf *vnf, const json_t *given, uint64_t now_ts
 	        {0},
 	};
 	static struct fib_route page[LIMIT_MAX];
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 	struct offload_params params = {.limit = LIMIT_DEFAULT};
 	unsigned n;
 	json_t *routes;
@@ -261,11 +261,11 @@ static json_t *call_routes(struct vnf *vnf, const json_t *given, uint64_t now_ts
 
 // --- One route, one next hop -----------------------------------------------------------------------------
 
-static json_t *call_route_set(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+static json_t *call_route_set(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
 	        OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, PREFIX_FIELD, HOP_FIELD, {0}};
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 	struct offload_params params = {0};
 	int status;
 
@@ -278,10 +278,10 @@ static json_t *call_route_set(struct vnf *vnf, const json_t *given, uint64_t now
 	return status ? offload_refusal(status, error) : json_object();
 }
 
-static json_t *call_route_delete(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+static json_t *call_route_delete(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, PREFIX_FIELD, {0}};
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 	struct offload_params params = {0};
 	int status;
 
@@ -311,7 +311,7 @@ int offload_hop(const struct offload *o, const struct offload_vnf *vnf, const ch
 	return 0;
 }
 
-static json_t *call_next_hop_set(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+static json_t *call_next_hop_set(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
 	        OFFLOAD_TASK_FIELD,
@@ -323,7 +323,7 @@ static json_t *call_next_hop_set(struct vnf *vnf, const json_t *given, uint64_t 
 	        {.key = "source", FIELD(FIELD_MAC, struct offload_params, source)},
 	        {0},
 	};
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 	struct offload_params params = {.kind = FIB_HOP_FORWARD};
 	struct offload_vnf *v;
 	struct fib_hop hop;
@@ -344,7 +344,7 @@ static json_t *call_next_hop_set(struct vnf *vnf, const json_t *given, uint64_t 
 	return status ? offload_refusal(status, error) : json_object();
 }
 
-const struct vnf_method offload_methods[] = {
+const struct task_method offload_methods[] = {
         {"lookup", call_lookup},
         {"routes", call_routes},
         {"route_set", call_route_set},
@@ -435,7 +435,7 @@ static int set_routes(struct offload *o, uint16_t vnf, const struct offload_para
 	return status;
 }
 
-json_t *offload_load_synthetic(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+json_t *offload_load_synthetic(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
 	        OFFLOAD_TASK_FIELD,
@@ -454,7 +454,7 @@ json_t *offload_load_synthetic(struct vnf *vnf, const json_t *given, uint64_t no
 	        {0},
 	};
 	static const uint8_t own[RTE_ETHER_ADDR_LEN]; // the VNF's
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 	struct offload_params params = {.hops = 1};
 	struct offload_vnf *v;
 	struct fib_hop hop;
@@ -472,10 +472,10 @@ json_t *offload_load_synthetic(struct vnf *vnf, const json_t *given, uint64_t no
 
 // --- flush -----------------------------------------------------------------------------------------------
 
-json_t *offload_flush(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+json_t *offload_flush(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, {0}};
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 	struct fib_vnf_stats stats = {0};
 	struct offload_params params = {0};
 	struct offload_vnf *v;
@@ -524,14 +524,14 @@ static json_t *with_snapshot(struct offload *o, const json_t *given, snapshot_ac
 	              : json_pack("{s:s}", "path", path);
 }
 
-json_t *offload_save(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+json_t *offload_save(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
-	return with_snapshot((struct offload *)vnf, given, fib_save, error);
+	return with_snapshot((struct offload *)task, given, fib_save, error);
 }
 
-json_t *offload_load(struct vnf *vnf, const json_t *given, uint64_t now_tsc, char *error)
+json_t *offload_load(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
 {
-	return with_snapshot((struct offload *)vnf, given, fib_load, error);
+	return with_snapshot((struct offload *)task, given, fib_load, error);
 }
 
 // --- Report ----------------------------------------------------------------------------------------------

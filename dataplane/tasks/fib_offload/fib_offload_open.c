@@ -229,28 +229,19 @@ enum {
 	MAC_TRIES = 100000, // one in eight does for 63 VNFs
 };
 
-int offload_check(const struct config_task *config, char *error)
-{
-	struct offload_settings settings;
-
-	return offload_settings_read(config, &settings, error);
-}
-
 // Tasks with one FIB are the same switch on several queues.
 int offload_agree(const struct config_task *a, const struct config_task *b, char *error)
 {
-	struct offload_settings of_a, of_b;
+	const struct offload_settings *of_a = vnf_settings(a), *of_b = vnf_settings(b);
 
-	if (offload_settings_read(a, &of_a, error) || offload_settings_read(b, &of_b, error))
-		return -EINVAL;
-	if (strcmp(of_a.fib.name, of_b.fib.name) != 0 ||
-	    (memcmp(&of_a, &of_b, sizeof(of_a)) == 0 && memcmp(a->ports, b->ports, sizeof(a->ports)) == 0))
+	if (strcmp(of_a->fib.name, of_b->fib.name) != 0 ||
+	    (memcmp(of_a, of_b, sizeof(*of_a)) == 0 && memcmp(a->ports, b->ports, sizeof(a->ports)) == 0))
 		return 0;
 	return config_error(
 	        error,
 	        "tasks %s and %s share the FIB \"%s\": their \"ports\" and \"settings\" must be the same; "
 	        "give one of them another \"fib\"",
-	        a->name, b->name, of_a.fib.name);
+	        a->name, b->name, of_a->fib.name);
 }
 
 static uint64_t mac_word(const uint8_t mac[RTE_ETHER_ADDR_LEN])
@@ -343,14 +334,10 @@ int offload_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct offload *o = (struct offload *)vnf;
 	uint64_t hz = rte_get_tsc_hz();
-	char error[CONFIG_ERROR_MAX];
 	int status;
 
 	o->reader = -1;
-	if (offload_settings_read(config, &o->settings, error) != 0) {
-		LOG_ERROR("%s", error);
-		return -EINVAL;
-	}
+	memcpy(&o->settings, vnf_settings(config), sizeof(o->settings)); // with what is between its members
 	status = offload_fib_get(&o->settings, config->name, &o->fib);
 	if (status)
 		return status;
@@ -377,9 +364,9 @@ void offload_close(struct vnf *vnf)
 }
 
 // Sessions that go on, whatever the tasks are called, have the new settings.
-void offload_take_effect(struct vnf *vnf)
+void offload_take_effect(struct task *task)
 {
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 
 	offload_fib_set(o->fib, &o->settings);
 }

@@ -36,11 +36,17 @@ static inline json_t *rig_json(const char *text)
 
 static inline struct config_task rig_config(json_t *settings)
 {
+	static json_t *objects[2]; // of the last two, until the next but one
+	static unsigned next;
+
+	next = !next;
+	json_decref(objects[next]);
+	objects[next] = json_pack("{s:O}", "settings", settings);
 	return (struct config_task){.name = "sw",
 	                            .kind = "fib_offload",
 	                            .port_count = RIG_PORTS,
 	                            .ports = {"p0", "p1", "p2", "p3"},
-	                            .settings = settings};
+	                            .object = objects[next]};
 }
 
 static inline struct task *rig_open(void **state, const char *text)
@@ -50,7 +56,7 @@ static inline struct task *rig_open(void **state, const char *text)
 	char error[CONFIG_ERROR_MAX] = "";
 	struct task *task;
 
-	if (fib_offload_ops.vnf->check(&config, error) != 0)
+	if (task_settings_parse(task_ops_find("fib_offload"), &config, "task", error) != 0)
 		fail_msg("%s", error);
 	task = fixture_task(*state, &config);
 	assert_non_null(task);
@@ -63,7 +69,7 @@ static inline json_t *rig_call(struct task *task, const char *method, const char
 	json_t *given = rig_json(params), *answer;
 	char error[CONFIG_ERROR_MAX] = "";
 
-	answer = vnf_call(task, method, given, 0, error);
+	answer = task_call(task, method, given, 0, error);
 	if (!answer)
 		print_message("%s: %s\n", method, error);
 	json_decref(given);

@@ -23,7 +23,7 @@ static void traffic_follows_what_a_vnf_announces(void **state)
 	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.session.messages"), 6);
 	assert_int_equal(rig_number(task, "fib_offload.vnfs.1.routes4"), 0);
 	rig_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void a_vnf_has_no_wire_of_others(void **state)
@@ -38,7 +38,7 @@ static void a_vnf_has_no_wire_of_others(void **state)
 	one = announced(state, task, 1, 0, 2); // the first of its wires is p1
 	assert_int_equal(rig_send(state, task, WIRE1, &frame, 0), 100);
 	rig_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void the_quota_is_the_vnfs(void **state)
@@ -52,7 +52,7 @@ static void the_quota_is_the_vnfs(void **state)
 	assert_int_equal(where(state, task, 1, 2, 0), 100);
 	assert_int_equal(where(state, task, 1, 3, 0), 0);
 	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.routes4"), 2);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void a_silent_vnf_is_flushed_after_its_grace(void **state)
@@ -73,7 +73,7 @@ static void a_silent_vnf_is_flushed_after_its_grace(void **state)
 	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.session.lost_peers"), 1);
 	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 1, 0, 12 * s), FIB_NO_SESSION);
 	rig_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void a_vnf_that_comes_back_keeps_forwarding(void **state)
@@ -94,7 +94,7 @@ static void a_vnf_that_comes_back_keeps_forwarding(void **state)
 	assert_int_equal(where(state, task, 1, 1, 0), 1000);
 	assert_int_equal(where(state, task, 1, 2, 0), 0);
 	rig_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void messages_wait_while_others_have_the_fib(void **state)
@@ -115,7 +115,7 @@ static void messages_wait_while_others_have_the_fib(void **state)
 	assert_int_equal(rig_number(task, "drops.busy_message"), 1);
 	assert_int_equal(answer_to(state, task, &one, &frame, 0), FIB_OK);
 	rig_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

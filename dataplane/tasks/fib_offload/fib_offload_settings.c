@@ -320,7 +320,7 @@ static int check_ports(const struct config_task *config, const struct offload_se
 	return 0;
 }
 
-int offload_settings_read(const struct config_task *config, struct offload_settings *out, char *error)
+int offload_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error)
 {
 	struct document document;
 	char where[WHERE_MAX];
@@ -331,11 +331,11 @@ int offload_settings_read(const struct config_task *config, struct offload_setti
 	document.s.punt_burst = PUNT_BURST_DEFAULT;
 	memcpy(document.s.fib.name, config->name, sizeof(document.s.fib.name));
 	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	if (!config->settings)
+	if (!object)
 		return config_error(
 		        error, "task %s: kind fib_offload needs \"settings\" with \"wires\" and \"vnfs\"",
 		        config->name);
-	if (schema_decode(config->settings, fields, &document, where, error) ||
+	if (schema_decode(object, fields, &document, where, error) ||
 	    read_wires(config, &document.s, where, error))
 		return -EINVAL;
 	if (document.s.fib.routes4 + document.s.fib.routes6 == 0)
@@ -347,6 +347,6 @@ int offload_settings_read(const struct config_task *config, struct offload_setti
 			return -EINVAL;
 	if (check_ports(config, &document.s, error))
 		return -EINVAL;
-	memcpy(out, &document.s, sizeof(*out)); // with what is between its members
+	memcpy(out, &document.s, sizeof(document.s)); // with what is between its members
 	return 0;
 }

@@ -7,17 +7,21 @@
 // Every route leads to the same place by two next hops, and an update replaces the one by the other: what is
 // forwarded does not change, so a trial with updates is one without but for their cost.
 //
-// A network function for its settings and method only: it polls for itself. Threads as in task.h.
+// Threads as in task.h.
 #include <errno.h>
 #include <rte_byteorder.h>
 #include <rte_cycles.h>
+#include <rte_ether.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "lib/log.h"
 #include "fib/client/planebench_fib.h"
 #include "lib/schema.h"
-#include "tasks/vnf/vnf.h"
+#include "port/port.h"
+#include "tasks/task.h"
 
 enum {
 	ROUTES_MAX = 1 << 24,
@@ -27,6 +31,7 @@ enum {
 	AT_ONCE = 1024, // routes changed in one poll: the other tasks of the worker wait meanwhile
 	TICKS_PER_S = 1000,
 	FRAME_MAX = 1514,
+	BURST_DEFAULT = 32,
 };
 
 struct settings {
@@ -35,13 +40,14 @@ struct settings {
 };
 
 struct fib_source {
-	struct vnf vnf;
+	struct task task;
+	uint16_t burst;
 	struct settings settings;
 	struct fib_client *client;
 	bool announced; // next hops of this session
 	bool flat_out;
 	double rate; // updates a second
-	uint64_t rate_tsc, cleared_tsc, tick_due_tsc;
+	uint64_t rate_tsc, cleared_tsc, tick_due_tsc, tick_tsc;
 	uint64_t at_rate;                         // changed since rate_tsc
 	uint64_t next;                            // route that is changed next, counted on and on
 	uint64_t sent;                            // records in all, next hops too
@@ -50,9 +56,9 @@ struct fib_source {
 	double ns_per_tick;
 };
 
-static struct fib_source *source_of(struct vnf *vnf)
+static struct fib_source *source_of(struct task *task)
 {
-	return (struct fib_source *)vnf;
+	return (struct fib_source *)task;
 }
 
 static uint64_t ns_of(const struct fib_source *s, uint64_t tsc)
@@ -60,13 +66,12 @@ static uint64_t ns_of(const struct fib_source *s, uint64_t tsc)
 	return (uint64_t)((double)tsc * s->ns_per_tick);
 }
 
-// --- The client's callbacks
-// -----------------------------------------------------------------------------------
+// --- The client's callbacks ------------------------------------------------------------------------------
 
 static void frame_send(void *context, const uint8_t *frame, unsigned length)
 {
 	struct fib_source *s = context;
-	struct task *task = &s->vnf.task;
+	struct task *task = &s->task;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(task->ports[0]->rx_pool);
 	char *data = m ? rte_pktmbuf_append(m, (uint16_t)length) : NULL;
 
@@ -92,8 +97,7 @@ static void session_lost(void *context)
 	s->lost_sessions++;
 }
 
-// --- Updates
-// ----------------------------------------------------------------------------------------------------
+// --- Updates ---------------------------------------------------------------------------------------------
 
 // Both next hops, then nothing that is left of a session before.
 static void announce(struct fib_source *s)
@@ -145,9 +149,9 @@ static unsigned change(struct fib_source *s, uint64_t now_tsc)
 
 static unsigned receive(struct fib_source *s, uint64_t now_tsc)
 {
-	struct task *task = &s->vnf.task;
+	struct task *task = &s->task;
 	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	unsigned n = port_receive(task->ports[0], task->queue, pkts, s->vnf.burst);
+	unsigned n = port_receive(task->ports[0], task->queue, pkts, s->burst);
 
 	if (n == 0)
 		return 0;
@@ -169,48 +173,36 @@ static unsigned source_poll(struct task *task, uint64_t now_tsc)
 	else
 		n += change(s, now_tsc);
 	if (now_tsc >= s->tick_due_tsc) {
-		s->tick_due_tsc = now_tsc + s->vnf.tick_tsc;
+		s->tick_due_tsc = now_tsc + s->tick_tsc;
 		fib_client_tick(s->client, ns_of(s, now_tsc));
 	}
 	return n;
 }
 
-// Nobody calls it: it is source_poll() that polls.
-static bool source_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
-                           uint64_t now_tsc, uint8_t *verdicts)
+// --- Settings ----------------------------------------------------------------------------------------------
+
+static const struct field settings_fields[] = {
+        {.key = "routes",
+         FIELD(FIELD_UINT, struct settings, routes),
+         .required = true,
+         .min = 1,
+         .max = ROUTES_MAX},
+        {.key = "wire", FIELD(FIELD_UINT, struct settings, wire), .max = WIRES_MAX - 1},
+        {.key = "mac", FIELD(FIELD_MAC, struct settings, mac), .required = true},
+        {0},
+};
+
+static const struct field keys[] = {{.key = "settings", .type = FIELD_OBJECT, .fields = settings_fields},
+                                    {0}};
+
+static void *source_settings_parse(const struct config_task *config, const char *where, char *error)
 {
-	return true;
-}
+	static const struct settings defaults;
 
-// --- Settings
-// ---------------------------------------------------------------------------------------------------
-
-static int settings_read(const struct config_task *config, struct settings *out, char *error)
-{
-	static const struct field fields[] = {
-	        {.key = "routes",
-	         FIELD(FIELD_UINT, struct settings, routes),
-	         .required = true,
-	         .min = 1,
-	         .max = ROUTES_MAX},
-	        {.key = "wire", FIELD(FIELD_UINT, struct settings, wire), .max = WIRES_MAX - 1},
-	        {.key = "mac", FIELD(FIELD_MAC, struct settings, mac), .required = true},
-	        {0},
-	};
-	char where[48];
-
-	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	*out = (struct settings){0};
-	if (config->settings)
-		return schema_decode(config->settings, fields, out, where, error);
-	return config_error(error, "%s are missing: give routes and mac", where);
-}
-
-static int source_check(const struct config_task *config, char *error)
-{
-	struct settings settings;
-
-	return settings_read(config, &settings, error);
+	if (!json_object_get(config->object, "settings"))
+		return config_error_null(error, "task %s: settings are missing: give routes and mac",
+		                         config->name);
+	return task_settings_decode(config, keys, &defaults, sizeof(defaults), where, error);
 }
 
 // A session number that this VNF has not used before.
@@ -222,41 +214,48 @@ static uint32_t fresh_session(void)
 	return (uint32_t)((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000) | 1;
 }
 
-static int source_open(struct vnf *vnf, const struct config_task *config)
+static const struct task_ops fib_source_ops;
+
+static int source_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
-	struct fib_source *s = source_of(vnf);
+	struct fib_source *s = task_alloc(sizeof(*s), &fib_source_ops, config, ports);
 	struct fib_client_config client = {
 	        .frame_bytes = FRAME_MAX, .session = fresh_session(), .context = s};
-	char error[CONFIG_ERROR_MAX];
+	struct rte_ether_addr own;
 
-	if (settings_read(config, &s->settings, error)) {
-		LOG_ERROR("%s", error);
-		return -EINVAL;
-	}
+	if (!s)
+		return -ENOMEM;
+	s->settings = *(const struct settings *)config->settings;
+	s->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
 	s->ns_per_tick = 1e9 / (double)rte_get_tsc_hz();
 	s->cleared_tsc = s->rate_tsc = rte_rdtsc();
-	vnf->tick_tsc = rte_get_tsc_hz() / TICKS_PER_S;
-	memcpy(client.mac, vnf->macs[0] + RTE_ETHER_ADDR_LEN, sizeof(client.mac));
+	s->tick_tsc = rte_get_tsc_hz() / TICKS_PER_S;
 	client.send = frame_send;
 	client.lost = session_lost;
-	s->client = fib_client_create(&client, ns_of(s, s->rate_tsc));
-	if (s->client)
-		return 0;
-	LOG_ERROR("task %s: no memory for its session", config->name);
-	return -ENOMEM;
+	if (port_mac(ports[0], &own) == 0) {
+		memcpy(client.mac, own.addr_bytes, sizeof(client.mac));
+		s->client = fib_client_create(&client, ns_of(s, s->rate_tsc));
+	}
+	if (!s->client) {
+		LOG_ERROR("task %s: no memory for its session, or no MAC address of its port", config->name);
+		free(s);
+		return -ENOMEM;
+	}
+	*out = &s->task;
+	return 0;
 }
 
-static void source_close(struct vnf *vnf)
+static void source_destroy(struct task *task)
 {
-	fib_client_destroy(source_of(vnf)->client);
+	fib_client_destroy(source_of(task)->client);
+	free(task);
 }
 
-// --- What is seen of it
-// -----------------------------------------------------------------------------------------
+// --- What is seen of it ----------------------------------------------------------------------------------
 
-static void source_clear(struct vnf *vnf)
+static void source_clear(struct task *task)
 {
-	struct fib_source *s = source_of(vnf);
+	struct fib_source *s = source_of(task);
 	struct fib_client_status status;
 
 	fib_client_read(s->client, &status);
@@ -267,9 +266,10 @@ static void source_clear(struct vnf *vnf)
 	s->cleared_tsc = rte_rdtsc();
 }
 
-static void source_report(const struct vnf *vnf, json_t *object)
+static void source_report(const struct task *task, json_t *stats, uint64_t now_tsc)
 {
-	const struct fib_source *s = (const struct fib_source *)vnf;
+	const struct fib_source *s = (const struct fib_source *)task;
+	json_t *object = json_object();
 	struct fib_client_status status;
 
 	fib_client_read(s->client, &status);
@@ -285,6 +285,7 @@ static void source_report(const struct vnf *vnf, json_t *object)
 	                    json_integer((json_int_t)(status.retransmitted - s->retransmitted)));
 	json_object_set_new(object, "lost_sessions", json_integer((json_int_t)s->lost_sessions));
 	json_object_set_new(object, "routes", json_integer((json_int_t)status.routes));
+	json_object_set_new(stats, "fib_source", object);
 }
 
 struct rate {
@@ -294,7 +295,7 @@ struct rate {
 };
 
 // rate: {"task": NAME, "updates_per_s": x | "flat_out": true}
-static json_t *call_rate(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_rate(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
 	        {.key = "task", FIELD(FIELD_NAME, struct rate, task), .required = true},
@@ -302,7 +303,7 @@ static json_t *call_rate(struct vnf *vnf, const json_t *params, uint64_t now_tsc
 	        {.key = "flat_out", FIELD(FIELD_BOOL, struct rate, flat_out)},
 	        {0},
 	};
-	struct fib_source *s = source_of(vnf);
+	struct fib_source *s = source_of(task);
 	struct rate rate = {0};
 
 	if (schema_decode(params, fields, &rate, "params", error))
@@ -316,31 +317,20 @@ static json_t *call_rate(struct vnf *vnf, const json_t *params, uint64_t now_tsc
 	return json_object();
 }
 
-static const struct vnf_method methods[] = {{"rate", call_rate}, {0}};
-static const char *const drops[] = {NULL};
-
-static const struct vnf_ops source_vnf = {
-        .size = sizeof(struct fib_source),
-        .drops = drops,
-        .check = source_check,
-        .open = source_open,
-        .close = source_close,
-        .process = source_process,
-        .clear = source_clear,
-        .report = source_report,
-        .methods = methods,
-};
-
-const struct task_ops fib_source_ops = {
+static const struct task_method methods[] = {{"rate", call_rate}, {0}};
+static const struct task_ops fib_source_ops = {
         .kind = "fib_source",
         .ports_min = 1,
         .ports_max = 1,
         .receives = true,
         .sends = true,
-        .vnf = &source_vnf,
-        .create = vnf_create,
-        .destroy = vnf_destroy,
+        .settings_parse = source_settings_parse,
+        .create = source_create,
+        .destroy = source_destroy,
         .poll = source_poll,
-        .clear = vnf_clear,
-        .report = vnf_report,
+        .clear = source_clear,
+        .report = source_report,
+        .report_parks = true, // the client's status
+        .methods = methods,
 };
+TASK_KIND(fib_source_ops)

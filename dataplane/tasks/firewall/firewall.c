@@ -94,13 +94,6 @@ struct firewall {
 	struct firewall_settings settings;
 };
 
-// Read a task's settings and the file they name. Returns 0, or -EINVAL with a sentence in error
-// (CONFIG_ERROR_MAX).
-int firewall_settings_read(struct firewall_settings *settings, const struct config_task *config, char *error);
-
-void firewall_report(const struct vnf *vnf, json_t *object);
-extern const struct vnf_method firewall_methods[];
-
 // --- Rules as tries --------------------------------------------------------------------------------------
 
 enum {
@@ -387,14 +380,16 @@ static int read_rules(struct rule_list *list, const struct document *document, c
 	return rule_list_parse(list, rules_default, strlen(rules_default), "default rules", error);
 }
 
-int firewall_settings_read(struct firewall_settings *settings, const struct config_task *config, char *error)
+static int firewall_settings_parse(const struct config_task *config, const json_t *object, void *out,
+                                   char *error)
 {
+	struct firewall_settings *settings = out;
 	struct document document = {0};
 	char where[48], reason[RULE_ERROR_MAX] = "";
 
 	*settings = (struct firewall_settings){0};
 	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	if (config->settings && schema_decode(config->settings, fields, &document, where, error) != 0)
+	if (object && schema_decode(object, fields, &document, where, error) != 0)
 		return -EINVAL;
 	if (read_rules(&settings->list, &document, reason) != 0)
 		return config_error(error, "task %s: %.*s", config->name, CONFIG_ERROR_MAX - 48, reason);
@@ -438,7 +433,7 @@ static json_t *rules_list(const struct firewall *fw, unsigned from, unsigned to)
 	return rules;
 }
 
-void firewall_report(const struct vnf *vnf, json_t *object)
+static void firewall_report(const struct vnf *vnf, json_t *object)
 {
 	const struct firewall *fw = (const struct firewall *)vnf;
 	unsigned count = fw->settings.list.count;
@@ -464,9 +459,9 @@ static const struct field page_fields[] = {
         {0},
 };
 
-static json_t *method_rules(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *method_rules(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
-	const struct firewall *fw = (const struct firewall *)vnf;
+	const struct firewall *fw = (const struct firewall *)task;
 	struct page page = {.limit = PAGE_DEFAULT};
 	unsigned count = fw->settings.list.count, to;
 	json_t *result;
@@ -479,7 +474,7 @@ static json_t *method_rules(struct vnf *vnf, const json_t *params, uint64_t now_
 	return result;
 }
 
-const struct vnf_method firewall_methods[] = {{"rules", method_rules}, {0}};
+static const struct task_method firewall_methods[] = {{"rules", method_rules}, {0}};
 
 enum { TCP_HIDDEN_AT = 8 }; // RFC 3128 s3: what a second fragment there would write over the flags
 
@@ -636,13 +631,9 @@ static bool firewall_process(struct vnf *vnf, unsigned in, const struct vnf_fram
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-static int firewall_check(const struct config_task *config, char *error)
+static void firewall_settings_free(void *settings)
 {
-	struct firewall_settings settings;
-	int status = firewall_settings_read(&settings, config, error);
-
-	rule_list_free(&settings.list);
-	return status;
+	rule_list_free(&((struct firewall_settings *)settings)->list);
 }
 
 static void actions_set(struct firewall *fw)
@@ -657,13 +648,9 @@ static void actions_set(struct firewall *fw)
 static int firewall_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct firewall *fw = (struct firewall *)vnf;
-	char error[CONFIG_ERROR_MAX] = "";
 	size_t count;
 
-	if (firewall_settings_read(&fw->settings, config, error) != 0) {
-		LOG_ERROR("%s", error);
-		return -EINVAL;
-	}
+	fw->settings = *(const struct firewall_settings *)vnf_settings(config);
 	count = (size_t)fw->settings.list.count + 1;
 	fw->counters = calloc(count, sizeof(*fw->counters));
 	fw->actions = calloc(count, sizeof(*fw->actions));
@@ -680,7 +667,6 @@ static void firewall_close(struct vnf *vnf)
 	struct firewall *fw = (struct firewall *)vnf;
 
 	firewall_acl_free(&fw->acl);
-	rule_list_free(&fw->settings.list);
 	free(fw->counters);
 	free(fw->actions);
 }
@@ -696,17 +682,20 @@ static void firewall_clear(struct vnf *vnf)
 static const struct vnf_ops firewall_vnf = {
         .size = sizeof(struct firewall),
         .drops = drops,
-        .check = firewall_check,
+        .settings_size = sizeof(struct firewall_settings),
+        .settings_parse = firewall_settings_parse,
+        .settings_free = firewall_settings_free,
         .open = firewall_open,
         .close = firewall_close,
         .process = firewall_process,
         .clear = firewall_clear,
         .report = firewall_report,
-        .methods = firewall_methods,
 };
 
-const struct task_ops firewall_ops = {
+static const struct task_ops firewall_ops = {
         VNF_TASK_OPS("firewall", &firewall_vnf),
+        .methods = firewall_methods,
         .ports_min = 2,
         .ports_max = 2,
 };
+TASK_KIND(firewall_ops)

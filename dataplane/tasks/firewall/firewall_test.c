@@ -16,11 +16,12 @@ static struct config_task config = {
 static struct vnf *create(struct fixture *f, json_t *settings)
 {
 	struct task *task;
+	json_t *object = settings ? json_pack("{s:o}", "settings", settings) : NULL;
 
-	config.settings = settings;
+	config.object = object;
 	task = fixture_task(f, &config);
-	json_decref(settings);
-	config.settings = NULL;
+	json_decref(object);
+	config.object = NULL;
 	return (struct vnf *)task;
 }
 
@@ -85,7 +86,7 @@ static void every_burst_goes_both_ways(void **state)
 	assert_int_equal(number(fw, "firewall.rules.8.bytes"), (all - dropped) * (FRAME + RTE_ETHER_CRC_LEN));
 	fw->task.ops->clear(&fw->task);
 	assert_int_equal(number(fw, "firewall.rules.8.bytes") + number(fw, "firewall.rules.2.packets"), 0);
-	fw->task.ops->destroy(&fw->task);
+	task_destroy(&fw->task);
 }
 
 // Each frame ends where memory ends: a key that is read too far is a fault.
@@ -116,7 +117,7 @@ static void nothing_is_read_behind_a_frame(void **state)
 	assert_int_equal(number(fw, "firewall.rules.8.packets"),
 	                 CONFIG_BURST_MAX * (CONFIG_BURST_MAX + 1) / 2);
 	munmap(pages, size);
-	fw->task.ops->destroy(&fw->task);
+	task_destroy(&fw->task);
 }
 
 // Rules that share next to no address and no port: they do not fit in what is left here.

@@ -36,9 +36,9 @@ struct flow_monitor {
 	uint64_t expired_flows;
 };
 
-json_t *flow_monitor_top(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error);
-json_t *flow_monitor_flows(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error);
-json_t *flow_monitor_flush(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error);
+json_t *flow_monitor_top(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
+json_t *flow_monitor_flows(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
+json_t *flow_monitor_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
 void flow_monitor_report(const struct vnf *vnf, json_t *object);
 
 // --- Report and methods ----------------------------------------------------------------------------------
@@ -120,9 +120,9 @@ static const struct field top_fields[] = {
         {0},
 };
 
-json_t *flow_monitor_top(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+json_t *flow_monitor_top(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
-	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+	struct flow_monitor *monitor = (struct flow_monitor *)task;
 	struct flow_table *table = &monitor->table;
 	struct top_params given = {.by = 0, .limit = TOP_DEFAULT};
 	json_t *flows;
@@ -156,9 +156,9 @@ static const struct field page_fields[] = {
         {0},
 };
 
-json_t *flow_monitor_flows(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+json_t *flow_monitor_flows(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
-	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+	struct flow_monitor *monitor = (struct flow_monitor *)task;
 	struct flow_table *table = &monitor->table;
 	struct page_params page = {.from = 0, .limit = PAGE_DEFAULT};
 	json_t *flows;
@@ -180,9 +180,9 @@ json_t *flow_monitor_flows(struct vnf *vnf, const json_t *params, uint64_t now_t
 static const struct field flush_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
 
 // The counts of all flows go to "expired": the sums still add up.
-json_t *flow_monitor_flush(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+json_t *flow_monitor_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
-	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+	struct flow_monitor *monitor = (struct flow_monitor *)task;
 	json_int_t flushed = monitor->table.count;
 	uint8_t nothing;
 
@@ -234,20 +234,15 @@ static const struct field fields[] = {
         {0},
 };
 
-static int decode(const struct config_task *config, struct settings *settings, char *error)
+static int monitor_settings_parse(const struct config_task *config, const json_t *object, void *out,
+                                  char *error)
 {
+	struct settings *settings = out;
 	char where[64];
 
 	*settings = (struct settings){FLOWS_DEFAULT, TIMEOUT_S_DEFAULT};
 	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	return config->settings ? schema_decode(config->settings, fields, settings, where, error) : 0;
-}
-
-static int monitor_check(const struct config_task *config, char *error)
-{
-	struct settings settings;
-
-	return decode(config, &settings, error);
+	return object ? schema_decode(object, fields, settings, where, error) : 0;
 }
 
 // --- Made and ended --------------------------------------------------------------------------------------
@@ -266,17 +261,12 @@ static void gone(void *owner, const struct flow *flow, uint32_t index)
 static int monitor_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
-	char error[CONFIG_ERROR_MAX];
-	struct settings settings;
+	const struct settings *settings = vnf_settings(config);
 
-	if (decode(config, &settings, error) != 0) {
-		LOG_ERROR("%s", error);
-		return -EINVAL;
-	}
-	monitor->more = calloc(settings.flows_max, sizeof(*monitor->more));
-	if (!monitor->more || flow_table_open(&monitor->table, settings.flows_max,
-	                                      settings.idle_timeout_s * rte_get_tsc_hz()) != 0) {
-		LOG_ERROR("task %s: no memory for %u flows", config->name, settings.flows_max);
+	monitor->more = calloc(settings->flows_max, sizeof(*monitor->more));
+	if (!monitor->more || flow_table_open(&monitor->table, settings->flows_max,
+	                                      settings->idle_timeout_s * rte_get_tsc_hz()) != 0) {
+		LOG_ERROR("task %s: no memory for %u flows", config->name, settings->flows_max);
 		return -ENOMEM;
 	}
 	monitor->table.gone = gone;
@@ -293,9 +283,9 @@ static void monitor_close(struct vnf *vnf)
 }
 
 // The flows that were seen last; what does not fit is expired.
-static void monitor_adopt(struct vnf *vnf, struct vnf *before)
+static void monitor_adopt(struct task *task, struct task *before)
 {
-	struct flow_monitor *monitor = (struct flow_monitor *)vnf, *old = (struct flow_monitor *)before;
+	struct flow_monitor *monitor = (struct flow_monitor *)task, *old = (struct flow_monitor *)before;
 	const struct flow_table *table = &old->table;
 
 	monitor->all = old->all;
@@ -420,7 +410,7 @@ static void monitor_tick(struct vnf *vnf, uint64_t now_tsc)
 	flow_table_expire(&((struct flow_monitor *)vnf)->table, now_tsc, FLOW_TICK_MAX);
 }
 
-static const struct vnf_method methods[] = {
+static const struct task_method methods[] = {
         {"top", flow_monitor_top},
         {"flows", flow_monitor_flows},
         {"flush", flow_monitor_flush},
@@ -430,19 +420,22 @@ static const struct vnf_method methods[] = {
 static const struct vnf_ops flow_monitor_vnf = {
         .size = sizeof(struct flow_monitor),
         .drops = drops,
-        .check = monitor_check,
+        .settings_size = sizeof(struct settings),
+        .settings_parse = monitor_settings_parse,
         .open = monitor_open,
         .close = monitor_close,
-        .adopt = monitor_adopt,
         .process = monitor_process,
         .tick = monitor_tick,
         .clear = monitor_clear,
         .report = flow_monitor_report,
-        .methods = methods,
 };
 
-const struct task_ops flow_monitor_ops = {
+static const struct task_ops flow_monitor_ops = {
         VNF_TASK_OPS("flow_monitor", &flow_monitor_vnf),
+        .adopt = monitor_adopt,
+        .methods = methods,
+        .report_parks = true, // flows that are over are taken out
         .ports_min = 2,
         .ports_max = 2,
 };
+TASK_KIND(flow_monitor_ops)

@@ -18,7 +18,7 @@
 
 static const char *const state_names[] = {"idle", "running", "done"};
 
-void generator_report(const struct task *task, json_t *object)
+static void generator_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
 	const struct generator *g = (const struct generator *)task;
 	uint64_t bytes = g->profile ? g->profile->ledger.bytes : g->offered * g->flow.frame_size_bytes;
@@ -47,9 +47,31 @@ static bool mac_is_zero(const uint8_t mac[6])
 	return !(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]);
 }
 
+struct generator_settings {
+	uint32_t stream;
+	uint8_t src_mac[6], dst_mac[6]; // all zero: the default
+	uint32_t src_ip, dst_ip;        // host byte order; 0: the default
+};
+
+static const struct field settings_keys[] = {
+        {.key = "stream", FIELD(FIELD_UINT, struct generator_settings, stream), .max = CONFIG_STREAMS - 1},
+        {.key = "src_mac", FIELD(FIELD_MAC, struct generator_settings, src_mac)},
+        {.key = "dst_mac", FIELD(FIELD_MAC, struct generator_settings, dst_mac)},
+        {.key = "src_ip", FIELD(FIELD_IPV4, struct generator_settings, src_ip)},
+        {.key = "dst_ip", FIELD(FIELD_IPV4, struct generator_settings, dst_ip)},
+        {0},
+};
+
+static void *generator_settings_parse(const struct config_task *config, const char *where, char *error)
+{
+	static const struct generator_settings defaults = {0};
+
+	return task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
+}
+
 // Locally administered MAC addresses, and addresses of the benchmarking network 198.18.0.0/15 (RFC 2544
 // appendix C).
-static void flow_set(struct frame_flow *flow, const struct config_task *config)
+static void flow_set(struct frame_flow *flow, const struct generator_settings *config)
 {
 	const uint8_t stream = (uint8_t)config->stream;
 	const uint8_t src_mac[6] = {2, 0, 0, 0, 0, stream}, dst_mac[6] = {2, 0, 0, 0, 1, stream};
@@ -67,6 +89,8 @@ static const struct generator_way *choose(const struct port *port)
 		return &generator_way_room;
 	return port_in_place(port) ? &generator_way_copy : &generator_way_mbufs;
 }
+
+static const struct task_ops generator_ops;
 
 static int generator_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
@@ -87,7 +111,8 @@ static int generator_create(const struct config_task *config, struct port *const
 	g->write = frame_run_current()->write;
 	g->way = choose(ports[0]);
 	g->send = g->way->send;
-	flow_set(&g->flow, config);
+	if (config->settings)
+		flow_set(&g->flow, config->settings);
 	rc = g->way->open(g);
 	if (rc != 0) {
 		free(g);
@@ -370,15 +395,71 @@ bool generator_running(const struct task *task)
 	return atomic_load_explicit(&g->state, memory_order_acquire) == STATE_RUNNING;
 }
 
-const struct task_ops generator_ops = {
+static const struct field load_fields[] = {
+        {.key = "task", .type = FIELD_ANY, .required = true},
+        {.key = "frame_size_bytes",
+         FIELD(FIELD_UINT, struct generator_load, frame_size_bytes),
+         .min = 64,
+         .max = 9018},
+        {.key = "rate_pps", FIELD(FIELD_REAL, struct generator_load, rate_pps), .min = 0.01, .max = 1e9},
+        {.key = "line_share", FIELD(FIELD_REAL, struct generator_load, line_share), .min = 1e-9, .max = 1},
+        {.key = "flat_out", FIELD(FIELD_BOOL, struct generator_load, flat_out)},
+        {.key = "probe_rate_pps", FIELD(FIELD_REAL, struct generator_load, probe_rate_pps), .max = 1e7},
+        {.key = "profile", .type = FIELD_ANY},
+        {0},
+};
+
+// Sizes may be the profile's, times those of a capture.
+static int load_say(const json_t *object, const struct generator_load *load, const char *where, char *error)
+{
+	const json_t *profile = json_object_get(object, "profile"), *pcap = json_object_get(profile, "pcap");
+	const char *timing = json_string_value(json_object_get(pcap, "timing"));
+	int loads = (load->rate_pps > 0) + (load->line_share > 0) + load->flat_out;
+	bool recorded = timing && strcmp(timing, "recorded") == 0;
+
+	if (load->frame_size_bytes == 0 && !pcap && !json_object_get(profile, "sizes"))
+		return config_error(error, "%s: key \"frame_size_bytes\" is missing", where);
+	if (loads == 1 || (loads == 0 && recorded))
+		return 0;
+	return config_error(error, "%s: give exactly one of rate_pps, line_share and flat_out: true", where);
+}
+
+static int generator_load(struct task *task, const json_t *object, const char *where, char *error)
+{
+	struct generator *g = (struct generator *)task;
+
+	g->load = (struct generator_load){0};
+	if (schema_decode(object, load_fields, &g->load, where, error) ||
+	    load_say(object, &g->load, where, error))
+		return -EINVAL;
+	return generator_prepare(task, json_object_get(object, "profile"), &g->load, where, error);
+}
+
+static int generator_begin(struct task *task, const struct trial *trial)
+{
+	struct generator *g = (struct generator *)task;
+
+	g->load.epoch = trial->epoch;
+	g->load.start_tsc = trial->start_tsc;
+	g->load.duration_ns = trial->duration_ns;
+	return generator_start(task, &g->load);
+}
+
+static const struct task_ops generator_ops = {
         .kind = "generator",
         .ports_min = 1,
         .ports_max = 1,
         .stamps = true,
         .sends = true,
+        .settings_parse = generator_settings_parse,
+        .load = generator_load,
+        .begin = generator_begin,
+        .end = generator_stop,
+        .running = generator_running,
         .create = generator_create,
         .destroy = generator_destroy,
         .poll = generator_poll,
         .clear = generator_clear,
         .report = generator_report,
 };
+TASK_KIND(generator_ops)

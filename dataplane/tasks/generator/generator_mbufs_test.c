@@ -11,7 +11,7 @@ static void frames_that_wait_are_given_back(void **state)
 	task->ops->poll(task, START);
 	assert_int_equal(collect(w, 0, NULL), 15);
 	assert_int_equal(mbufs_in_use(), 17);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void empty_pool_is_counted(void **state)
@@ -40,7 +40,7 @@ static void empty_pool_is_counted(void **state)
 	generator_stop(task);
 	assert_conserves(task);
 	assert_int_equal(collect(w, 1, NULL), 2);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // A device, or another task, still holds frames when the generator goes: the pool must outlive them.
@@ -51,10 +51,10 @@ static void frames_outlive_their_generator(void **state)
 
 	start(task, 0, 1000, 0);
 	task->ops->poll(task, START);
-	task->ops->destroy(task);
+	task_destroy(task);
 	assert_int_equal(collect(w, 0, NULL), 32);
 	task = create(w, 32); // frees what is full again
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 #define TEST(name)       cmocka_unit_test_setup_teardown(name, wire_setup_mbufs, wire_teardown)

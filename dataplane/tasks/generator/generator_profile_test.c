@@ -111,7 +111,7 @@ static void refused_frames_are_made_again(void **state)
 	assert_true(number(task, "probes_sent") > 5);
 	assert_counts(task, p);
 	profile_free(p);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void run_some(struct wire *w, struct task *task, const char *text, unsigned polls)
@@ -146,7 +146,7 @@ static void profiles_take_turns(void **state)
 		generator_stop(task);
 		assert_int_equal(number(task, "offered_bytes"), 32 * 64);
 	}
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void what_cannot_be_sent_is_said(void **state)
@@ -164,7 +164,7 @@ static void what_cannot_be_sent_is_said(void **state)
 	assert_non_null(strstr(error, "load.profile.seed: \"x\" is not valid"));
 	json_decref(source);
 	run_some(w, task, "{}", 3); // nothing of it is left
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 int main(void)

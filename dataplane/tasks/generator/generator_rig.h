@@ -13,8 +13,7 @@
 enum { EPOCH = 17, PACKETS_MAX = 4096 };
 #define START UINT64_C(1000000000)
 
-static struct config_task config = {
-        .name = "gen", .kind = "generator", .port_count = 1, .ports = {"p0"}, .stream = 2};
+static struct config_task config = {.name = "gen", .kind = "generator", .port_count = 1, .ports = {"p0"}};
 
 static inline uint64_t after_us(double us)
 {
@@ -24,9 +23,12 @@ static inline uint64_t after_us(double us)
 static inline struct task *create(struct wire *w, uint32_t burst)
 {
 	struct task *task;
+	json_t *object = json_pack("{s:i}", "stream", 2);
 
 	config.burst = burst;
+	config.object = object;
 	task = wire_task(w, &config);
+	json_decref(object);
 	assert_non_null(task);
 	return task;
 }

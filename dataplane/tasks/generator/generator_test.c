@@ -18,7 +18,7 @@ static void every_burst_is_sent_whole(void **state)
 		assert_int_equal(task->ops->poll(task, after_us(101)), 0);
 		assert_false(generator_running(task));
 		assert_int_equal(number(task, "offered_packets"), 3 * (burst ? burst : 32));
-		task->ops->destroy(task);
+		task_destroy(task);
 	}
 }
 
@@ -39,7 +39,7 @@ static void paced_load_is_sent_exactly(void **state)
 	assert_int_equal(number(task, "duration_ns"), 3000000);
 	assert_false(generator_running(task));
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // Around every edge at which heads, pieces and pattern meet; flat out, more frames than the port has room
@@ -67,7 +67,7 @@ static void every_size_is_sent_whole(void **state)
 		assert_in_range(probes, 1, 4);
 		generator_stop(task);
 	}
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void line_share_is_layer_1(void **state)
@@ -80,7 +80,7 @@ static void line_share_is_layer_1(void **state)
 	assert_int_equal(generator_start(task, &load), 0);
 	assert_int_equal(number(task, "intended_packets"), 14880952); // 10 Gb/s of 64 B, METHODOLOGY.md s1
 	generator_stop(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // 16 slots hold 15 packets: 32 are handed over, 15 go, and the sequence goes on where they end.
@@ -108,7 +108,7 @@ static void partial_send_leaves_no_gap_flat_out(void **state)
 	assert_int_equal(mbufs_in_use() != 0, !w->in_place);
 	task->ops->poll(task, after_us(1001));
 	assert_int_equal(mbufs_in_use(), 0); // the end gives them back
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void partial_send_paced_counts_ring_full(void **state)
@@ -127,7 +127,7 @@ static void partial_send_paced_counts_ring_full(void **state)
 	assert_int_equal(number(task, "unsent_late_packets"), 0);
 	assert_true(sent > 700 && sent < 800); // 15 of 20 each time
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void probes_keep_their_own_schedule(void **state)
@@ -147,7 +147,7 @@ static void probes_keep_their_own_schedule(void **state)
 	assert_int_equal(number(task, "probes_sent"), probes);
 	generator_stop(task);
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // Flat out, the place of the probe in its burst goes through all of them.
@@ -165,7 +165,7 @@ static void probes_rotate_through_the_burst(void **state)
 		assert_int_equal(fields.flags, i % 4 == i / 4 % 4);
 	}
 	generator_stop(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void stop_ends_and_start_begins_anew(void **state)
@@ -189,7 +189,7 @@ static void stop_ends_and_start_begins_anew(void **state)
 	generator_stop(task);
 	task->ops->clear(task);
 	assert_int_equal(number(task, "offered_packets"), 0);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void impossible_loads_are_refused(void **state)
@@ -215,7 +215,7 @@ static void impossible_loads_are_refused(void **state)
 		assert_int_equal(generator_start(task, &loads[i]), -EINVAL);
 		assert_false(generator_running(task));
 	}
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 int main(void)

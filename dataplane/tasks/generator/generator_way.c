@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/random.h"
 #include "port/port.h"
 #include "tasks/tester/frame.h"
 
@@ -127,7 +128,7 @@ void frame_room_forget(struct frame_room *room)
 // Fibonacci hashing: buffers are a constant distance apart, which this spreads evenly.
 static inline unsigned entry_of(const struct frame_room *room, const uint8_t *data)
 {
-	return (unsigned)(((uintptr_t)data * UINT64_C(0x9e3779b97f4a7c15)) >> room->shift);
+	return (unsigned)(((uintptr_t)data * RANDOM_GOLDEN) >> room->shift);
 }
 
 static __attribute__((noinline)) void fill(struct frame_room *room, uint8_t *data, uint32_t length)

@@ -11,6 +11,7 @@
 
 #include "port/port.h"
 #include "ring/view.h"
+#include "tasks/generator/generator.h"
 #include "tasks/generator/pacer.h"
 #include "tasks/stamps.h"
 #include "tasks/task.h"
@@ -71,10 +72,8 @@ struct generator {
 	struct frame_flow flow;
 	uint64_t duration_ns;
 	uint64_t last_poll_tsc;
+	struct generator_load load; // the next one
 };
-
-// struct task_ops.report
-void generator_report(const struct task *task, json_t *object);
 
 // Choose which of the n frames that are next becomes a probe, if one is due: its place in the burst rotates,
 // since the first frame of every burst would not be a fair sample. Due times that went by unused are not

@@ -20,8 +20,9 @@ static const struct vnf_ops l2fwd_vnf = {
         .process = l2fwd_process,
 };
 
-const struct task_ops l2fwd_ops = {
+static const struct task_ops l2fwd_ops = {
         VNF_TASK_OPS("l2fwd", &l2fwd_vnf),
         .ports_min = 1,
         .ports_max = 2,
 };
+TASK_KIND(l2fwd_ops)

@@ -47,7 +47,7 @@ static void every_burst_goes_both_ways(void **state)
 		assert_int_equal(ring_port_drain(&f->ports[1]), n);
 	}
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void addresses_are_rewritten(void **state)
@@ -56,10 +56,14 @@ static void addresses_are_rewritten(void **state)
 	struct fixture *f = *state;
 	struct rte_ether_addr own;
 	struct task *task;
+	json_t *object;
 
-	memset(config.peer_macs, 0, sizeof(config.peer_macs));
-	memcpy(config.peer_macs[1], peers[1], 6); // the other one is the default
+	// All zero is the default.
+	object = json_pack("{s:[s, s]}", "peer_macs", "00:00:00:00:00:00", "02:aa:bb:cc:dd:ee");
+	config.object = object;
 	task = create(state, 2);
+	json_decref(object);
+	config.object = NULL;
 	for (unsigned in = 0; in < 2; in++) {
 		struct rte_mbuf *m;
 		const uint8_t *data;
@@ -75,8 +79,7 @@ static void addresses_are_rewritten(void **state)
 		assert_int_equal(m->pkt_len, 100);
 		rte_pktmbuf_free(m);
 	}
-	memset(config.peer_macs, 0, sizeof(config.peer_macs));
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void echo_sends_back(void **state)
@@ -88,14 +91,14 @@ static void echo_sends_back(void **state)
 		struct task *task;
 
 		config.port_count = port_count;
-		assert_int_equal(l2fwd_ops.create(&config, same, &task), 0);
+		assert_int_equal(task_create(task_ops_find("l2fwd"), &config, same, &task), 0);
 		assert_int_equal(fixture_inject(f, 0, 40, 60), 40);
 		assert_int_equal(task->ops->poll(task, 0),
 		                 32); // one burst, not one for each mention of the port
 		assert_int_equal(task->ops->poll(task, 0), 8);
 		assert_int_equal(ring_port_drain(&f->ports[0]), 40);
 		assert_conserves(task);
-		task->ops->destroy(task);
+		task_destroy(task);
 	}
 }
 
@@ -117,7 +120,7 @@ static void runts_are_dropped_and_counted(void **state)
 	memset(&task->counters, 0, sizeof(task->counters));
 	task->ops->clear(task);
 	assert_int_equal(reported(task, "drops.runt"), 0);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void order_is_kept(void **state)
@@ -137,7 +140,7 @@ static void order_is_kept(void **state)
 		assert_ptr_equal(m, in[i]);
 		rte_pktmbuf_free(m);
 	}
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // 16 slots hold 15: of 15 a second time none go.
@@ -156,7 +159,7 @@ static void full_ring_drops_are_counted(void **state)
 	assert_int_equal(task->counters.tx_packets, 15);
 	assert_conserves(task);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 15);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void an_echo_drops_on_its_one_port(void **state)
@@ -172,7 +175,7 @@ static void an_echo_drops_on_its_one_port(void **state)
 	assert_int_equal(reported(task, "drops_by_port.p1.tx_full"), -1);
 	assert_conserves(task);
 	assert_int_equal(ring_port_drain(&f->ports[0]), 15);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void empty_pool_is_survived(void **state)
@@ -191,7 +194,7 @@ static void empty_pool_is_survived(void **state)
 	}
 	rte_pktmbuf_free_bulk(hoard, hoarded);
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

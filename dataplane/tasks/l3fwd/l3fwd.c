@@ -371,15 +371,6 @@ static bool l3fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-static int l3fwd_check(const struct config_task *config, char *error)
-{
-	struct l3fwd_settings settings;
-	int status = l3fwd_settings_read(config, &settings, error);
-
-	route_list_free(&settings.list);
-	return status;
-}
-
 static void verdicts_set(struct l3fwd *l, unsigned in)
 {
 	uint8_t *verdicts = l->verdicts[in];
@@ -393,21 +384,17 @@ static void verdicts_set(struct l3fwd *l, unsigned in)
 static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct l3fwd *l = (struct l3fwd *)vnf;
-	struct l3fwd_settings settings;
-	char error[CONFIG_ERROR_MAX];
+	struct l3fwd_settings *settings = (struct l3fwd_settings *)(uintptr_t)vnf_settings(config);
+	struct route_list list = settings->list;
 
-	if (l3fwd_settings_read(config, &settings, error) != 0) {
-		LOG_ERROR("%s", error);
-		route_list_free(&settings.list);
-		return -EINVAL;
-	}
-	l->mtu = settings.mtu;
-	l->own_mask = settings.own_mac_only ? UINT64_C(0xffffffffffff) : 0;
+	settings->list = (struct route_list){0}; // it is the table's
+	l->mtu = settings->mtu;
+	l->own_mask = settings->own_mac_only ? UINT64_C(0xffffffffffff) : 0;
 	for (unsigned in = 0; in < vnf->side_count; in++) {
 		l->own[in] = l3fwd_mac(vnf->macs[in] + RTE_ETHER_ADDR_LEN);
 		verdicts_set(l, in);
 	}
-	return route_table_open(&l->table, &settings.list, settings.hosts_apart, config->name);
+	return route_table_open(&l->table, &list, settings->hosts_apart, config->name);
 }
 
 static void l3fwd_close(struct vnf *vnf)
@@ -427,17 +414,20 @@ static void l3fwd_clear(struct vnf *vnf)
 static const struct vnf_ops l3fwd_vnf = {
         .size = sizeof(struct l3fwd),
         .drops = drops,
-        .check = l3fwd_check,
+        .settings_size = sizeof(struct l3fwd_settings),
+        .settings_parse = l3fwd_settings_parse,
+        .settings_free = l3fwd_settings_free,
         .open = l3fwd_open,
         .close = l3fwd_close,
         .process = l3fwd_process,
         .clear = l3fwd_clear,
         .report = l3fwd_report,
-        .methods = l3fwd_methods,
 };
 
-const struct task_ops l3fwd_ops = {
+static const struct task_ops l3fwd_ops = {
         VNF_TASK_OPS("l3fwd", &l3fwd_vnf),
+        .methods = l3fwd_methods,
         .ports_min = 1,
         .ports_max = L3FWD_PORTS_MAX,
 };
+TASK_KIND(l3fwd_ops)

@@ -56,9 +56,9 @@ struct l3fwd {
 	uint64_t icmp[L3FWD_ICMP];
 };
 
-// Settings and the routes they name, whole or not at all: returns 0, or -EINVAL with a sentence in error
-// (CONFIG_ERROR_MAX). The caller frees the list, errors or not.
-int l3fwd_settings_read(const struct config_task *config, struct l3fwd_settings *out, char *error);
+// As in struct vnf_ops. The routes they name are read, whole or not at all.
+int l3fwd_settings_parse(const struct config_task *config, const json_t *object, void *settings, char *error);
+void l3fwd_settings_free(void *settings);
 
 static inline uint64_t l3fwd_mac(const uint8_t *frame)
 {
@@ -69,4 +69,4 @@ static inline uint64_t l3fwd_mac(const uint8_t *frame)
 }
 
 void l3fwd_report(const struct vnf *vnf, json_t *object);
-extern const struct vnf_method l3fwd_methods[];
+extern const struct task_method l3fwd_methods[];

@@ -183,20 +183,26 @@ static int check_ports(const struct config_task *config, char *error)
 	return 0;
 }
 
-int l3fwd_settings_read(const struct config_task *config, struct l3fwd_settings *out, char *error)
+int l3fwd_settings_parse(const struct config_task *config, const json_t *object, void *settings, char *error)
 {
+	struct l3fwd_settings *out = settings;
 	struct document document = {0};
 	char where[WHERE_MAX];
 
 	snprintf(where, sizeof(where), "task %s: settings", config->name);
 	*out = (struct l3fwd_settings){.list = {.port_count = config->port_count}};
 	if (check_ports(config, error) ||
-	    (config->settings && schema_decode(config->settings, settings_fields, &document, where, error)))
+	    (object && schema_decode(object, settings_fields, &document, where, error)))
 		return -EINVAL;
 	out->hosts_apart = document.fib == FIB_CUCKOO;
 	out->own_mac_only = document.own_mac_only;
 	out->mtu = document.mtu ? document.mtu : UINT32_MAX;
 	return read_list(&document, &out->list, where, error);
+}
+
+void l3fwd_settings_free(void *settings)
+{
+	route_list_free(&((struct l3fwd_settings *)settings)->list);
 }
 
 // --- Report and methods ----------------------------------------------------------------------------------
@@ -305,7 +311,7 @@ void l3fwd_report(const struct vnf *vnf, json_t *object)
 		report_hosts(table, object);
 }
 
-static json_t *call_routes(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_routes(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
 	struct page {
 		uint64_t from;
@@ -317,7 +323,7 @@ static json_t *call_routes(struct vnf *vnf, const json_t *params, uint64_t now_t
 	        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = LIMIT_MAX},
 	        {0},
 	};
-	const struct route_table *table = &((struct l3fwd *)vnf)->table;
+	const struct route_table *table = &((struct l3fwd *)task)->table;
 	json_t *routes;
 	size_t i;
 
@@ -346,14 +352,14 @@ static int decode_address(const json_t *value, void *out, const char *where, cha
 	return -1;
 }
 
-static json_t *call_lookup(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_lookup(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
 	static const struct field fields[] = {
 	        {.key = "task", .type = FIELD_ANY},
 	        {.key = "address", .type = FIELD_CUSTOM, .required = true, .decode = decode_address},
 	        {0},
 	};
-	const struct route_table *table = &((struct l3fwd *)vnf)->table;
+	const struct route_table *table = &((struct l3fwd *)task)->table;
 	struct route to = {0};
 	uint64_t entry;
 
@@ -363,4 +369,4 @@ static json_t *call_lookup(struct vnf *vnf, const json_t *params, uint64_t now_t
 	return json_pack("{s:o}", "route", entry ? entry_object(table, entry, &to) : json_null());
 }
 
-const struct vnf_method l3fwd_methods[] = {{"routes", call_routes}, {"lookup", call_lookup}, {0}};
+const struct task_method l3fwd_methods[] = {{"routes", call_routes}, {"lookup", call_lookup}, {0}};

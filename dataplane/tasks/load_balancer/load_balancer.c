@@ -23,15 +23,6 @@ static const char *const drops[] = {
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-static int lb_check(const struct config_task *config, char *error)
-{
-	struct lb_settings settings;
-	int status = lb_settings_decode(config, &settings, error);
-
-	lb_settings_free(&settings);
-	return status;
-}
-
 void lb_gone(void *owner, const struct flow *flow, uint32_t index)
 {
 	struct lb *lb = owner;
@@ -43,12 +34,8 @@ void lb_gone(void *owner, const struct flow *flow, uint32_t index)
 static int lb_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct lb *lb = (struct lb *)vnf;
-	char error[CONFIG_ERROR_MAX];
 
-	if (lb_settings_decode(config, &lb->settings, error) != 0) {
-		LOG_ERROR("%s", error);
-		return -EINVAL;
-	}
+	lb->settings = *(const struct lb_settings *)vnf_settings(config);
 	if (lb_build(lb) != 0 ||
 	    (lb->settings.connections &&
 	     flow_table_open(&lb->connections, lb->settings.connections,
@@ -66,7 +53,6 @@ static void lb_close(struct vnf *vnf)
 	struct lb *lb = (struct lb *)vnf;
 
 	flow_table_close(&lb->connections);
-	lb_settings_free(&lb->settings);
 }
 
 // --- What a frame is -------------------------------------------------------------------------------------
@@ -268,19 +254,22 @@ static void lb_clear(struct vnf *vnf)
 static const struct vnf_ops load_balancer_vnf = {
         .size = sizeof(struct lb),
         .drops = drops,
-        .check = lb_check,
+        .settings_size = sizeof(struct lb_settings),
+        .settings_parse = lb_settings_parse,
+        .settings_free = lb_settings_free,
         .open = lb_open,
         .close = lb_close,
-        .adopt = lb_adopt,
         .process = lb_process,
         .tick = lb_tick,
         .clear = lb_clear,
         .report = lb_report,
-        .methods = lb_methods,
 };
 
-const struct task_ops load_balancer_ops = {
+static const struct task_ops load_balancer_ops = {
         VNF_TASK_OPS("load_balancer", &load_balancer_vnf),
+        .adopt = lb_adopt,
+        .methods = lb_methods,
         .ports_min = 2,
         .ports_max = 2,
 };
+TASK_KIND(load_balancer_ops)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "lib/flow_table.h"
-#include "lib/flow_table.h"
+#include "lib/random.h"
 #include "tasks/vnf/vnf.h"
 
 // Maglev's consistent hashing (Eisenbud et al., NSDI 2016, section 3.4): a lookup table of prime size that is
@@ -108,10 +108,9 @@ struct lb {
 	uint16_t buckets[LB_BUCKETS]; // first service of those whose address has this hash
 };
 
-// Settings of a task, checked; lb_settings_free() in any case. Returns 0, -EINVAL with a sentence in error,
-// or -ENOMEM with one.
-int lb_settings_decode(const struct config_task *config, struct lb_settings *settings, char *error);
-void lb_settings_free(struct lb_settings *settings);
+// As in struct vnf_ops.
+int lb_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error);
+void lb_settings_free(void *out);
 
 // Make the tables of all services, and what finds them. Returns 0 or -ENOMEM.
 int lb_build(struct lb *lb);
@@ -119,7 +118,7 @@ void lb_fill(struct lb *lb, struct lb_service *service); // its table anew, by w
 
 static inline unsigned lb_bucket(uint64_t a, uint64_t b)
 {
-	return (unsigned)(((a ^ b * 3) * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+	return (unsigned)(((a ^ b * 3) * RANDOM_GOLDEN) >> 54);
 }
 
 // The first service that a packet of this key is for, or LB_NONE. A port that is none is 0, and no service's.
@@ -141,9 +140,9 @@ static inline unsigned lb_find(const struct lb *lb, const struct flow_key *key)
 }
 
 void lb_gone(void *owner, const struct flow *flow, uint32_t index);
-void lb_adopt(struct vnf *vnf, struct vnf *before);
+void lb_adopt(struct task *task, struct task *old);
 void lb_report(const struct vnf *vnf, json_t *object);
-extern const struct vnf_method lb_methods[];
+extern const struct task_method lb_methods[];
 
 // The protocol that all fragments of a datagram name: of IPv6 the next header of the Fragment header, which
 // may be one more extension. packet_parse() has found that the headers are there. In place a peer may write

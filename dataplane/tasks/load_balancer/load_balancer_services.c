@@ -259,9 +259,10 @@ static json_t *services_default(void)
 	return services;
 }
 
-int lb_settings_decode(const struct config_task *config, struct lb_settings *settings, char *error)
+int lb_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error)
 {
-	const json_t *given = json_object_get(config->settings, "services");
+	struct lb_settings *settings = out;
+	const json_t *given = json_object_get(object, "services");
 	char where[64], text[CONFIG_ERROR_MAX];
 	json_t *services;
 	int status;
@@ -272,7 +273,7 @@ int lb_settings_decode(const struct config_task *config, struct lb_settings *set
 	        .connection_timeout_s = TIMEOUT_S_DEFAULT,
 	};
 	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	if (config->settings && schema_decode(config->settings, fields, settings, where, error) != 0)
+	if (object && schema_decode(object, fields, settings, where, error) != 0)
 		return -EINVAL;
 	if (!maglev_is_prime(settings->table_size))
 		return config_error(error, "%s.table_size: %u is no prime; try 65537 or 655373", where,
@@ -285,8 +286,10 @@ int lb_settings_decode(const struct config_task *config, struct lb_settings *set
 	return status;
 }
 
-void lb_settings_free(struct lb_settings *settings)
+void lb_settings_free(void *out)
 {
+	struct lb_settings *settings = out;
+
 	for (unsigned i = 0; i < settings->service_count; i++)
 		free(settings->services[i].table);
 	free(settings->services);
@@ -380,9 +383,9 @@ static json_t *service_json(const struct lb *lb, const struct lb_service *servic
 
 static const struct field backends_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
 
-static json_t *backends(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *backends(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
-	struct lb *lb = (struct lb *)vnf;
+	struct lb *lb = (struct lb *)task;
 	json_t *services;
 	uint8_t nothing;
 
@@ -443,10 +446,10 @@ static json_int_t refill(struct lb *lb, struct lb_service *service)
 
 // Connections of backends that are up stay where they are; those of this one, if it went, move as their
 // packets come.
-static json_t *backend_set(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *backend_set(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
 	struct backend_params given = {0};
-	struct lb *lb = (struct lb *)vnf;
+	struct lb *lb = (struct lb *)task;
 	struct lb_backend *backend;
 	json_int_t changed;
 	bool was;
@@ -472,7 +475,7 @@ static json_t *backend_set(struct vnf *vnf, const json_t *params, uint64_t now_t
 	return json_pack("{s:I}", "changed_slots", changed);
 }
 
-const struct vnf_method lb_methods[] = {
+const struct task_method lb_methods[] = {
         {"backend", backend_set},
         {"backends", backends},
         {0},
@@ -495,9 +498,9 @@ static struct lb_backend *backend_now(struct lb *lb, const struct lb *old, const
 }
 
 // From the oldest on: what does not fit is the oldest.
-void lb_adopt(struct vnf *vnf, struct vnf *before)
+void lb_adopt(struct task *task, struct task *before)
 {
-	struct lb *lb = (struct lb *)vnf, *old = (struct lb *)before;
+	struct lb *lb = (struct lb *)task, *old = (struct lb *)before;
 	const struct flow_table *table = &old->connections;
 
 	if (!lb->connections.capacity || !table->capacity)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "lib/histogram.h"
-#include "lib/jitter.h"
 #include "lib/log.h"
 #include "lib/sequence.h"
 #include "port/port.h"
@@ -62,9 +61,6 @@ static inline uint64_t monitor_ns(const struct monitor *m, uint64_t ticks)
 {
 	return (uint64_t)((unsigned __int128)ticks * m->ns_per_tick >> MONITOR_NS_SHIFT);
 }
-
-// struct task_ops.report
-void monitor_report(const struct task *task, json_t *object);
 
 // --- Report ----------------------------------------------------------------------------------------------
 
@@ -127,7 +123,7 @@ static json_t *stream_report(const struct stream *s, unsigned index)
 	                 histogram_report(s->jitter.burst), "sizes", sizes_report(s));
 }
 
-void monitor_report(const struct task *task, json_t *object)
+static void monitor_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
 	const struct monitor *m = (const struct monitor *)task;
 	json_t *streams = json_array();
@@ -456,6 +452,8 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 	return n;
 }
 
+static const struct task_ops monitor_ops;
+
 static int monitor_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
 	struct monitor *m = task_alloc(sizeof(*m), &monitor_ops, config, ports);
@@ -516,7 +514,13 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 		m->streams[i].looks = 0;
 }
 
-const struct task_ops monitor_ops = {
+static int monitor_begin(struct task *task, const struct trial *trial)
+{
+	monitor_start(task, trial->epoch, trial->start_tsc);
+	return 0;
+}
+
+static const struct task_ops monitor_ops = {
         .kind = "monitor",
         .ports_min = 1,
         .ports_max = 1,
@@ -527,4 +531,7 @@ const struct task_ops monitor_ops = {
         .poll = monitor_poll,
         .clear = monitor_clear,
         .report = monitor_report,
+        .report_parks = true, // histograms
+        .begin = monitor_begin,
 };
+TASK_KIND(monitor_ops)

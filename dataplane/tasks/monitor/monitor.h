@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Monitor task: receives on one port, checks every byte of every frame, and counts per stream what came once,
 // twice, late, damaged, or from another trial. Latency of probes goes into a histogram per stream, stamped
-// when the probe is looked at. So do both kinds of jitter (jitter.h): of one stream at one port.
+// when the probe is looked at. So do both kinds of jitter (lib/histogram.h): of one stream at one port.
 //
 // received == foreign + stale + corrupt + sum over streams of (forwarded + duplicate); reordered is part of
 // forwarded. forwarded_bytes counts frame sizes, with FCS. A stream's corrupt frames are those whose stream

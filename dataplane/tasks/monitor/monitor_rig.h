@@ -92,5 +92,5 @@ static inline void assert_conserves(struct bench *b)
 static inline void close_bench(struct bench *b)
 {
 	assert_conserves(b);
-	b->task->ops->destroy(b->task);
+	task_destroy(b->task);
 }

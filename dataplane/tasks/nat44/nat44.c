@@ -133,19 +133,6 @@ static bool is_reply(uint8_t type)
 	return type == ECHO_REPLY || type == TIMESTAMP_REPLY;
 }
 
-static uint16_t load(const uint8_t *at)
-{
-	uint16_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v;
-}
-
-static void store(uint8_t *at, uint16_t v)
-{
-	memcpy(at, &v, sizeof(v));
-}
-
 static struct rte_ipv4_hdr *ip_of(const struct vnf_frame *frame, const struct packet *p)
 {
 	return (struct rte_ipv4_hdr *)(frame->data + p->l3);
@@ -163,19 +150,19 @@ static void id_write(const struct vnf_frame *frame, const struct packet *p, rte_
 {
 	uint8_t *icmp = frame->data + p->l4;
 	bool right = is_whole(frame, p) && rte_raw_cksum(icmp, p->l4_bytes) == 0xffff;
-	uint16_t changed = packet_checksum_change(load(icmp + OFFSET_CHECKSUM), load(icmp + OFFSET_ID), id);
+	uint16_t changed = checksum_replace(load16(icmp + OFFSET_CHECKSUM), load16(icmp + OFFSET_ID), id);
 
-	store(icmp + OFFSET_ID, id);
-	store(icmp + OFFSET_CHECKSUM, right ? 0 : changed);
+	store16(icmp + OFFSET_ID, id);
+	store16(icmp + OFFSET_CHECKSUM, right ? 0 : changed);
 	if (right)
-		store(icmp + OFFSET_CHECKSUM, (uint16_t)~rte_raw_cksum(icmp, p->l4_bytes));
+		store16(icmp + OFFSET_CHECKSUM, (uint16_t)~rte_raw_cksum(icmp, p->l4_bytes));
 }
 
 static uint8_t query_out(struct nat44 *nat, const struct vnf_frame *frame, const struct packet *p,
                          uint64_t now_tsc)
 {
 	struct rte_ipv4_hdr *ip = ip_of(frame, p);
-	uint64_t key = nat44_key(ip->src_addr, load(frame->data + p->l4 + OFFSET_ID), NAT44_ICMP);
+	uint64_t key = nat44_key(ip->src_addr, load16(frame->data + p->l4 + OFFSET_ID), NAT44_ICMP);
 	struct nat44_session *s = nat44_find_inside(nat, &nat->buckets[nat44_hash(nat, key)], key, now_tsc);
 	enum nat44_drop drop;
 
@@ -187,7 +174,7 @@ static uint8_t query_out(struct nat44 *nat, const struct vnf_frame *frame, const
 		return VNF_DROP | (uint8_t)drop;
 	nat44_refresh(nat, s, now_tsc);
 	ip->src_addr = s->outside_ip;
-	ip->hdr_checksum = nat44_checksum(ip->hdr_checksum, s->l3_out);
+	ip->hdr_checksum = checksum_change(ip->hdr_checksum, s->l3_out);
 	id_write(frame, p, s->outside_port);
 	return NAT44_OUTSIDE;
 }
@@ -198,12 +185,12 @@ static uint8_t query_in(struct nat44 *nat, const struct vnf_frame *frame, const 
 	struct rte_ipv4_hdr *ip = ip_of(frame, p);
 	const struct nat44_ports *ports = &nat->addresses[address].ports[NAT44_ICMP];
 	struct nat44_session *s =
-	        nat44_find_outside(nat, &ports->session[load(frame->data + p->l4 + OFFSET_ID)], now_tsc);
+	        nat44_find_outside(nat, &ports->session[load16(frame->data + p->l4 + OFFSET_ID)], now_tsc);
 
 	if (!s)
 		return VNF_DROP | NAT44_NO_MAPPING;
 	ip->dst_addr = nat44_key_ip(s->key);
-	ip->hdr_checksum = nat44_checksum(ip->hdr_checksum, s->l3_in);
+	ip->hdr_checksum = checksum_change(ip->hdr_checksum, s->l3_in);
 	id_write(frame, p, nat44_key_port(s->key));
 	return NAT44_INSIDE;
 }
@@ -220,8 +207,8 @@ struct embedded {
 
 static bool transport_read(struct embedded *e, bool sent)
 {
-	e->src_port = load(e->l4);
-	e->dst_port = load(e->l4 + 2);
+	e->src_port = load16(e->l4);
+	e->dst_port = load16(e->l4 + 2);
 	switch (e->ip->next_proto_id) {
 	case IPPROTO_UDP:
 		e->protocol = NAT44_UDP;
@@ -231,7 +218,7 @@ static bool transport_read(struct embedded *e, bool sent)
 		return true;
 	case IPPROTO_ICMP:
 		e->protocol = NAT44_ICMP;
-		e->src_port = e->dst_port = load(e->l4 + OFFSET_ID);
+		e->src_port = e->dst_port = load16(e->l4 + OFFSET_ID);
 		return sent ? is_request(e->l4[0]) : is_reply(e->l4[0]);
 	default:
 		return false;
@@ -265,7 +252,7 @@ static void udp_change(struct embedded *e, uint16_t delta)
 
 	if (!udp->dgram_cksum)
 		return;
-	udp->dgram_cksum = nat44_checksum(udp->dgram_cksum, delta);
+	udp->dgram_cksum = checksum_change(udp->dgram_cksum, delta);
 	if (!udp->dgram_cksum)
 		udp->dgram_cksum = 0xffff;
 }
@@ -276,20 +263,20 @@ static void tcp_change(struct embedded *e, uint16_t delta)
 	uint8_t *at = e->l4 + OFFSET_TCP_CHECKSUM;
 
 	if (e->l4_bytes >= OFFSET_TCP_CHECKSUM + 2)
-		store(at, nat44_checksum(load(at), delta));
+		store16(at, checksum_change(load16(at), delta));
 }
 
 // An endpoint of the embedded packet: what its checksums change by is known from the session. at: its port.
 static void embedded_write(struct embedded *e, uint8_t *at, rte_be16_t port, uint16_t l3, uint16_t l4)
 {
-	e->ip->hdr_checksum = nat44_checksum(e->ip->hdr_checksum, l3);
+	e->ip->hdr_checksum = checksum_change(e->ip->hdr_checksum, l3);
 	if (e->protocol == NAT44_ICMP) {
-		store(e->l4 + OFFSET_CHECKSUM,
-		      packet_checksum_change(load(e->l4 + OFFSET_CHECKSUM), load(e->l4 + OFFSET_ID), port));
-		store(e->l4 + OFFSET_ID, port);
+		store16(e->l4 + OFFSET_CHECKSUM,
+		        checksum_replace(load16(e->l4 + OFFSET_CHECKSUM), load16(e->l4 + OFFSET_ID), port));
+		store16(e->l4 + OFFSET_ID, port);
 		return;
 	}
-	store(at, port);
+	store16(at, port);
 	if (e->protocol == NAT44_UDP)
 		udp_change(e, l4);
 	else
@@ -300,8 +287,8 @@ static void icmp_checksum_write(const struct vnf_frame *frame, const struct pack
 {
 	uint8_t *icmp = frame->data + p->l4;
 
-	store(icmp + OFFSET_CHECKSUM, 0);
-	store(icmp + OFFSET_CHECKSUM, (uint16_t)~rte_raw_cksum(icmp, p->l4_bytes));
+	store16(icmp + OFFSET_CHECKSUM, 0);
+	store16(icmp + OFFSET_CHECKSUM, (uint16_t)~rte_raw_cksum(icmp, p->l4_bytes));
 }
 
 // --- Errors ----------------------------------------------------------------------------------------------
@@ -323,7 +310,7 @@ static uint8_t error_in(struct nat44 *nat, const struct vnf_frame *frame, const 
 	embedded_write(&e, e.l4, nat44_key_port(s->key), s->l3_in, s->l4_in);
 	icmp_checksum_write(frame, p);
 	ip->dst_addr = nat44_key_ip(s->key);
-	ip->hdr_checksum = nat44_checksum(ip->hdr_checksum, s->l3_in);
+	ip->hdr_checksum = checksum_change(ip->hdr_checksum, s->l3_in);
 	return NAT44_INSIDE;
 }
 
@@ -331,9 +318,9 @@ static void source_change(struct rte_ipv4_hdr *ip, rte_be32_t source)
 {
 	rte_be32_t was = ip->src_addr;
 
-	ip->hdr_checksum = packet_checksum_change(ip->hdr_checksum, (uint16_t)was, (uint16_t)source);
+	ip->hdr_checksum = checksum_replace(ip->hdr_checksum, (uint16_t)was, (uint16_t)source);
 	ip->hdr_checksum =
-	        packet_checksum_change(ip->hdr_checksum, (uint16_t)(was >> 16), (uint16_t)(source >> 16));
+	        checksum_replace(ip->hdr_checksum, (uint16_t)(was >> 16), (uint16_t)(source >> 16));
 	ip->src_addr = source;
 }
 
@@ -434,14 +421,14 @@ static inline void l4_write(const struct packet *p, uint8_t *l4, uint16_t delta)
 {
 	if (p->protocol == IPPROTO_UDP) {
 		struct rte_udp_hdr *udp = (struct rte_udp_hdr *)l4;
-		rte_be16_t sum = nat44_checksum(udp->dgram_cksum, delta);
+		rte_be16_t sum = checksum_change(udp->dgram_cksum, delta);
 
 		if (udp->dgram_cksum) // 0: there is none (RFC 768)
 			udp->dgram_cksum = sum ? sum : 0xffff;
 	} else {
 		struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)l4;
 
-		tcp->cksum = nat44_checksum(tcp->cksum, delta);
+		tcp->cksum = checksum_change(tcp->cksum, delta);
 	}
 }
 
@@ -452,7 +439,7 @@ static inline void source_write(const struct vnf_frame *frame, const struct pack
 	uint8_t *l4 = frame->data + p->l4;
 
 	ip->src_addr = s->outside_ip;
-	ip->hdr_checksum = nat44_checksum(ip->hdr_checksum, s->l3_out);
+	ip->hdr_checksum = checksum_change(ip->hdr_checksum, s->l3_out);
 	memcpy(l4, &s->outside_port, sizeof(s->outside_port));
 	l4_write(p, l4, s->l4_out);
 }
@@ -465,7 +452,7 @@ static inline void destination_write(const struct vnf_frame *frame, const struct
 	uint8_t *l4 = frame->data + p->l4;
 
 	ip->dst_addr = nat44_key_ip(s->key);
-	ip->hdr_checksum = nat44_checksum(ip->hdr_checksum, s->l3_in);
+	ip->hdr_checksum = checksum_change(ip->hdr_checksum, s->l3_in);
 	memcpy(l4 + 2, &port, sizeof(port));
 	l4_write(p, l4, s->l4_in);
 }
@@ -689,23 +676,12 @@ static void nat44_tick(struct vnf *vnf, uint64_t now_tsc)
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-static int nat44_check(const struct config_task *config, char *error)
-{
-	struct nat44_settings settings;
-
-	return nat44_settings_decode(config, &settings, error);
-}
-
 static int nat44_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct nat44 *nat = (struct nat44 *)vnf;
-	char error[CONFIG_ERROR_MAX];
-	int status = nat44_settings_decode(config, &nat->settings, error);
+	int status;
 
-	if (status != 0) {
-		LOG_ERROR("%s", error);
-		return status;
-	}
+	nat->settings = *(const struct nat44_settings *)vnf_settings(config);
 	nat->hairpin = nat->settings.hairpin;
 	nat->tcp_loose = nat->settings.tcp_loose;
 	status = nat44_table_open(nat);
@@ -722,19 +698,21 @@ static void nat44_close(struct vnf *vnf)
 static const struct vnf_ops nat44_vnf = {
         .size = sizeof(struct nat44),
         .drops = drops,
-        .check = nat44_check,
+        .settings_size = sizeof(struct nat44_settings),
+        .settings_parse = nat44_settings_parse,
         .open = nat44_open,
         .close = nat44_close,
-        .adopt = nat44_adopt,
         .process = nat44_process,
         .tick = nat44_tick,
         .clear = nat44_clear,
         .report = nat44_report,
-        .methods = nat44_methods,
 };
 
-const struct task_ops nat44_ops = {
+static const struct task_ops nat44_ops = {
         VNF_TASK_OPS("nat44", &nat44_vnf),
+        .adopt = nat44_adopt,
+        .methods = nat44_methods,
         .ports_min = 2,
         .ports_max = 2,
 };
+TASK_KIND(nat44_ops)

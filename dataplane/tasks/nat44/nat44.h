@@ -11,6 +11,7 @@
 #include <rte_branch_prediction.h>
 
 #include "lib/packet.h"
+#include "lib/random.h"
 #include "runtime/config.h"
 
 // The settings of nat44 (docs/nf/nat44.md) as a C struct. Passive data; needs no EAL.
@@ -59,9 +60,8 @@ struct nat44_settings {
 	bool hairpin, tcp_loose;
 };
 
-// Decode and validate a task's settings, defaults where there are none. Returns 0, or -EINVAL with a sentence
-// in error.
-int nat44_settings_decode(const struct config_task *config, struct nat44_settings *settings, char *error);
+// As in struct vnf_ops.
+int nat44_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error);
 
 enum { NAT44_INSIDE, NAT44_OUTSIDE }; // indexes of ports[]
 
@@ -195,13 +195,13 @@ static inline uint64_t nat44_hash(const struct nat44 *nat, uint64_t key)
 {
 	uint64_t h = (key ^ nat->seed[0]) * nat->seed[1];
 
-	return (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> nat->bucket_shift;
+	return (h ^ h >> 32) * RANDOM_GOLDEN >> nat->bucket_shift;
 }
 
 // The index of one of the NAT's own addresses, or -1.
 static inline int nat44_address_find(const struct nat44 *nat, rte_be32_t ip)
 {
-	unsigned at = ip * 0x9e3779b1u >> 23;
+	unsigned at = ip * RANDOM_GOLDEN32 >> 23;
 
 	for (; nat->slots[at].ip; at = (at + 1) % NAT44_SLOTS)
 		if (nat->slots[at].ip == ip)
@@ -260,15 +260,6 @@ static inline struct nat44_session *nat44_find_outside(struct nat44 *nat, const 
 	return NULL;
 }
 
-// A checksum after a change of what it covers, which adds delta (RFC 1624 eqn. 3). delta is not 0 (it may be
-// 0xffff), so the result is never 0xffff, as one that is made from scratch.
-static inline rte_be16_t nat44_checksum(rte_be16_t checksum, uint16_t delta)
-{
-	uint32_t sum = (uint32_t)(uint16_t)~checksum + delta;
-
-	return (rte_be16_t) ~((sum & 0xffff) + (sum >> 16));
-}
-
 // --- nat44_table.c ---------------------------------------------------------------------------------------
 
 int nat44_table_open(struct nat44 *nat);
@@ -317,7 +308,7 @@ void nat44_host_leave(struct nat44 *nat, uint32_t host); // one session less
 
 // --- nat44_control.c --------------------------------------------------------------------------------------
 
-void nat44_adopt(struct vnf *vnf, struct vnf *old);
+void nat44_adopt(struct task *task, struct task *old);
 void nat44_clear(struct vnf *vnf);
 void nat44_report(const struct vnf *vnf, json_t *object);
-extern const struct vnf_method nat44_methods[];
+extern const struct task_method nat44_methods[];

@@ -263,8 +263,9 @@ static unsigned own_addresses(const struct nat44_settings *settings)
 	return own;
 }
 
-int nat44_settings_decode(const struct config_task *config, struct nat44_settings *settings, char *error)
+int nat44_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error)
 {
+	struct nat44_settings *settings = out;
 	char where[48];
 
 	snprintf(where, sizeof(where), "task %s.settings", config->name);
@@ -275,9 +276,9 @@ int nat44_settings_decode(const struct config_task *config, struct nat44_setting
 		        "task %s: port %s is named twice; kind nat44 takes an inside and an outside "
 		        "port",
 		        config->name, config->ports[0]);
-	if (config->settings && schema_decode(config->settings, fields, settings, where, error))
+	if (object && schema_decode(object, fields, settings, where, error))
 		return -EINVAL;
-	if (!settings->forward.given && !json_object_get(config->settings, "outside"))
+	if (!settings->forward.given && !json_object_get(object, "outside"))
 		forward_tester(&settings->forward);
 	if (settings->port_min > settings->port_max)
 		return config_error(error, "%s: port_min %u is above port_max %u", where, settings->port_min,
@@ -386,9 +387,9 @@ static const struct field page_fields[] = {
 };
 
 // A bounded part of the table: the worker is parked. "next" is where to go on, null at the end.
-static json_t *call_sessions(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_sessions(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
-	const struct nat44 *nat = (const struct nat44 *)vnf;
+	const struct nat44 *nat = (const struct nat44 *)task;
 	uint32_t end = nat->settings.sessions_max + nat->settings.forward.count + 1;
 	struct page page = {0, LIMIT_DEFAULT};
 	json_t *sessions;
@@ -412,9 +413,9 @@ static json_t *call_sessions(struct vnf *vnf, const json_t *params, uint64_t now
 
 static const struct field flush_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
 
-static json_t *call_flush(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
-	struct nat44 *nat = (struct nat44 *)vnf;
+	struct nat44 *nat = (struct nat44 *)task;
 	json_int_t flushed = 0;
 	char nothing;
 
@@ -426,7 +427,7 @@ static json_t *call_flush(struct vnf *vnf, const json_t *params, uint64_t now_ts
 	return json_pack("{s:I}", "flushed", flushed);
 }
 
-const struct vnf_method nat44_methods[] = {
+const struct task_method nat44_methods[] = {
         {"sessions", call_sessions},
         {"flush", call_flush},
         {0},
@@ -451,9 +452,9 @@ static const struct nat44_session *newest_next(const struct nat44 *nat, uint32_t
 }
 
 // From the newest on: what there is no room for is what was idle longest.
-void nat44_adopt(struct vnf *vnf, struct vnf *old_vnf)
+void nat44_adopt(struct task *task, struct task *old_vnf)
 {
-	struct nat44 *nat = (struct nat44 *)vnf;
+	struct nat44 *nat = (struct nat44 *)task;
 	const struct nat44 *old = (const struct nat44 *)old_vnf;
 	const struct nat44_session *s;
 	uint32_t next[NAT44_CLASSES];

@@ -40,7 +40,7 @@ uint64_t nat44_random(struct nat44 *nat)
 static int address_add(struct nat44 *nat, uint32_t host_order)
 {
 	rte_be32_t ip = htonl(host_order);
-	unsigned at = ip * 0x9e3779b1u >> 23;
+	unsigned at = ip * RANDOM_GOLDEN32 >> 23;
 	struct nat44_address *address = &nat->addresses[nat->address_count];
 
 	while (nat->slots[at].ip)
@@ -318,8 +318,7 @@ static uint16_t change(rte_be32_t was_ip, uint32_t was_port, rte_be32_t is_ip, u
 	uint32_t sum = (~was_ip & 0xffff) + (~was_ip >> 16) + (is_ip & 0xffff) + (is_ip >> 16);
 
 	sum += (uint16_t)~was_port + is_port;
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+	return (uint16_t)checksum_fold32(sum);
 }
 
 static void endpoints_set(struct nat44 *nat, struct nat44_session *s, uint64_t key, unsigned address,
@@ -417,7 +416,7 @@ static uint16_t choose(struct nat44 *nat, uint64_t key, uint32_t host, unsigned 
 {
 	enum nat44_protocol protocol = nat44_key_protocol(key);
 	unsigned tries = host ? 1 : nat->pool_count;
-	uint32_t mixed = ntohl(nat44_key_ip(key)) * 0x9e3779b1u;
+	uint32_t mixed = ntohl(nat44_key_ip(key)) * RANDOM_GOLDEN32;
 	uint16_t port = 0;
 
 	*address = host ? nat->hosts[host].address : (unsigned)((uint64_t)mixed * nat->pool_count >> 32);

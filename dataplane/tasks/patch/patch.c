@@ -26,11 +26,34 @@ struct patch {
 	uint64_t faults;
 };
 
-static const struct task_ops patch_hop_ops, patch_pass_ops, patch_faulty_ops;
+struct patch_settings {
+	uint32_t drop_one_in; // every how manieth frame is dropped; 0 = none
+};
+
+static const struct field fault_keys[] = {
+        {.key = "drop_one_in",
+         FIELD(FIELD_UINT, struct patch_settings, drop_one_in),
+         .required = true,
+         .min = 1,
+         .max = UINT32_MAX},
+        {0},
+};
+
+static const struct field settings_keys[] = {{.key = "fault", .type = FIELD_OBJECT, .fields = fault_keys},
+                                             {0}};
+
+static void *patch_settings_parse(const struct config_task *config, const char *where, char *error)
+{
+	static const struct patch_settings defaults = {0};
+
+	return task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
+}
+
+static const struct task_ops patch_ops, patch_hop_ops, patch_pass_ops, patch_faulty_ops;
 
 static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
 {
-	if (config->fault.drop_one_in)
+	if (((const struct patch_settings *)config->settings)->drop_one_in)
 		return &patch_faulty_ops;
 	if (!port_in_place(ports[0]) || !port_in_place(ports[1]))
 		return &patch_ops;
@@ -44,7 +67,7 @@ static int patch_create(const struct config_task *config, struct port *const *po
 	if (!p)
 		return -ENOMEM;
 	p->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
-	p->fault_interval = config->fault.drop_one_in;
+	p->fault_interval = ((const struct patch_settings *)config->settings)->drop_one_in;
 	*out = &p->task;
 	return 0;
 }
@@ -157,7 +180,7 @@ static void patch_faulty_clear(struct task *task)
 	((struct patch *)task)->faults = 0;
 }
 
-static void patch_faulty_report(const struct task *task, json_t *object)
+static void patch_faulty_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
 	const struct patch *p = (const struct patch *)task;
 
@@ -166,10 +189,11 @@ static void patch_faulty_report(const struct task *task, json_t *object)
 
 // What all kinds of patch have in common: all but how they are polled.
 #define PATCH_OPS                                                                                            \
-	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .faults = true,    \
-	.bursts = true, .create = patch_create, .destroy = patch_destroy
+	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .bursts = true,    \
+	.settings_parse = patch_settings_parse, .create = patch_create, .destroy = patch_destroy
 
-const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
+static const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
+TASK_KIND(patch_ops)
 
 static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll};
 

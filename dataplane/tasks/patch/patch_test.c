@@ -4,7 +4,7 @@
 #include "test/fixture.h"
 #include "test/unit.h"
 
-static const struct config_task config = {
+static struct config_task config = {
         .name = "sw", .kind = "patch", .port_count = 2, .ports = {"p0", "p1"}, .burst = 32};
 
 static struct task *create(void **state)
@@ -37,9 +37,11 @@ static struct task *create_faulty(void **state, uint32_t drop_one_in)
 {
 	struct config_task faulty = config;
 	struct task *task;
+	json_t *object = json_pack("{s:{s:I}}", "fault", "drop_one_in", (json_int_t)drop_one_in);
 
-	faulty.fault.drop_one_in = drop_one_in;
+	faulty.object = object;
 	task = fixture_task(*state, &faulty);
+	json_decref(object);
 	assert_non_null(task);
 	return task;
 }
@@ -64,7 +66,7 @@ static void every_burst_goes_both_ways(void **state)
 	}
 	assert_int_equal(task_drop_tx_full(task), 0);
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void packets_are_passed_unchanged_and_in_order(void **state)
@@ -82,7 +84,7 @@ static void packets_are_passed_unchanged_and_in_order(void **state)
 	assert_memory_equal(in, out, sizeof(in));
 	assert_memory_equal(rte_pktmbuf_mtod(out[19], char *), "the bytes of a frame", 20);
 	rte_pktmbuf_free_bulk(out, RTE_DIM(out));
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void full_ring_drops_are_counted(void **state)
@@ -98,7 +100,7 @@ static void full_ring_drops_are_counted(void **state)
 	assert_int_equal(task_drop_tx_full(task), 30);
 	assert_conserves(task);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 15);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // 15 fit each ring: 5 are too many for p1, 3 for p0.
@@ -119,7 +121,7 @@ static void drops_are_told_by_port(void **state)
 	assert_conserves(task);
 	ring_port_drain(&f->ports[0]);
 	ring_port_drain(&f->ports[1]);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // Whatever the bursts, floor(received / n) are gone, and always the n-th: the first byte of a frame is its
@@ -147,7 +149,7 @@ static void every_nth_frame_is_dropped(void **state)
 		assert_int_equal(forwarded, received - received / n);
 		assert_int_equal(reported(task, "drops.fault"), received / n);
 		assert_conserves(task);
-		task->ops->destroy(task);
+		task_destroy(task);
 	}
 }
 
@@ -169,7 +171,7 @@ static void a_clear_keeps_the_phase_of_the_fault(void **state)
 	assert_int_equal(reported(task, "drops.fault"), 0);
 	assert_int_equal(ring_port_drain(&f->ports[0]), 5);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 4);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void empty_pool_is_survived(void **state)
@@ -188,7 +190,7 @@ static void empty_pool_is_survived(void **state)
 	}
 	rte_pktmbuf_free_bulk(hoard, hoarded);
 	assert_conserves(task);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

@@ -81,13 +81,14 @@ static void defaults(struct limiter_settings *settings)
 	settings->buckets_max = settings->buckets_max ? settings->buckets_max : BUCKETS_DEFAULT;
 }
 
-int limiter_decode(const struct config_task *config, struct limiter_settings *settings, char *error)
+static int limiter_settings_parse(const struct config_task *config, const json_t *object, void *out,
+                                  char *error)
 {
+	struct limiter_settings *settings = out; // compared as a whole
 	char where[64];
 
-	memset(settings, 0, sizeof(*settings)); // they are compared as a whole
 	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	if (config->settings && schema_decode(config->settings, fields, settings, where, error) != 0)
+	if (object && schema_decode(object, fields, settings, where, error) != 0)
 		return -EINVAL;
 	if (check_keys(where, settings, error) != 0)
 		return -EINVAL;
@@ -135,13 +136,6 @@ struct limiter {
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-static int limiter_check(const struct config_task *config, char *error)
-{
-	struct limiter_settings settings;
-
-	return limiter_decode(config, &settings, error);
-}
-
 static bool has_table(const struct limiter *limiter)
 {
 	return limiter->settings.per == PER_SOURCE || limiter->settings.per == PER_DESTINATION;
@@ -151,12 +145,8 @@ static int limiter_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct limiter *limiter = (struct limiter *)vnf;
 	const struct limiter_settings *settings = &limiter->settings;
-	char error[CONFIG_ERROR_MAX];
 
-	if (limiter_decode(config, &limiter->settings, error) != 0) {
-		LOG_ERROR("%s", error);
-		return -EINVAL;
-	}
+	limiter->settings = *(const struct limiter_settings *)vnf_settings(config);
 	limiter->meter = limiter_meter_of(settings, rte_get_tsc_hz());
 	limiter->limits[0] = settings->directions != FROM_SERVERS;
 	limiter->limits[1] = settings->directions != FROM_CLIENTS;
@@ -176,9 +166,9 @@ static void limiter_close(struct vnf *vnf)
 }
 
 // Credit of the same settings stays; others begin with a full burst.
-static void limiter_adopt(struct vnf *vnf, struct vnf *before)
+static void limiter_adopt(struct task *task, struct task *before)
 {
-	struct limiter *limiter = (struct limiter *)vnf, *old = (struct limiter *)before;
+	struct limiter *limiter = (struct limiter *)task, *old = (struct limiter *)before;
 	struct flow_table mine = limiter->table;
 
 	if (memcmp(&limiter->settings, &old->settings, sizeof(old->settings)) != 0)
@@ -348,18 +338,20 @@ static void limiter_report(const struct vnf *vnf, json_t *object)
 static const struct vnf_ops rate_limiter_vnf = {
         .size = sizeof(struct limiter),
         .drops = drops,
-        .check = limiter_check,
+        .settings_size = sizeof(struct limiter_settings),
+        .settings_parse = limiter_settings_parse,
         .open = limiter_open,
         .close = limiter_close,
-        .adopt = limiter_adopt,
         .process = limiter_process,
         .tick = limiter_tick,
         .clear = limiter_clear,
         .report = limiter_report,
 };
 
-const struct task_ops rate_limiter_ops = {
+static const struct task_ops rate_limiter_ops = {
         VNF_TASK_OPS("rate_limiter", &rate_limiter_vnf),
+        .adopt = limiter_adopt,
         .ports_min = 2,
         .ports_max = 2,
 };
+TASK_KIND(rate_limiter_ops)

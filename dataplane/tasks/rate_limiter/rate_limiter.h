@@ -30,9 +30,6 @@ struct limiter_meter {
 	uint64_t cost_frame, cost_byte; // of a frame of n bytes: cost_frame + n * cost_byte
 };
 
-// Settings of a task, checked. Returns 0, or -EINVAL with a sentence in error.
-int limiter_decode(const struct config_task *config, struct limiter_settings *settings, char *error);
-
 struct limiter_meter limiter_meter_of(const struct limiter_settings *settings, uint64_t tsc_hz);
 
 // Whether a frame of so many bytes (without FCS) conforms; it is paid for if it does.

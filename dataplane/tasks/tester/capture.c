@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "tasks/tester/frame.h"
-#include "tasks/tester/frame_load.h"
 #include "lib/input_file.h"
 #include "lib/schema.h"
 
@@ -22,11 +21,6 @@ static const char *const skip_names[CAPTURE_SKIPS] = {
         [CAPTURE_NOT_UDP_TCP] = "not_udp_tcp",  [CAPTURE_FRAGMENT] = "fragment",
         [CAPTURE_EXTENSION] = "ipv6_extension", [CAPTURE_TOO_LONG] = "too_long",
 };
-
-static inline void put16(uint8_t *at, uint16_t value_be)
-{
-	memcpy(at, &value_be, sizeof(value_be));
-}
 
 static bool is_extension(uint8_t protocol)
 {
@@ -77,17 +71,16 @@ static void network_write(struct capture_frame *f, const uint8_t *data, const st
 	memcpy(f->head, data, at->l3);
 	if (at->version == 6) {
 		memcpy(ip, data + at->l3, sizeof(struct rte_ipv6_hdr));
-		put16(ip + offsetof(struct rte_ipv6_hdr, payload_len),
-		      rte_cpu_to_be_16((uint16_t)(f->length - at->l3 - sizeof(struct rte_ipv6_hdr))));
+		put_be16(ip + offsetof(struct rte_ipv6_hdr, payload_len),
+		         (uint16_t)(f->length - at->l3 - sizeof(struct rte_ipv6_hdr)));
 		return;
 	}
 	memcpy(ip, data + at->l3, sizeof(struct rte_ipv4_hdr));
 	*ip = RTE_IPV4_VHL_DEF;
-	put16(ip + offsetof(struct rte_ipv4_hdr, total_length),
-	      rte_cpu_to_be_16((uint16_t)(f->length - at->l3)));
-	put16(ip + offsetof(struct rte_ipv4_hdr, hdr_checksum), 0);
-	put16(ip + offsetof(struct rte_ipv4_hdr, hdr_checksum),
-	      (uint16_t)~frame_fold64(frame_sum16(ip, sizeof(struct rte_ipv4_hdr))));
+	put_be16(ip + offsetof(struct rte_ipv4_hdr, total_length), (uint16_t)(f->length - at->l3));
+	store16(ip + offsetof(struct rte_ipv4_hdr, hdr_checksum), 0);
+	store16(ip + offsetof(struct rte_ipv4_hdr, hdr_checksum),
+	        (uint16_t)~checksum_fold(checksum_add_ipv4(ip)));
 }
 
 static void transport_write(struct capture_frame *f, const uint8_t *from, uint16_t l4, uint16_t bytes)
@@ -96,7 +89,7 @@ static void transport_write(struct capture_frame *f, const uint8_t *from, uint16
 
 	memcpy(to, from, f->own - l4);
 	if (f->udp) {
-		put16(to + offsetof(struct rte_udp_hdr, dgram_len), rte_cpu_to_be_16(bytes));
+		put_be16(to + offsetof(struct rte_udp_hdr, dgram_len), bytes);
 		f->checksum = (uint8_t)(l4 + offsetof(struct rte_udp_hdr, dgram_cksum));
 	} else {
 		to[offsetof(struct rte_tcp_hdr, data_off)] =
@@ -104,19 +97,17 @@ static void transport_write(struct capture_frame *f, const uint8_t *from, uint16
 		                  sizeof(struct rte_tcp_hdr) / 4 << 4);
 		f->checksum = (uint8_t)(l4 + offsetof(struct rte_tcp_hdr, cksum));
 	}
-	put16(f->head + f->checksum, 0);
+	store16(f->head + f->checksum, 0);
 }
 
 static uint32_t transport_sum(const struct capture_frame *f, const struct frame_layout *at, uint16_t l4)
 {
-	const uint8_t *ip = f->head + at->l3;
 	uint32_t tail = f->own + FRAME_OWN_BYTES;
-	uint64_t sum = at->version == 6 ? frame_sum16(ip + offsetof(struct rte_ipv6_hdr, src_addr), 32)
-	                                : frame_sum16(ip + offsetof(struct rte_ipv4_hdr, src_addr), 8);
+	uint64_t sum =
+	        checksum_add_pseudo(f->head + at->l3, at->version, at->protocol, (uint16_t)(f->length - l4));
 
-	sum += (uint64_t)(at->protocol << 8) + rte_cpu_to_be_16((uint16_t)(f->length - l4));
-	sum += frame_sum16(f->head + l4, f->own - l4);
-	return frame_fold64(sum + frame_sum16(frame_pattern() + tail, f->length - tail));
+	sum += checksum_add(f->head + l4, f->own - l4);
+	return checksum_fold(sum + checksum_add(frame_pattern() + tail, f->length - tail));
 }
 
 // Whether a record's headers are all there.

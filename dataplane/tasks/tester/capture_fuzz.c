@@ -41,7 +41,7 @@ static void check_frame(const struct capture_frame *f, uint32_t room)
 	frame_fill_payload(data, f->length);
 	memcpy(data, f->head, f->own);
 	memcpy(data + f->own, own, sizeof(own));
-	checksum = (uint16_t)~frame_fold64(f->l4_sum + frame_sum16(own, sizeof(own)));
+	checksum = (uint16_t)~checksum_fold(f->l4_sum + checksum_add(own, sizeof(own)));
 	checksum = checksum || !f->udp ? checksum : 0xffff;
 	memcpy(data + f->checksum, &checksum, sizeof(checksum));
 	must(frame_classify(data, f->length, &fields) == FRAME_INTACT, "a frame is intact");

@@ -10,7 +10,6 @@
 #include <rte_udp.h>
 #include <string.h>
 
-#include "tasks/tester/frame_load.h"
 #include "tasks/tester/frame_run.h"
 
 // --- Runs ------------------------------------------------------------------------------------------------
@@ -60,97 +59,6 @@ static_assert(FRAME_SIZE_MIN - FRAME_FCS_BYTES == FRAME_HEADER_BYTES, "the small
 #define PORT_BE       RTE_BE16(FRAME_UDP_PORT)
 #define MAGIC_BE      RTE_BE16(FRAME_MAGIC)
 
-// A 64-bit word as two 32-bit ones: their sum is congruent modulo 0xffff and cannot overflow.
-static inline uint64_t halves(uint64_t v)
-{
-	return (v & UINT32_MAX) + (v >> 32);
-}
-
-// One's complement addition: the carry comes back in at the bottom.
-static inline uint64_t add_carry(uint64_t a, uint64_t b)
-{
-	a += b;
-	return a + (a < b);
-}
-
-#ifdef ISA_X86
-// Sum of whole 16-byte blocks. pmaddwd adds signed words in pairs, so 0x8000 is taken off each word first and
-// put back at the end: three operations for eight words. A lane grows by at most 2^16 a block: 9018 bytes are
-// far from 2^31.
-static inline __m128i sum_block(const uint8_t *data)
-{
-	const __m128i bias = _mm_set1_epi16((short)0x8000), ones = _mm_set1_epi16(1);
-
-	return _mm_madd_epi16(_mm_xor_si128(_mm_loadu_si128((const __m128i *)data), bias), ones);
-}
-
-// Four accumulators: measured 14 % faster than two, and within 30 % of what AVX2 makes of it.
-static inline uint64_t sum_blocks(const uint8_t *data, uint32_t blocks)
-{
-	__m128i a = _mm_setzero_si128(), b = a, c = a, d = a;
-	const uint8_t *const end = data + 16 * blocks;
-
-	for (; data + 64 <= end; data += 64) {
-		a = _mm_add_epi32(a, sum_block(data));
-		b = _mm_add_epi32(b, sum_block(data + 16));
-		c = _mm_add_epi32(c, sum_block(data + 32));
-		d = _mm_add_epi32(d, sum_block(data + 48));
-	}
-	for (; data < end; data += 16)
-		a = _mm_add_epi32(a, sum_block(data));
-	a = _mm_add_epi32(_mm_add_epi32(a, b), _mm_add_epi32(c, d));
-	a = _mm_add_epi32(a, _mm_shuffle_epi32(a, 0x4e));
-	a = _mm_add_epi32(a, _mm_shuffle_epi32(a, 0xb1));
-	return (uint64_t)(int64_t)(_mm_cvtsi128_si32(a) + (int32_t)(blocks * 8 * 0x8000));
-}
-
-#else
-static inline uint64_t sum_blocks(const uint8_t *data, uint32_t blocks)
-{
-	uint64_t sum = 0;
-
-	for (const uint8_t *end = data + 16 * blocks; data < end; data += 16)
-		sum += halves(load64(data)) + halves(load64(data + 8));
-	return sum;
-}
-#endif
-
-static inline uint64_t sum_tail(const uint8_t *p, uint32_t length)
-{
-	uint64_t sum = 0;
-
-	if (length & 8) {
-		sum += halves(load64(p));
-		p += 8;
-	}
-	if (length & 4) {
-		sum += load32(p);
-		p += 4;
-	}
-	if (length & 2) {
-		sum += load16(p);
-		p += 2;
-	}
-	if (length & 1)
-		sum += *p; // padded with a zero byte (RFC 1071). An expression here: GCC 14 reads the byte for even lengths
-	return sum;
-}
-
-uint64_t frame_sum16(const uint8_t *data, uint32_t length)
-{
-	uint32_t blocks = length / 16;
-
-	return sum_blocks(data, blocks) + sum_tail(data + 16 * blocks, length % 16);
-}
-
-// Sum of the IPv4 header.
-static inline uint64_t ip_sum(const uint8_t *data)
-{
-	const uint8_t *ip = data + FRAME_OFFSET_IP;
-
-	return add_carry(add_carry(load64(ip), load64(ip + 8)), load32(ip + 16));
-}
-
 // What the UDP checksum covers: addresses (the pseudo header lies right before the UDP header), protocol, UDP
 // length once more, header and payload. The 34 bytes that every frame has are added without a loop.
 static inline uint64_t udp_sum(const uint8_t *data, uint32_t length)
@@ -159,9 +67,9 @@ static inline uint64_t udp_sum(const uint8_t *data, uint32_t length)
 	uint64_t sum = load16(p + 32) + (uint64_t)(IPPROTO_UDP << 8) + load16(data + OFFSET_UDP_LENGTH);
 
 	if (length > FRAME_HEADER_BYTES)
-		sum += frame_sum16(data + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES);
-	sum = add_carry(add_carry(sum, load64(p)), load64(p + 8));
-	return add_carry(add_carry(sum, load64(p + 16)), load64(p + 24));
+		sum += checksum_add(data + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES);
+	sum = checksum_carry(checksum_carry(sum, load64(p)), load64(p + 8));
+	return checksum_carry(checksum_carry(sum, load64(p + 16)), load64(p + 24));
 }
 
 static void headers_write(uint8_t *data, const struct frame_flow *flow, uint16_t length)
@@ -201,7 +109,7 @@ int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
 	memcpy(image + FRAME_OFFSET_MAGIC, &magic_be, sizeof(magic_be));
 	image[FRAME_OFFSET_STREAM] = flow->stream;
 	memcpy(image + FRAME_OFFSET_EPOCH, &epoch_be, sizeof(epoch_be));
-	t->udp_sum = frame_fold64(udp_sum(image, t->length));
+	t->udp_sum = checksum_fold(udp_sum(image, t->length));
 	memcpy(t->words, image, sizeof(t->words));
 	return 0;
 }
@@ -233,8 +141,8 @@ static inline uint32_t header_mismatch(const uint8_t *data, uint32_t length)
 	wrong |= (load32(data + FRAME_OFFSET_UDP_CHECKSUM) >> 16) ^ MAGIC_BE;
 	wrong |= load16(data + OFFSET_UDP_DPORT) ^ PORT_BE;
 	wrong |= data[OFFSET_IP_PROTO] ^ IPPROTO_UDP;
-	wrong |= rte_be_to_cpu_16(load16(data + OFFSET_IP_LENGTH)) ^ (length - FRAME_OFFSET_IP);
-	wrong |= rte_be_to_cpu_16(load16(data + OFFSET_UDP_LENGTH)) ^ (length - FRAME_OFFSET_UDP);
+	wrong |= get_be16(data + OFFSET_IP_LENGTH) ^ (length - FRAME_OFFSET_IP);
+	wrong |= get_be16(data + OFFSET_UDP_LENGTH) ^ (length - FRAME_OFFSET_UDP);
 	return wrong | (load16(data + FRAME_OFFSET_UDP_CHECKSUM) == 0);
 }
 
@@ -242,8 +150,9 @@ enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct fra
 {
 	if (unlikely(length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES))
 		return frame_classify_any(data, length, fields);
-	if (header_mismatch(data, length) | (frame_fold64(ip_sum(data)) ^ 0xffff) |
-	    (frame_fold64(udp_sum(data, length)) ^ 0xffff))
+	if (header_mismatch(data, length) |
+	    (checksum_fold(checksum_add_ipv4(data + FRAME_OFFSET_IP)) ^ 0xffff) |
+	    (checksum_fold(udp_sum(data, length)) ^ 0xffff))
 		return frame_classify_any(data, length, fields);
 	frame_fields_read(data + FRAME_OFFSET_MAGIC, fields);
 	return FRAME_INTACT;
@@ -255,8 +164,8 @@ static uint32_t look_strip(uint8_t *image, uint32_t length)
 	memset(image + FRAME_OFFSET_UDP_CHECKSUM, 0, sizeof(uint16_t));
 	image[FRAME_OFFSET_FLAGS] = 0;
 	memset(image + FRAME_OFFSET_SEQUENCE, 0, FRAME_HEADER_BYTES - FRAME_OFFSET_SEQUENCE);
-	return frame_fold64(frame_fold64(udp_sum(image, FRAME_HEADER_BYTES)) +
-	                    frame_sum16(pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES));
+	return checksum_fold(checksum_fold(udp_sum(image, FRAME_HEADER_BYTES)) +
+	                     checksum_add(pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES));
 }
 
 bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length)
@@ -267,7 +176,8 @@ bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t len
 	memcpy(look->image, data, FRAME_HEADER_BYTES);
 	memcpy(look->image + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES,
 	       FRAME_STORE_BYTES - FRAME_HEADER_BYTES);
-	if (header_mismatch(look->image, length) | (frame_fold64(ip_sum(look->image)) ^ 0xffff))
+	if (header_mismatch(look->image, length) |
+	    (checksum_fold(checksum_add_ipv4(look->image + FRAME_OFFSET_IP)) ^ 0xffff))
 		return false;
 	if (memcmp(data + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES) != 0)
 		return false;
@@ -295,14 +205,11 @@ enum {
 	FRAGMENT_BITS = 0x3fff, // more fragments, or an offset
 };
 
-#define PORT_BE  RTE_BE16(FRAME_UDP_PORT)
-#define MAGIC_BE RTE_BE16(FRAME_MAGIC)
-
 void frame_fields_read(const uint8_t *own, struct frame_fields *fields)
 {
 	fields->stream = own[FRAME_OWN_STREAM];
 	fields->flags = own[FRAME_OWN_FLAGS];
-	fields->epoch = rte_be_to_cpu_16(load16(own + FRAME_OWN_EPOCH));
+	fields->epoch = get_be16(own + FRAME_OWN_EPOCH);
 	fields->sequence = rte_be_to_cpu_32(load32(own + FRAME_OWN_SEQUENCE));
 	fields->tsc = rte_be_to_cpu_64(load64(own + FRAME_OWN_TSC));
 }
@@ -376,25 +283,21 @@ static bool network_fits(const uint8_t *data, uint32_t length, const struct fram
 	const uint8_t *ip = data + at->l3;
 
 	if (at->version == 6)
-		return rte_be_to_cpu_16(load16(ip + offsetof(struct rte_ipv6_hdr, payload_len))) ==
-		       length - at->l4;
-	return rte_be_to_cpu_16(load16(ip + offsetof(struct rte_ipv4_hdr, total_length))) ==
-	               length - at->l3 &&
-	       frame_fold64(frame_sum16(ip, at->l4 - at->l3)) == 0xffff;
+		return get_be16(ip + offsetof(struct rte_ipv6_hdr, payload_len)) == length - at->l4;
+	return get_be16(ip + offsetof(struct rte_ipv4_hdr, total_length)) == length - at->l3 &&
+	       checksum_is_right(ip, at->l4 - at->l3);
 }
 
 // The sum of the transport layer with its pseudo header. RFC 768: a checksum of 0 says that there is none.
 static bool transport_fits(const uint8_t *data, uint32_t length, const struct frame_layout *at)
 {
-	const uint8_t *l4 = data + at->l4, *ip = data + at->l3;
+	const uint8_t *l4 = data + at->l4;
 	uint32_t bytes = length - at->l4;
-	uint64_t sum = at->version == 6 ? frame_sum16(ip + offsetof(struct rte_ipv6_hdr, src_addr), 32)
-	                                : frame_sum16(ip + offsetof(struct rte_ipv4_hdr, src_addr), 8);
+	uint64_t sum = checksum_add_pseudo(data + at->l3, at->version, at->protocol, (uint16_t)bytes);
 
-	if (at->protocol == IPPROTO_UDP && (rte_be_to_cpu_16(load16(l4 + 4)) != bytes || load16(l4 + 6) == 0))
+	if (at->protocol == IPPROTO_UDP && (get_be16(l4 + 4) != bytes || load16(l4 + 6) == 0))
 		return false;
-	sum += (uint64_t)(at->protocol << 8) + rte_cpu_to_be_16((uint16_t)bytes);
-	return frame_fold64(sum + frame_sum16(l4, bytes)) == 0xffff;
+	return checksum_fold(sum + checksum_add(l4, bytes)) == 0xffff;
 }
 
 // A port at which our magic would follow, whatever is said before it: the payload begins at own.

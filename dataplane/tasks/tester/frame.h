@@ -9,6 +9,7 @@
 // Pure functions on caller's memory; any thread. Not covered: IPv6 extension headers.
 #pragma once
 
+#include "lib/checksum.h"
 #include "lib/isa.h"
 
 #ifdef ISA_X86
@@ -137,33 +138,12 @@ bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *f
 // pattern in it, and *look is unknown. Checks by itself what it copies: the sender may write meanwhile.
 bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length);
 
-// One's complement sum of length bytes, as a sum of little-endian 16-bit words, not folded (RFC 1071).
-uint64_t frame_sum16(const uint8_t *data, uint32_t length);
-
-// Fold a one's complement sum of 64 bits to 16: itself plus itself turned by half has hi + lo and their carry
-// in its upper half. A sum that is right gives 0xffff, for only a sum of zeros gives 0.
-static inline uint16_t frame_fold64(uint64_t sum)
-{
-	uint32_t half = (uint32_t)((sum + (sum >> 32 | sum << 32)) >> 32);
-
-	return (uint16_t)((half + (half >> 16 | half << 16)) >> 16);
-}
-
-// Fold a one's complement sum below 2^32 to 16 bits.
-static inline uint32_t frame_fold(uint32_t sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
 // Store the first 64 bytes of a frame. flags and tsc come as they lie in memory, their sum is added to
 // udp_sum.
 static inline void frame_store(const struct frame_template *t, uint8_t *data, uint32_t sequence_be,
                                uint64_t tsc_be, uint64_t flag_bits, uint32_t sum)
 {
-	uint32_t checksum = ~frame_fold(sum) & 0xffff;
-	// RFC 768: 0 would mean "no checksum"
-	uint64_t fifth = t->words[5] | flag_bits | (checksum ? checksum : 0xffff);
+	uint64_t fifth = t->words[5] | flag_bits | checksum_of(sum, true);
 	uint64_t sixth = tsc_be << 32 | sequence_be, seventh = t->words[7] | tsc_be >> 32;
 #ifdef ISA_X86
 	const __m128i *from = (const __m128i *)t->words;

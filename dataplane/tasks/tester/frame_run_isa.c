@@ -4,7 +4,6 @@
 #include <rte_common.h>
 #include <string.h>
 
-#include "tasks/tester/frame_load.h"
 #include "tasks/tester/frame_run.h"
 
 #ifdef ISA_X86
@@ -251,9 +250,9 @@ static inline void vary(const struct frame_template *t, struct varying *to, unsi
 {
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t be = rte_cpu_to_be_32(sequence + i);
-		uint32_t sum = ~frame_fold(t->udp_sum + (be & 0xffff) + (be >> 16)) & 0xffff;
+		uint16_t checksum = checksum_of(t->udp_sum + (be & 0xffff) + (be >> 16), true);
 
-		to[i] = (struct varying){.number = be, .checksum = t->words[5] | (sum ? sum : 0xffff)};
+		to[i] = (struct varying){.number = be, .checksum = t->words[5] | checksum};
 	}
 }
 

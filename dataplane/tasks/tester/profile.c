@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/alias.h"
 #include "lib/random.h"
 #include "lib/input_file.h"
 #include "lib/schema.h"
@@ -233,8 +232,8 @@ static struct profile_size size_make(const struct profile *p, uint16_t frame_siz
 	};
 
 	size.ip_sum = size.ip_bytes_be;
-	size.l4_sum = frame_fold64(frame_sum16(frame_pattern() + head, length - head) +
-	                           (p->protocol == IPPROTO_UDP ? 2u : 1u) * size.l4_bytes_be);
+	size.l4_sum = checksum_fold(checksum_add(frame_pattern() + head, length - head) +
+	                            (p->protocol == IPPROTO_UDP ? 2u : 1u) * size.l4_bytes_be);
 	return size;
 }
 
@@ -319,12 +318,6 @@ static const uint8_t ipv6_src[12] = {0x20, 0x01, 0, 2, 0, 0, 0, 0},
 
 // --- Headers ---------------------------------------------------------------------------------------------
 
-static inline void put16(uint8_t *at, uint16_t value)
-{
-	value = rte_cpu_to_be_16(value);
-	memcpy(at, &value, sizeof(value));
-}
-
 static void layout_set(struct making *m)
 {
 	struct profile *p = m->p;
@@ -341,10 +334,10 @@ static void ethernet_write(const struct making *m, uint8_t *data)
 {
 	memcpy(data + RTE_ETHER_ADDR_LEN, m->flow->src_mac, RTE_ETHER_ADDR_LEN);
 	if (m->r->vlan) {
-		put16(data + 12, RTE_ETHER_TYPE_VLAN);
-		put16(data + 14, (uint16_t)m->r->vlan);
+		put_be16(data + 12, RTE_ETHER_TYPE_VLAN);
+		put_be16(data + 14, (uint16_t)m->r->vlan);
 	}
-	put16(data + m->p->l3 - 2, m->r->ip == 6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
+	put_be16(data + m->p->l3 - 2, m->r->ip == 6 ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4);
 }
 
 static void network_write(const struct making *m, uint8_t *at)
@@ -370,7 +363,7 @@ static void transport_write(const struct making *m, uint8_t *at)
 {
 	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)at;
 
-	put16(at + 2, FRAME_UDP_PORT);
+	put_be16(at + 2, FRAME_UDP_PORT);
 	if (m->r->transport == 0)
 		return;
 	tcp->sent_seq = tcp->recv_ack = RTE_BE32(1);

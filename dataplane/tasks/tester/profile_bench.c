@@ -45,7 +45,7 @@ static struct task *task_open(const char *kind)
 	struct port *port = &loop;
 	struct task *task = NULL;
 
-	if (task_ops_find(kind)->create(&config, &port, &task) != 0)
+	if (task_create(task_ops_find(kind), &config, &port, &task) != 0)
 		exit(1);
 	return task;
 }

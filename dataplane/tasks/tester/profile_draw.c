@@ -7,9 +7,9 @@
 #include <rte_udp.h>
 #include <string.h>
 
-#include "lib/alias.h"
+#include "lib/bytes.h"
+#include "lib/checksum.h"
 #include "lib/random.h"
-#include "tasks/tester/frame_load.h"
 #include "tasks/tester/profile.h"
 
 static inline struct profile_draw *slot(struct profile *p, uint64_t k)
@@ -52,10 +52,10 @@ static void flows_zipf(struct profile *p, uint64_t k, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		hashes[i] = draw_hash(p->flow_key, k + i);
-		rte_prefetch0(&p->alias[alias_row(hashes[i], p->flow_count)]);
+		rte_prefetch0(&p->alias[draw_below(hashes[i], p->flow_count)]);
 	}
 	for (unsigned i = 0; i < n; i++)
-		flow_set(p, k + i, alias_draw(p->alias, alias_row(hashes[i], p->flow_count), hashes[i]));
+		flow_set(p, k + i, alias_draw(p->alias, draw_below(hashes[i], p->flow_count), hashes[i]));
 }
 
 static void flows_draw(struct profile *p, uint64_t k, unsigned n)
@@ -157,16 +157,6 @@ enum {
 	FIRST_PORT = 49152, // of the dynamic ports (RFC 6335)
 };
 
-static inline void put16(uint8_t *at, uint16_t value)
-{
-	memcpy(at, &value, sizeof(value));
-}
-
-static inline void put32(uint8_t *at, uint32_t value)
-{
-	memcpy(at, &value, sizeof(value));
-}
-
 static inline uint32_t words(uint32_t value)
 {
 	return (value & 0xffff) + (value >> 16);
@@ -176,15 +166,7 @@ static inline uint32_t words_of_16(const uint8_t *at)
 {
 	uint64_t a = load64(at), b = load64(at + 8);
 
-	return frame_fold64((a & UINT32_MAX) + (a >> 32) + (b & UINT32_MAX) + (b >> 32));
-}
-
-// RFC 768: a checksum of 0 would mean that there is none. TCP knows no such thing.
-static inline uint16_t checksum_of(uint32_t sum, bool udp)
-{
-	uint16_t checksum = (uint16_t)~frame_fold(sum);
-
-	return checksum == 0 && udp ? 0xffff : checksum;
+	return checksum_fold((a & UINT32_MAX) + (a >> 32) + (b & UINT32_MAX) + (b >> 32));
 }
 
 // Write the addresses; returns what they add to the transport's sum.
@@ -193,18 +175,18 @@ static inline uint32_t ipv4_write(const struct profile *p, uint8_t *ip, const st
 {
 	uint32_t sum = words(src_be) + words(dst_be);
 
-	put16(ip + IPV4_LENGTH, size->ip_bytes_be);
-	put16(ip + IPV4_CHECKSUM, (uint16_t)~frame_fold(p->ip_sum + size->ip_sum + sum));
-	put32(ip + IPV4_SRC, src_be);
-	put32(ip + IPV4_SRC + 4, dst_be);
+	store16(ip + IPV4_LENGTH, size->ip_bytes_be);
+	store16(ip + IPV4_CHECKSUM, checksum_of(p->ip_sum + size->ip_sum + sum, false));
+	store32(ip + IPV4_SRC, src_be);
+	store32(ip + IPV4_SRC + 4, dst_be);
 	return sum;
 }
 
 static inline uint32_t ipv6_write(uint8_t *ip, const struct profile_size *size, uint32_t src_low_be,
                                   const uint8_t *dst)
 {
-	put16(ip + IPV6_LENGTH, size->ip_bytes_be);
-	put32(ip + IPV6_SRC_LOW, src_low_be);
+	store16(ip + IPV6_LENGTH, size->ip_bytes_be);
+	store32(ip + IPV6_SRC_LOW, src_low_be);
 	memcpy(ip + IPV6_DST, dst, 16);
 	return words(src_low_be) + words_of_16(dst);
 }
@@ -228,11 +210,11 @@ static inline __attribute__((always_inline)) void frame_make(const struct profil
 		sum += ipv6_write(data + p->l3, size, src_be, p->addresses[4 * (size_t)d->place]);
 	else
 		sum += ipv4_write(p, data + p->l3, size, src_be, load32(p->addresses[d->place]));
-	put16(l4, port_be);
+	store16(l4, port_be);
 	if (udp)
-		put16(l4 + UDP_LENGTH, size->l4_bytes_be);
-	put16(l4 + (udp ? UDP_CHECKSUM : TCP_CHECKSUM), checksum_of(sum, udp));
-	put32(data + p->own + FRAME_OWN_SEQUENCE, number_be);
+		store16(l4 + UDP_LENGTH, size->l4_bytes_be);
+	store16(l4 + (udp ? UDP_CHECKSUM : TCP_CHECKSUM), checksum_of(sum, udp));
+	store32(data + p->own + FRAME_OWN_SEQUENCE, number_be);
 }
 
 #define WRITE(v6, udp, store)                                                                                \
@@ -268,8 +250,8 @@ static void capture_write(const struct profile *p, uint8_t *data, const struct p
 	memcpy(data + tail, frame_pattern() + tail, PROFILE_STORE_MAX - tail);
 	if (p->macs_given)
 		memcpy(data, p->macs[d->mac], 6);
-	put32(data + f->own + FRAME_OWN_SEQUENCE, number_be);
-	put16(data + f->checksum, checksum_of(p->l4_sum + f->l4_sum + words(number_be), f->udp));
+	store32(data + f->own + FRAME_OWN_SEQUENCE, number_be);
+	store16(data + f->checksum, checksum_of(p->l4_sum + f->l4_sum + words(number_be), f->udp));
 }
 
 void profile_write(const struct profile *p, uint8_t *const *data, uint64_t k, unsigned n)
@@ -299,7 +281,7 @@ void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uin
 	sum += words((uint32_t)tsc_be) + words((uint32_t)(tsc_be >> 32));
 	own[FRAME_OWN_FLAGS] = FRAME_FLAG_PROBE;
 	memcpy(own + FRAME_OWN_TSC, &tsc_be, sizeof(tsc_be));
-	put16(checksum, checksum_of(sum, udp));
+	store16(checksum, checksum_of(sum, udp));
 }
 
 // --- A trial's sums --------------------------------------------------------------------------------------
@@ -307,9 +289,9 @@ void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uin
 static void own_write(uint8_t *own, const struct frame_flow *flow)
 {
 	memset(own, 0, FRAME_OWN_BYTES);
-	put16(own, rte_cpu_to_be_16(FRAME_MAGIC));
+	put_be16(own, FRAME_MAGIC);
 	own[FRAME_OWN_STREAM] = flow->stream;
-	put16(own + FRAME_OWN_EPOCH, rte_cpu_to_be_16(flow->epoch));
+	put_be16(own + FRAME_OWN_EPOCH, flow->epoch);
 }
 
 // Of the headers what is the same in all frames: the rest of the image is 0.
@@ -317,10 +299,10 @@ static void sums_set(struct profile *p)
 {
 	const uint8_t *ip = p->image + p->l3;
 	unsigned addresses = p->version == 6 ? 32 : 8;
-	uint64_t sum = frame_sum16(p->image + p->l4 - addresses, addresses) + (uint64_t)(p->protocol << 8);
+	uint64_t sum = checksum_add(p->image + p->l4 - addresses, addresses) + (uint64_t)(p->protocol << 8);
 
-	p->ip_sum = frame_fold64(frame_sum16(ip, sizeof(struct rte_ipv4_hdr)));
-	p->l4_sum = frame_fold64(sum + frame_sum16(p->image + p->l4, p->own + FRAME_OWN_BYTES - p->l4));
+	p->ip_sum = checksum_fold(checksum_add(ip, sizeof(struct rte_ipv4_hdr)));
+	p->l4_sum = checksum_fold(sum + checksum_add(p->image + p->l4, p->own + FRAME_OWN_BYTES - p->l4));
 }
 
 void profile_begin(struct profile *p, const struct frame_flow *flow)
@@ -328,7 +310,7 @@ void profile_begin(struct profile *p, const struct frame_flow *flow)
 	profile_clear(p);
 	if (p->capture) { // the image is our bytes, and nothing else
 		own_write(p->image, flow);
-		p->l4_sum = frame_fold64(frame_sum16(p->image, FRAME_OWN_BYTES));
+		p->l4_sum = checksum_fold(checksum_add(p->image, FRAME_OWN_BYTES));
 		return;
 	}
 	own_write(p->image + p->own, flow);

@@ -3,7 +3,7 @@
 // theory; the same whatever the order in which the numbers are asked for.
 #include <math.h>
 
-#include "lib/alias.h"
+#include "lib/random.h"
 #include "tasks/tester/profile_rig.h"
 
 static void proportions_are_exact_over_each_round(void **state)

@@ -99,7 +99,7 @@ static struct task *task_open(struct bench *b, const char *kind)
 	struct task *task = NULL;
 
 	snprintf(config.name, sizeof(config.name), "%s", kind);
-	if (task_ops_find(kind)->create(&config, &port, &task) != 0)
+	if (task_create(task_ops_find(kind), &config, &port, &task) != 0)
 		exit(1);
 	return task;
 }

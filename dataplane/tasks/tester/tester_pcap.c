@@ -15,8 +15,7 @@
 
 enum { STREAM = 5, EPOCH = 4660 };
 
-static const struct config_task config = {
-        .name = "pcap", .kind = "generator", .port_count = 1, .burst = 1, .stream = STREAM};
+static struct config_task config = {.name = "pcap", .kind = "generator", .port_count = 1, .burst = 1};
 
 // Poll at the middle of each microsecond, at which one slot is due.
 static void run(struct task *task, uint32_t count)
@@ -35,8 +34,12 @@ static int write_frames(struct port *port, uint16_t frame_size, uint32_t count, 
 	        .probe_rate_pps = probe_every ? 1e6 / probe_every : 0,
 	};
 	struct task *task;
-	int status = generator_ops.create(&config, &port, &task);
+	json_t *object = json_pack("{s:i}", "stream", STREAM);
+	int status;
 
+	config.object = object;
+	status = task_create(task_ops_find("generator"), &config, &port, &task);
+	json_decref(object);
 	if (status != 0)
 		return status;
 	status = generator_start(task, &load);
@@ -44,7 +47,7 @@ static int write_frames(struct port *port, uint16_t frame_size, uint32_t count, 
 		run(task, count);
 	if (status == 0 && task->counters.tx_packets != count)
 		status = -EIO;
-	task->ops->destroy(task);
+	task_destroy(task);
 	return status;
 }
 

@@ -138,7 +138,7 @@ static int bench_task(struct fixture *fixture, const json_t *object, const struc
 		return 2;
 	}
 	bench(vnf, frames, seconds);
-	vnf_destroy(&vnf->task);
+	task_destroy(&vnf->task);
 	return 0;
 }
 

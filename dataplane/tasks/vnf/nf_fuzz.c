@@ -34,7 +34,7 @@ static void routes_make(struct vnf *vnf)
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		json_t *params = json_loads(calls[i][1], 0, NULL);
 
-		json_decref(vnf_call(&vnf->task, calls[i][0], params, 0, error));
+		json_decref(task_call(&vnf->task, calls[i][0], params, 0, error));
 		json_decref(params);
 	}
 }
@@ -130,7 +130,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		if (!subjects[i].vnf)
 			exit(99);
 		if (subjects[i].fresh)
-			vnf_destroy(&subjects[i].vnf->task);
+			task_destroy(&subjects[i].vnf->task);
 	}
 	return 0;
 }
@@ -229,7 +229,7 @@ static uint16_t transport_sum(const uint8_t *data, const struct packet *p)
 }
 
 // UDP without a checksum has none that is right.
-static bool checksum_is_right(const uint8_t *data, uint32_t length, const struct packet *p)
+static bool transport_is_right(const uint8_t *data, uint32_t length, const struct packet *p)
 {
 	const uint8_t *field = data + p->l4 + checksum_at(p);
 
@@ -288,7 +288,7 @@ static void sample_look(struct sample *s, bool fix)
 	s->fault = packet_parse_any(&frame, &s->packet);
 	if (fix)
 		checksum_make(s);
-	s->checksum = s->fault == PACKET_FINE && checksum_is_right(s->memory, s->length, &s->packet);
+	s->checksum = s->fault == PACKET_FINE && transport_is_right(s->memory, s->length, &s->packet);
 	s->embedded = s->fault == PACKET_FINE && embedded_is_right(s->memory, s->length, &s->packet);
 }
 
@@ -296,7 +296,7 @@ static void checksums_are_right(const struct sample *s, const struct packet *p, 
 {
 	unsigned at = p->l4 + checksum_at(p);
 
-	must(!s->checksum || checksum_is_right(s->memory, s->length, p),
+	must(!s->checksum || transport_is_right(s->memory, s->length, p),
 	     "a right transport checksum is forwarded right", subject);
 	must(!s->embedded || embedded_is_right(s->memory, s->length, p),
 	     "a right header in an ICMP error is forwarded right", subject);
@@ -385,7 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		burst_run(subject, vnf, &in, &now_tsc);
 	json_decref(fixture_report(&vnf->task));
 	if (subject->fresh)
-		vnf_destroy(&vnf->task);
+		task_destroy(&vnf->task);
 	return 0;
 }
 

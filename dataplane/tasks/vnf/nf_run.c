@@ -81,8 +81,8 @@ static void call(struct run *run, const struct nf_record *record, const uint8_t 
 	char error[CONFIG_ERROR_MAX] = "";
 	json_t *request = json_loadb((const char *)data, record->length, 0, NULL);
 	const char *method = json_string_value(json_object_get(request, "method"));
-	json_t *answer = vnf_call(&run->vnf->task, method ? method : "", json_object_get(request, "params"),
-	                          record->now_tsc, error);
+	json_t *answer = task_call(&run->vnf->task, method ? method : "", json_object_get(request, "params"),
+	                           record->now_tsc, error);
 
 	put_json('J', answer ? answer : json_pack("{s:s}", "error", error));
 	json_decref(request);
@@ -95,9 +95,9 @@ static void replace(struct run *run, const struct nf_record *record, const uint8
 	struct vnf *vnf = nf_task(run->fixture, object, error);
 
 	if (vnf) {
-		if (vnf->ops->adopt && vnf->ops == run->vnf->ops)
-			vnf->ops->adopt(vnf, run->vnf);
-		vnf_destroy(&run->vnf->task);
+		if (vnf->task.ops->adopt && vnf->ops == run->vnf->ops)
+			vnf->task.ops->adopt(&vnf->task, &run->vnf->task);
+		task_destroy(&run->vnf->task);
 		run->vnf = vnf;
 	}
 	put_json('A', vnf ? json_object() : json_pack("{s:s}", "error", error));
@@ -159,7 +159,7 @@ static int run_task(struct run *run, const json_t *object, const char *program)
 	status = run_all(run);
 	if (status != 0)
 		fprintf(stderr, "%s: a record on standard input is broken\n", program);
-	vnf_destroy(&run->vnf->task);
+	task_destroy(&run->vnf->task);
 	fflush(stdout);
 	return status == 0 ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/log.h"
+#include "lib/schema.h"
 #include "tasks/stamps.h"
 #include "tasks/task.h"
 #include "tasks/tester/frame.h"
@@ -64,11 +65,106 @@ enum { BURST_DEFAULT = 32, TICKS_PER_S = 1000 };
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
+struct settings {
+	const struct vnf_ops *ops;
+	unsigned mac_count;
+	uint8_t peer_macs[CONFIG_TASK_PORTS_MAX][RTE_ETHER_ADDR_LEN]; // all zero: the default
+	const json_t *object;                                         // while it is decoded
+	_Alignas(16) uint8_t own[];                                   // of the kind
+};
+
+static int decode_macs(const json_t *value, void *out, const char *where, char *error)
+{
+	struct settings *settings = out;
+	size_t n = json_array_size(value);
+
+	if (!json_is_array(value) || n == 0 || n > CONFIG_TASK_PORTS_MAX)
+		return config_error(error, "%s: expected an array of MAC addresses, one for each port",
+		                    where);
+	for (size_t i = 0; i < n; i++)
+		if (!schema_mac(json_string_value(json_array_get(value, i)), settings->peer_macs[i]))
+			return config_error(error, "%s[%zu]: expected a MAC address like 02:00:00:00:00:01",
+			                    where, i);
+	settings->mac_count = (unsigned)n;
+	return 0;
+}
+
+static int decode_object(const json_t *value, void *out, const char *where, char *error)
+{
+	if (!json_is_object(value))
+		return config_error(error, "%s: expected an object", where);
+	*(const json_t **)out = value;
+	return 0;
+}
+
+#define KEY_MACS                                                                                             \
+	{                                                                                                    \
+		.key = "peer_macs", .type = FIELD_CUSTOM, .decode = decode_macs                              \
+	}
+#define KEY_SETTINGS                                                                                         \
+	{                                                                                                    \
+		.key = "settings", FIELD(FIELD_CUSTOM, struct settings, object), .decode = decode_object     \
+	}
+
+static const struct field *keys_of(const struct vnf_ops *ops)
+{
+	static const struct field macs[] = {KEY_MACS, {0}}, object[] = {KEY_SETTINGS, {0}},
+	                          both[] = {KEY_MACS, KEY_SETTINGS, {0}}, none[] = {{0}};
+
+	if (ops->settings_parse)
+		return ops->own_macs ? object : both;
+	return ops->own_macs ? none : macs;
+}
+
+static int settings_check(const struct config_task *config, struct settings *settings, char *error)
+{
+	// Two where there is but one port: the harness and documents of before give them to an echo, too.
+	if (settings->mac_count && settings->mac_count != 2 && settings->mac_count != config->port_count)
+		return config_error(
+		        error, "task %s: peer_macs has %u addresses for %u ports; give one for each port",
+		        config->name, settings->mac_count, config->port_count);
+	if (!settings->ops->settings_parse)
+		return 0;
+	return settings->ops->settings_parse(config, settings->object, settings->own, error);
+}
+
+void *vnf_settings_parse(const struct config_task *config, const char *where, char *error)
+{
+	const struct vnf_ops *ops = config->ops->vnf;
+	const size_t size = sizeof(struct settings) + ops->settings_size;
+	struct settings *defaults = calloc(1, size), *settings;
+
+	if (!defaults)
+		return config_error_null(error, "task %s: no memory for its settings", config->name);
+	defaults->ops = ops;
+	settings = task_settings_decode(config, keys_of(ops), defaults, size, where, error);
+	free(defaults);
+	if (settings && settings_check(config, settings, error) != 0) {
+		vnf_settings_free(settings);
+		return NULL;
+	}
+	return settings;
+}
+
+void vnf_settings_free(void *settings)
+{
+	const struct vnf_ops *ops = ((struct settings *)settings)->ops;
+
+	if (ops->settings_free)
+		ops->settings_free(((struct settings *)settings)->own);
+	free(settings);
+}
+
+const void *vnf_settings(const struct config_task *config)
+{
+	return ((const struct settings *)config->settings)->own;
+}
+
 static int macs_set(struct vnf *vnf, const struct config_task *config, unsigned i)
 {
 	static const uint8_t unset[RTE_ETHER_ADDR_LEN];
 	const uint8_t peer[RTE_ETHER_ADDR_LEN] = {2, 0, 0, 0, 1, (uint8_t)i}; // locally administered
-	const uint8_t *given = i < 2 ? config->peer_macs[i] : unset;
+	const uint8_t *given = ((const struct settings *)config->settings)->peer_macs[i];
 	struct rte_ether_addr own;
 	int status = port_mac(vnf->task.ports[i], &own);
 
@@ -114,12 +210,7 @@ void vnf_side_slow(struct vnf *vnf, unsigned side)
 
 int vnf_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
-	return vnf_create_of(task_ops_find(config->kind), config, ports, out);
-}
-
-int vnf_create_of(const struct task_ops *ops, const struct config_task *config, struct port *const *ports,
-                  struct task **out)
-{
+	const struct task_ops *ops = config->ops;
 	struct vnf *vnf = task_alloc(ops->vnf->size, ops, config, ports);
 	int status;
 
@@ -397,7 +488,7 @@ void vnf_clear(struct task *task)
 		vnf->ops->clear(vnf);
 }
 
-void vnf_report(const struct task *task, json_t *object)
+void vnf_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
 	const struct vnf *vnf = (const struct vnf *)task;
 	json_t *drops = json_object_get(object, "drops");
@@ -410,20 +501,4 @@ void vnf_report(const struct task *task, json_t *object)
 		vnf->ops->report(vnf, own);
 		json_object_set_new(object, task->ops->kind, own);
 	}
-}
-
-json_t *vnf_call(struct task *task, const char *method, const json_t *params, uint64_t now_tsc, char *error)
-{
-	struct vnf *vnf = (struct vnf *)task;
-	const struct vnf_method *methods = vnf->ops->methods;
-	size_t used;
-
-	for (const struct vnf_method *m = methods; m && m->name; m++)
-		if (strcmp(m->name, method) == 0)
-			return m->call(vnf, params, now_tsc, error);
-	used = (size_t)snprintf(error, CONFIG_ERROR_MAX,
-	                        "kind %s has no method \"%.40s\"; valid:", task->ops->kind, method);
-	for (const struct vnf_method *m = methods; m && m->name && used < CONFIG_ERROR_MAX; m++)
-		used += (size_t)snprintf(error + used, CONFIG_ERROR_MAX - used, " %s", m->name);
-	return NULL;
 }

@@ -3,8 +3,8 @@
 // there and says of each by which port it leaves or why it is dropped. Receiving, sending, counting, and the
 // stamps of probes are done here (vnf.c), in mbufs or in place, whatever the ports are (port.h).
 //
-// A new function is a file in nf/ with a struct vnf_ops and a line in tasks/task.c. Its key in the
-// configuration document is its kind, its settings are decoded by itself (check, open).
+// A new function is a kind of task (tasks/task.h): a file with a struct vnf_ops and a struct task_ops that has
+// VNF_TASK_OPS, and a line in meson.build. Its settings are decoded by itself.
 //
 // Threads: process() and tick() run on the task's worker, which never allocates, logs, locks or reads a
 // clock. All else runs on the control thread while that worker is parked.
@@ -40,37 +40,24 @@ struct vnf_frame {
 
 struct vnf;
 
-// A method of the control socket, KIND.NAME. params has "task" and what the method itself takes. Returns a
-// new object, or NULL with a sentence in error (CONFIG_ERROR_MAX).
-struct vnf_method {
-	const char *name;
-	json_t *(*call)(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error);
-};
-
 struct vnf_ops {
 	size_t size;              // of the kind's struct, which begins with struct vnf; zeroed
 	const char *const *drops; // names of the reasons, NULL at the end
 	bool only_forwards;       // process() is forward_burst() (forward.h), and drops[0] its runts
 
-	// Settings (config->settings, may be NULL) and files they name, without side effect. Returns 0, or
-	// -EINVAL with a sentence in error. NULL: the kind has no settings.
-	int (*check)(const struct config_task *config, char *error);
+	// The key "settings" (NULL where it is not there), and files that it names, into settings_size zeroed bytes.
+	// Returns 0, or -EINVAL with a sentence in error. settings_free(): what those bytes own, also after an error;
+	// may be NULL. Without settings_parse() the kind refuses the key.
+	size_t settings_size;
+	int (*settings_parse)(const struct config_task *config, const json_t *object, void *settings,
+	                      char *error);
+	void (*settings_free)(void *settings);
+	bool own_macs; // writes no addresses of peers, and refuses the key "peer_macs"
 
-	// Of two tasks of this kind in one document, which passed check(). Returns as check(). May be NULL.
-	int (*agree)(const struct config_task *a, const struct config_task *b, char *error);
-
-	// Settings into the struct: they passed check(), but files may have changed. Returns 0, or -errno
-	// after logging one line; then close() is called all the same. May be NULL.
+	// With its settings: vnf_settings(config). Returns 0, or -errno after logging one line; then close() is called
+	// all the same. May be NULL.
 	int (*open)(struct vnf *vnf, const struct config_task *config);
 	void (*close)(struct vnf *vnf); // may be NULL
-
-	// A task of this name and kind is about to be replaced by vnf: take over what it knows (sessions), as
-	// far as it fits the new settings. It is closed next. May be NULL.
-	void (*adopt)(struct vnf *vnf, struct vnf *old);
-
-	// The task is about to run, whether it replaces one or not: what it shares with other tasks has its settings
-	// from now on. No worker runs. May be NULL.
-	void (*take_effect)(struct vnf *vnf);
 
 	// Handle n frames (1 .. CONFIG_BURST_MAX) from ports[in]. Returns true if all leave by vnf->out[in]
 	// and verdicts were not written, or false when there is one for each.
@@ -82,8 +69,6 @@ struct vnf_ops {
 
 	void (*clear)(struct vnf *vnf);                        // counters to zero; may be NULL
 	void (*report)(const struct vnf *vnf, json_t *object); // adds keys to the object KIND; may be NULL
-	const struct vnf_method *methods;                      // NULL name at the end; may be NULL
-	bool methods_beside; // workers run meanwhile: methods keep out of their way by themselves
 };
 
 struct vnf {
@@ -110,27 +95,24 @@ static inline void vnf_write_macs(const struct vnf *vnf, unsigned out, uint8_t *
 // A fast side, as all are at first, becomes a slow one. For open().
 void vnf_side_slow(struct vnf *vnf, unsigned side);
 
-// Make a function of a kind that need not be in the table of kinds. As create() of struct task_ops.
-int vnf_create_of(const struct task_ops *ops, const struct config_task *config, struct port *const *ports,
-                  struct task **out);
-
 // The functions of struct task_ops that are the same for every kind.
+void *vnf_settings_parse(const struct config_task *config, const char *where, char *error);
+void vnf_settings_free(void *settings);
 int vnf_create(const struct config_task *config, struct port *const *ports, struct task **out);
 void vnf_destroy(struct task *task);
 unsigned vnf_poll(struct task *task, uint64_t now_tsc);
 void vnf_clear(struct task *task);
-void vnf_report(const struct task *task, json_t *object);
+void vnf_report(const struct task *task, json_t *object, uint64_t now_tsc);
 
 // Process a burst without ports: a verdict for each of n frames in verdicts. For tests and benches.
 void vnf_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
                  uint8_t *verdicts);
 
-// Call a kind's method. Returns as struct vnf_method; NULL and an error that lists the valid ones if it has
-// none of this name. The worker is parked, unless ops->methods_beside.
-json_t *vnf_call(struct task *task, const char *method, const json_t *params, uint64_t now_tsc, char *error);
+// What settings_parse() of a network function has made of config.
+const void *vnf_settings(const struct config_task *config);
 
 // Initialisers of a kind's struct task_ops.
 #define VNF_TASK_OPS(kind_, vnf_ops_)                                                                        \
 	.kind = (kind_), .receives = true, .sends = true, .stamps = true, .vnf = (vnf_ops_),                 \
-	.create = vnf_create, .destroy = vnf_destroy, .poll = vnf_poll, .clear = vnf_clear,                  \
-	.report = vnf_report
+	.settings_parse = vnf_settings_parse, .settings_free = vnf_settings_free, .create = vnf_create,      \
+	.destroy = vnf_destroy, .poll = vnf_poll, .clear = vnf_clear, .report = vnf_report

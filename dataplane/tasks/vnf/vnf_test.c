@@ -30,17 +30,18 @@ static void count_tick(struct vnf *vnf, uint64_t now_tsc)
 	ticks++;
 }
 
-static json_t *answer(struct vnf *vnf, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *answer(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
 {
 	return json_pack("{s:I}", "now", (json_int_t)now_tsc);
 }
 
-static const struct vnf_method methods[] = {{"ask", answer}, {NULL, NULL}};
+static const struct task_method methods[] = {{"ask", answer}, {NULL, NULL}};
 
 static const struct vnf_ops obedient = {
-        .size = sizeof(struct vnf), .drops = drops, .process = obey, .tick = count_tick, .methods = methods};
+        .size = sizeof(struct vnf), .drops = drops, .process = obey, .tick = count_tick};
 
-static const struct task_ops ops = {VNF_TASK_OPS("obedient", &obedient), .ports_min = 1, .ports_max = PORTS};
+static const struct task_ops ops = {VNF_TASK_OPS("obedient", &obedient), .ports_min = 1, .ports_max = PORTS,
+                                    .methods = methods};
 
 static int two_are_slow(struct vnf *vnf, const struct config_task *config)
 {
@@ -60,7 +61,7 @@ static struct task *create_of(struct fixture *f, const struct task_ops *of, unsi
 	struct port *list[] = {&f->ports[0].port, &f->ports[1].port, &f->ports[2].port};
 	struct task *task;
 
-	assert_int_equal(vnf_create_of(of, &config, list, &task), 0);
+	assert_int_equal(task_create(of, &config, list, &task), 0);
 	return task;
 }
 
@@ -120,7 +121,7 @@ static void frames_leave_by_their_verdicts_in_order(void **state)
 	assert_int_equal(task->counters.tx_packets, 6);
 	task->ops->clear(task);
 	assert_int_equal(reported(task, "drops.even"), 0);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 // Ports 0 and 2 are slow: one frame of one of them a poll.
@@ -142,7 +143,7 @@ static void slow_sides_take_turns(void **state)
 	assert_int_equal(ring_port_drain(&f->ports[0]), 27);
 	assert_int_equal(task->counters.rx_packets, 27);
 	assert_int_equal(task->counters.tx_packets, 27);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void what_a_full_port_does_not_take_is_counted(void **state)
@@ -160,7 +161,7 @@ static void what_a_full_port_does_not_take_is_counted(void **state)
 	assert_int_equal(task->counters.drop_tx_full[1], 13);
 	assert_int_equal(task->counters.rx_packets, task->counters.tx_packets + task_drop_tx_full(task) + 2);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 15);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void a_tick_comes_once_a_millisecond(void **state)
@@ -172,7 +173,7 @@ static void a_tick_comes_once_a_millisecond(void **state)
 	for (unsigned i = 0; i < 40; i++)
 		task->ops->poll(task, i * ms / 4);
 	assert_int_equal(ticks, 10);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void inject_probe(struct fixture *f, uint32_t sequence, uint8_t first)
@@ -215,20 +216,20 @@ static void probes_are_stamped_when_asked(void **state)
 	assert_true(log[2].out_tsc >= log[2].in_tsc);
 	stamps_free(task->stamps);
 	ring_port_drain(&f->ports[1]);
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 static void methods_are_called_by_name(void **state)
 {
 	struct task *task = create(*state, 2);
 	char error[CONFIG_ERROR_MAX] = "";
-	json_t *result = vnf_call(task, "ask", NULL, 42, error);
+	json_t *result = task_call(task, "ask", NULL, 42, error);
 
 	assert_int_equal(fixture_number(result, "now"), 42);
 	json_decref(result);
-	assert_null(vnf_call(task, "tell", NULL, 42, error));
+	assert_null(task_call(task, "tell", NULL, 42, error));
 	assert_string_equal(error, "kind obedient has no method \"tell\"; valid: ask");
-	task->ops->destroy(task);
+	task_destroy(task);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "lib/alias.h"
+#include "lib/random.h"
 
 #include <math.h>
 #include <stdlib.h>
