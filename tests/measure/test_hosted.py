@@ -23,7 +23,7 @@ from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Tr
 from planebench.model.run import Run
 from planebench.placement import Cpus, place
 from planebench.report.hosting import FUNCTIONAL, functional_sentences
-from planebench.report.table import table_text
+from planebench.report.terminal.table import table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.vnfs import build_chain
