@@ -11,7 +11,7 @@ from typing import Any
 
 from planed_rig import CPU, OTHER_CPU, Document, Planed, ethdev, load, stream, task, until
 
-PACED: Document = {"rate_pps": 20_000}
+PACED: Document = {"rate_pps": 5_000}  # 100 frames in 20 ms, which any ring holds
 FLAT_OUT: Document = {"flat_out": True}
 FLOOD_S = 600.0
 """Longer than a test may take: what flows is ended, not waited for."""

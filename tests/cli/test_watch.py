@@ -26,7 +26,7 @@ from planebench.cli.watch_show import Lines, Screen
 from planebench.host.procfs import start_ticks
 from planebench.model.records import Load, SwitchCycles, Trial
 from planebench.model.status import CurrentTrial, Stage, Status
-from planebench.report.glyphs import Glyphs
+from planebench.report.terminal.glyphs import Glyphs
 from planebench.store import RunWriter
 from planebench.store.follow import Seen
 from planebench.store.status import write_status

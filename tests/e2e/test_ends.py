@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 
 import pytest
 from e2e_rig import PATIENCE_S, Bench, Record, assert_exact, one_line, state
-from planed_rig import often
 
 from planebench.cli.output import report
 from planebench.model.errors import UsageError
@@ -147,12 +146,19 @@ def test_ctrl_c_before_the_first_trial(bench: Bench) -> None:
     assert bench.trials() == []
 
 
-@pytest.mark.parametrize("seed", range(often(3, 6)))
-def test_kill_9_at_a_random_moment(bench: Bench, capsys: pytest.CaptureFixture[str], seed: int) -> None:
-    """The moment is drawn from the whole of a run: start-up, trials of three switches, their end."""
-    moment_s = random.Random(seed).uniform(0.3, 6.0)
-    process = start(bench, switch="planed,ovs-dpdk,testpmd", duration=0.05, repeat=1000)
-    time.sleep(moment_s)
+MOMENTS: dict[str, Callable[[Bench], object]] = {
+    "nothing but the reaper is up": lambda bench: bench.processes("reaper.py"),
+    "the tester comes up": lambda bench: bench.processes("planed", "--rpc"),
+    "a switch comes up": lambda bench: bench.processes("dpdk-testpmd", "--file-prefix"),
+    "a trial is stored": Bench.trials,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_kill_9(bench: Bench, capsys: pytest.CaptureFixture[str], moment: str) -> None:
+    """Killed where the run has started, made or stored one thing more."""
+    process = start(bench, switch="testpmd,planed", duration=0.05, repeat=1000)
+    bench.wait_for(lambda: MOMENTS[moment](bench), moment, process)
     process.kill()
     process.communicate(timeout=PATIENCE_S)
     bench.assert_nothing_left()

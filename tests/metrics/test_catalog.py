@@ -23,7 +23,7 @@ from planebench.model.run import Run
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
-from planebench.report.table import table_text
+from planebench.report.terminal.table import table_text
 from planebench.schemas import schema_text
 
 

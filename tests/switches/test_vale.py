@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host import netns, procfs
+from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor, wait_ready
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
 from planebench.switches import kernel, vale, vale_guard
@@ -86,7 +87,7 @@ def both_ways() -> list[str]:
 
 
 def until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + stretched(10)
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.01)
