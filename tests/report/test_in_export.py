@@ -14,10 +14,9 @@ from builders import make_header, make_point, make_trial
 from rich_run import rich
 
 from planebench.model import words
-from planebench.model.records import SwitchCycles, TrafficSent
+from planebench.model.records import FibUpdates, SwitchCycles, TrafficSent
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.updates import FibUpdates
 from planebench.report.anatomy import anatomy_table
 from planebench.report.export import to_json
 from planebench.report.page.scenario import band_table, jitter_table, latency_table, ledger_table, throughput_table
