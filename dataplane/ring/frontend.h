@@ -12,7 +12,7 @@
 
 #include "ring/memory_table.h"
 
-enum { FRONTEND_PATIENCE_MS = 2000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };
+enum { FRONTEND_PATIENCE_MS = 5000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };
 
 // What the device is told of a ring. Rings are numbered as virtio 1.2 s5.1.2 has it: 2N receives, 2N + 1
 // transmits, of queue pair N.
