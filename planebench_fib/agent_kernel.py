@@ -151,7 +151,7 @@ class Kernel:
             for answer, _, at, end in _messages(data):
                 if answer == NLMSG_ERROR:
                     code = -struct.unpack_from("i", data, at)[0]
-                    raise OSError(code, f"the kernel's routes cannot be read: {os.strerror(code)}")
+                    raise OSError(code, f"cannot read the kernel's routes: {os.strerror(code)}")
                 if answer == NLMSG_DONE:
                     return
                 yield data, at, end

@@ -119,7 +119,7 @@ def mac_of(value: str | bytes) -> bytes:
     except ValueError:
         mac = b""
     if len(mac) != len(_NO_MAC):
-        raise UsageError(f"'{value!r}' is not a MAC address: write six bytes as 02:00:00:00:00:01")
+        raise UsageError(f"'{value!r}' is not a MAC address: write six bytes, e.g. 02:00:00:00:00:01")
     return mac
 
 

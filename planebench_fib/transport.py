@@ -49,9 +49,7 @@ class PacketTransport:
             self._socket.bind((interface, ETHER_TYPE))
         except OSError as error:
             self._socket.close()
-            raise TransportError(
-                f"interface '{interface}': {error.strerror}; 'ip link' lists those there are"
-            ) from None
+            raise TransportError(f"interface '{interface}': {error.strerror}; 'ip link' lists the interfaces") from None
         self.mac: bytes = self._socket.getsockname()[4]
 
     def fileno(self) -> int:

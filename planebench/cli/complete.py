@@ -135,7 +135,7 @@ def tables() -> Iterable[str]:
 
 def figures() -> Iterable[str]:
     """Return the kinds of figures."""
-    from planebench.report.figures import KINDS
+    from planebench.report.charts.figure import KINDS
 
     return KINDS
 

@@ -18,7 +18,7 @@ from planebench.cli.watch_results import results_so_far
 from planebench.model.records import Trial
 from planebench.model.results import Result
 from planebench.model.switch_figures import SWITCH_FIGURES
-from planebench.report.glyphs import Glyphs
+from planebench.report.terminal.glyphs import Glyphs
 from planebench.store.follow import Seen
 
 LAST_TRIALS = 10

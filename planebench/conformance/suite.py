@@ -108,7 +108,7 @@ def _case(plan: Plan, case: Case, wire: WireName, listener: Listener) -> Iterato
             for check in checks:
                 listener.working_on(f"{wire} {case.name} {check.name}")
                 if not usable:
-                    words = refusal or "it did not come up"
+                    words = refusal or "the switch did not start"
                     yield Result(check.name, case.name, wire, "not supported" if refusal else "not run", (words,))
                     continue
                 result = check_on_rig(check, rig)

@@ -4,7 +4,7 @@
 ``switches.toml`` is read from $PLANEBENCH_SWITCHES, or planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
 
     [vpp]
-    path = "/opt/vpp/bin/vpp"                    # the program, or the folder that it was built in
+    path = "/opt/vpp/bin/vpp"                    # the program, or its build directory
     env = {LD_LIBRARY_PATH = "/opt/vpp/lib"}     # added to the environment of everything of this switch
 """
 
@@ -26,7 +26,7 @@ from planebench.host.deadlines import stretched
 from planebench.model.errors import UsageError
 from planebench.model.option import Option
 
-PATH_OPTION = Option("path", "path", "text", "the program, or the folder that it was built in", "found")
+PATH_OPTION = Option("path", "path", "text", "the program, or its build directory", "found")
 SWITCHES_FILE_VARIABLE = "PLANEBENCH_SWITCHES"
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
@@ -49,7 +49,7 @@ class NotFound:
     @property
     def words(self) -> str:
         """Return the problem and the remedy, to follow the name of the program."""
-        return f"{self.problem}; {'get it with: ' if self == NotFound(self.remedy) else ''}{self.remedy}"
+        return f"{self.problem}; {'to install: ' if self == NotFound(self.remedy) else ''}{self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Installation:
         candidates = [str(self.path)] if self.path.is_file() and self.path.name == name else below
         for path in _usable(candidates):
             return [path]
-        raise UsageError(f'{self.said_by} "{self.path}" has no program {name}; give the program or its folder')
+        raise UsageError(f'{self.said_by} "{self.path}" contains no program {name}; give the program or its directory')
 
 
 @lru_cache(maxsize=16)
@@ -132,7 +132,7 @@ def installation(switch: str, path: Any = None) -> Installation:
         if text:
             where = Path(str(text)).expanduser()
             if not where.exists():
-                raise UsageError(f'{said_by} "{where}" does not exist; give the program or its folder')
+                raise UsageError(f'{said_by} "{where}" does not exist; give the program or its directory')
             return Installation(where.absolute(), known.env, said_by)
     return Installation(None, known.env)
 

@@ -18,7 +18,12 @@ from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
 
 IDLE = Option(
-    "idle", "idle", "text", "when it has nothing to do", "sleep beside others of a chain, else poll", ("poll", "sleep")
+    "idle",
+    "idle",
+    "text",
+    "behavior when no packets arrive",
+    "sleep if the VNF shares its CPU in a chain, else poll",
+    ("poll", "sleep"),
 )
 """Of what has a planed inside; it is in the document."""
 
@@ -59,7 +64,7 @@ class HostedRequest:
     max_frame_bytes: int = 1518
     hugepages: bool = False
     shares_cpu: bool = False
-    """Others poll on ``cpus`` too: it should sleep when it has nothing to do."""
+    """Others poll on ``cpus`` too: it should sleep behavior when no packets arrive."""
 
 
 class RunningVnf(Protocol):

@@ -42,7 +42,9 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
 def _port(port: Port, slots: Mapping[str, str]) -> Port:
     """Return the port as a NIC, which has its address of itself."""
     if port.name not in slots:
-        raise StartError(f"port {port.name} of the VNF's document is not one of its ports ({', '.join(slots)})")
+        raise StartError(
+            f"the document of the VNF has port {port.name}, which is not one of its ports ({', '.join(slots)})"
+        )
     return Port(port.name, "ethdev", port.ring_size, port.queues, device=slots[port.name])
 
 

@@ -66,12 +66,12 @@ class GuestImage:
 def remedy() -> str | None:
     """What is missing here to make a guest, and how to get it; None if nothing is. Fetches nothing."""
     if platform.machine() != "x86_64":
-        return f"guests are made for x86-64 only, and this machine is {platform.machine()}"
+        return f"guests are supported on x86-64 only; this machine is {platform.machine()}"
     if find_static_planed() is None:
         return STATIC_REMEDY
     program = debian.missing_program()
     if program and _kept_kernel(_folder()) is None:
-        return f"the guest's kernel is unpacked from a Debian package, and there is no {program} here"
+        return f"{program} is needed to unpack the guest kernel from its Debian package; install it"
     return None
 
 
@@ -82,7 +82,7 @@ def guest_image(planed: Path) -> GuestImage:
     """
     program = find_static_planed(planed)
     if program is None:
-        raise StartError(f"no planed for a guest: {STATIC_REMEDY}")
+        raise StartError(f"planed-static for guests not found; {STATIC_REMEDY}")
     with _locked(_folder()) as folder:
         kernel = _kept_kernel(folder) or _fetch_kernel(folder)
         made = archive(_contents(folder, kernel, program))
@@ -129,7 +129,7 @@ def _locked(folder: Path) -> Iterator[Path]:
         lock = (folder / "lock").open("w")
     except OSError as error:
         raise StartError(
-            f"cannot keep a guest in {folder}: {error.strerror}. Set XDG_CACHE_HOME to a folder you may write"
+            f"cannot write the guest image to {folder}: {error.strerror}. Set XDG_CACHE_HOME to a writable directory"
         ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

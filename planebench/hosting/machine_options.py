@@ -12,13 +12,15 @@ STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
 MEMORY_MAX_MB = 2**20
 
-RINGS = Option("rings", "rings", "text", "layout of the rings that the guest is offered", "split", ("split", "packed"))
-ACCEL = Option("accel", "accel", "text", "kvm where a probe boot works, tcg emulates", "auto", ("auto", "kvm", "tcg"))
+RINGS = Option("rings", "rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
+ACCEL = Option(
+    "accel", "accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg")
+)
 
 
 def vcpus_option(default: str) -> Option:
     """``vcpus``."""
-    return Option("vcpus", "vcpus", "whole", "CPUs of the guest", default, least=1, most=VCPUS_MAX)
+    return Option("vcpus", "vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
 
 
 def memory_option(default: str) -> Option:
@@ -49,7 +51,7 @@ def memory_mb(request: HostedRequest, default: int, least: int) -> int:
     """As asked for, or ``default``. UsageError for less than the ``least`` in which it comes up."""
     wanted = int(_text(request, "memory_mb", str(default)))
     if wanted < least:
-        raise UsageError(f"{request.name}: memory_mb={wanted} is too little for it; give memory_mb={least} or more")
+        raise UsageError(f"{request.name}: memory_mb={wanted} is too small; give memory_mb={least} or more")
     return wanted + wanted % 2  # whole hugepages
 
 

@@ -30,8 +30,8 @@ class VmHosting:
     remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
         machine_options.RINGS,
-        machine_options.vcpus_option("one more than it polls on, with KVM and CPUs to spare"),
-        machine_options.memory_option("what its planed needs"),
+        machine_options.vcpus_option("polling CPUs, plus one with KVM if a CPU is free"),
+        machine_options.memory_option("computed from planed's tables"),
         machine_options.ACCEL,
         IDLE,
     )

@@ -20,7 +20,6 @@ from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
-from planebench.model.updates import FibUpdates
 
 WireName = Literal["virtio", "memif", "veth"]
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
@@ -365,6 +364,25 @@ class Evidence:
     stale_packets: int = 0
     shared_cpu: bool = False
     """Switch and tester had to share a CPU: the numbers do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class FibUpdates:
+    """FIB messages of a VNF's control during a trial, in routes (a message has many).
+
+    ``intended_per_s``: None where it sent as fast as it was acknowledged. ``refused``: acknowledged as not applied.
+    """
+
+    intended_per_s: float | None
+    duration_ns: int
+    sent: int
+    acknowledged: int
+    refused: int = 0
+
+    @property
+    def per_s(self) -> float:
+        """Return the number of applied updates per second."""
+        return self.acknowledged * 1e9 / self.duration_ns if self.duration_ns else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class T4p4sAdapter(Adapter):
             switch.stop()
             if isinstance(error, StartError):  # EAL tries every port, so the first complaint is not among the last
                 lines = process.log_tail(LOG_LINES)
-                raise StartError(f"t4p4s did not come up; its last log lines:\n{lines}") from error
+                raise StartError(f"t4p4s did not start; its last log lines:\n{lines}") from error
             raise
         return switch
 

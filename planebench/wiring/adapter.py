@@ -172,9 +172,9 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
     """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked, of VNFs that are
     hosted one that has vhost-user ports for them, and does not forward in their place."""
     if situation.side_by_side and not adapter.stations:
-        return f"{adapter.name} is set up for pairs of ports, not to give frames to many VNFs by their MAC addresses"
+        return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
     if situation.hosted and adapter.vnf_interface != "vhost-user":
-        return f"VNFs of {adapter.name} are connected by {adapter.vnf_interface}; in VMs and containers by vhost-user"
+        return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
-        return f"{adapter.name} forwards in the place of its VNFs, which then run in nothing"
+        return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
     return adapter.refusal(situation)

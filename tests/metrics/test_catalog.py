@@ -18,13 +18,12 @@ from planebench.library import TABLES, Loaded
 from planebench.library.source import Source
 from planebench.metrics.column import _sql_type, having
 from planebench.metrics.results import LATENCY, RESULT
-from planebench.model.records import SwitchCycles
+from planebench.model.records import FibUpdates, SwitchCycles
 from planebench.model.run import Run
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters
-from planebench.model.updates import FibUpdates
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
-from planebench.report.table import table_text
+from planebench.report.terminal.table import table_text
 from planebench.schemas import schema_text
 
 
