@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -148,10 +148,11 @@ def having(columns: Iterable[Column], output: Output) -> tuple[Column, ...]:
     return tuple(column for column in columns if output in column.outputs)
 
 
-def on_page(columns: Iterable[Column], section: str = "") -> tuple[Column, ...]:
-    """Return the columns of a table of the page, in its order."""
+def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") -> tuple[Column, ...]:
+    """Return the columns of a table of the page for some rows, in its order."""
     shown = (column for column in columns if column.title and column.section == section)
-    return tuple(sorted(shown, key=lambda column: column.order))
+    there = (it for it in shown if not it.optional or any(it.value(item) is not None for item in items))
+    return tuple(sorted(there, key=lambda column: column.order))
 
 
 def in_terminal(columns: Iterable[Column], items: Iterable[Any]) -> tuple[tuple[Column, Brief], ...]:

@@ -511,10 +511,10 @@ def _table(what: str, columns: tuple[Column, ...], items: Callable[[Derived], It
 
 
 RESULT_TABLES: Mapping[str, Table] = {
-    "results": _table("a test point: throughput, loss, cycles", RESULT, results),
+    "results": _table("the result of a test point: throughput, loss, cycles", RESULT, results),
     "latency": _table("a result and load: percentiles, jitter, latency baseline of the tester", LATENCY, latencies),
     "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
     "searches": _table("a result and search: bounds, or the longest burst", SEARCH, _searches),
-    "curve": _table("a load of a loss-rate curve (--search curve)", CURVE, _curves),
+    "curve": _table("a load of a frame loss rate test (--search curve)", CURVE, _curves),
     "ledger": _table("a result and place where frames were lost, `unexplained` last", LEDGER, _losses),
 }

@@ -21,6 +21,7 @@ from planebench.report.charts.figure import (
     ChartRow,
     Colors,
     Figure,
+    FigureId,
     cell_key,
     chain_title,
     full_cell_title,
@@ -325,7 +326,7 @@ def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[F
 
 
 def _sizes(
-    kind: str, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
+    kind: FigureId, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
 ) -> Iterator[Figure]:
     from planebench.report.charts.curves import curves_over_sizes
 
