@@ -16,7 +16,7 @@ from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import StartError
-from planebench.planed import PlanedClient, find_planed
+from planebench.planed import PlanedClient, RpcError, find_planed
 
 CPUS = sorted(os.sched_getaffinity(0))
 CPU, OTHER_CPU = CPUS[0], CPUS[-1]
@@ -166,7 +166,19 @@ class Planed:
         return [_frames(it.tasks()) for it in others]
 
     def tasks(self) -> Document:
-        return {task["name"]: task for task in self.call("stats.get")["tasks"]}
+        """Return the tasks of ``stats.get`` by name; asked again where a worker waits for its CPU meanwhile."""
+        answers: list[Document] = []
+
+        def answered() -> bool:
+            try:
+                answers.append(self.call("stats.get"))
+            except RpcError as error:
+                if "did not stop polling" not in str(error):
+                    raise
+            return bool(answers)
+
+        until(answered, f"the workers of {self.name} give their counters")
+        return {task["name"]: task for task in answers[0]["tasks"]}
 
     def links_up(self) -> None:
         until(lambda: all(port["link_up"] for port in self.call("ports.get")["ports"]), "the links come up")

@@ -14,7 +14,7 @@ from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.intervals import relative_spread
 
 MIN_CYCLES_LEAD = 0.01
-"""Placement and page colouring alone move cycles a packet by this share (METHODOLOGY: differences below 1 %)."""
+"""Placement and page coloring alone change cycles per packet by this share (METHODOLOGY: differences below 1 %)."""
 
 
 @dataclass(frozen=True, slots=True)
