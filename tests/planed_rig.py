@@ -113,12 +113,17 @@ class Planed:
         params = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": list(generators)}
         self.call("traffic.start", params)
 
-    def send(self, *generators: Document, epoch: int = 1, duration_s: float = 0.02) -> Document:
+    def send(
+        self, *generators: Document, epoch: int = 1, duration_s: float = 0.02, clear: Planed | None = None
+    ) -> Document:
         """Send, wait for the end and for what is still under way; the tasks of ``stats.get`` by name.
 
-        Again if a generator could send nothing: its worker had no CPU in all that time.
+        Again if a generator could send nothing: its worker had no CPU in all that time. ``clear`` is whose counters
+        begin anew with each try; those of this process do.
         """
         for _ in range(TRIES):
+            if clear:
+                clear.call("stats.clear")
             self.start_traffic(*generators, epoch=epoch, duration_s=duration_s)
             until(lambda: not self.call("traffic.get")["running"], "the generators end")
             tasks = self.settled()
