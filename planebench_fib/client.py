@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a VNF says to the forwarder that holds its routes: sessions, windows, go-back-N (docs/fib-messages.md).
+"""Describe what a VNF says to the forwarder that holds its routes: sessions, windows, go-back-N (docs/fib-messages.md).
 
     with FibClient(PacketTransport("eth0")) as fib:
         fib.hop(1, destination="02:00:00:00:01:01", wire=0)
@@ -245,7 +245,7 @@ class FibClient:
         self._append(MessageType.HELLO)
 
     def _send(self, *, everything: bool) -> None:
-        """What the window has room for; a message that may grow only if everything is to go."""
+        """Return what the window has room for; a message that may grow only if everything is to go."""
         if self._clock() < self._not_before:
             return
         while self._sent < min(len(self._queue), self._window):

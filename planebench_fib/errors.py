@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may come of an update, each with its reason and the way out."""
+"""Describe what may come of an update, each with its reason and the way out."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class PacketTransport:
         self.mac: bytes = self._socket.getsockname()[4]
 
     def fileno(self) -> int:
-        """Of the socket."""
+        """Return the file descriptor of the socket."""
         return self._socket.fileno()
 
     def send(self, frame: bytes) -> None:

@@ -8,8 +8,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "ring/negotiated.h"
-#include "ring/view.h"
+#include "ring/frames.h"
 #include "runtime/config.h"
 
 struct port;
@@ -35,6 +34,16 @@ static inline void port_counters_add(struct port_counters *counters, unsigned qu
 	counters->queues[queue].tx_packets = tx_packets;
 	counters->queues[queue].tx_full = tx_full;
 }
+
+// What driver and device of a virtio port have agreed on, for who reports it: a copy,
+// taken on the control thread while the rings run.
+// sizes: entries of the rings in the order of virtio 1.2 s5.1.2, receive and transmit of each queue pair; 0
+// for one that does not run.
+struct negotiated {
+	uint64_t features;
+	unsigned rings;
+	uint16_t sizes[2 * CONFIG_QUEUES_MAX];
+};
 
 // What two ports did that move frames without a task's help: received == forwarded + dropped.
 struct port_hop {

@@ -21,8 +21,6 @@
 #include "runtime/config.h"
 #include "ring/frames.h"
 #include "ring/gate.h"
-#include "ring/negotiated.h"
-#include "ring/view.h"
 
 struct vhost_port;
 

@@ -16,8 +16,7 @@
 
 #include "port/port.h"
 #include "runtime/config.h"
-#include "ring/negotiated.h"
-#include "ring/view.h"
+#include "ring/frames.h"
 
 struct virtio_port;
 

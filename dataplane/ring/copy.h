@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copying a frame, compiled for each instruction set (isa.h). Reads and writes exactly the bytes it is told
 // to: what lies behind a piece may be another's memory, or none. Frames of 64 B and less take no loop: two
-// vector moves that overlap. For isa_sources only.
+// vector moves that overlap. For isa_sources only, but for prefetch_to_write().
 #pragma once
-
-#include <stdint.h>
-#include <string.h>
 
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
+#include <stdint.h>
+#include <string.h>
 
-#include "ring/prefetch.h"
-#include "ring/scatter.h"
+#include "ring/frames.h"
+
+// Fetch a line that is to be written, for ourselves alone. Never faults, whatever the address. The compiler would make this a prefetch to read, since the oldest CPUs that
+// it builds for know no other; these take prefetchw for a no-op.
+static inline void prefetch_to_write(void *at)
+{
+#ifdef __x86_64__
+	__asm__ volatile("prefetchw %0" ::"m"(*(char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
 
 // In a burst of copies: while frame i is copied, the lines of frame i + COPY_AHEAD to write to are on their
 // way. The first line of each has been fetched by whoever read the ring ahead. Frames of COPY_SMALL and less

@@ -7,7 +7,7 @@
 #include <rte_prefetch.h>
 
 #include "ring/driver_ends.h"
-#include "ring/prefetch.h"
+#include "ring/copy.h"
 
 // flags and idx are alone in their lines: what follows them in s2.7.6 and s2.7.8, the entries, begins the
 // next.

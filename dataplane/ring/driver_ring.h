@@ -14,7 +14,7 @@
 // until driver_ring_reset(). Not covered: packed rings, chains, indirect tables, EVENT_IDX.
 #pragma once
 
-#include "ring/deliver.h"
+#include "ring/frames.h"
 #include "lib/isa.h"
 
 enum {

@@ -2,7 +2,7 @@
 // fault_word: each fault is said once, whoever asks, and whenever it is forgiven.
 #include <pthread.h>
 
-#include "ring/fault_word.h"
+#include "ring/gate.h"
 #include "test/unit.h"
 
 enum { ROUNDS = 100000 };

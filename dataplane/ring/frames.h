@@ -1,10 +1,134 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between mbufs and a guest's rings: one copy each way. Needs a pool, and no rte_vhost. One worker.
+// Frames in a guest's rings: looked at where they lie (view), copied in (deliver), moved from one guest to another
+// (hop), and copied to and from mbufs. On raw memory like ring.h; one worker uses a ring.
 #pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include <linux/virtio_net.h>
 
 #include <rte_mbuf.h>
 
-#include "ring/hop.h"
+#include "lib/isa.h"
+#include "ring/ring.h"
+
+// --- Bytes that lie in several pieces --------------------------------------------------------------------
+
+// No bounds are kept here: the caller has counted that both lists have the bytes.
+
+// A position in a list of pieces.
+struct scatter {
+	const struct ring_piece *piece;
+	uint32_t offset; // in the piece
+};
+
+// Copy length bytes. Both positions move on.
+void scatter_copy(struct scatter *to, struct scatter *from, uint32_t length);
+
+// The position length bytes further: within a piece, never at its end unless that is the last.
+static inline struct scatter scatter_skip(const struct ring_piece *piece, uint32_t length)
+{
+	while (unlikely(length >= piece->length)) {
+		length -= piece->length;
+		piece++;
+	}
+	return (struct scatter){piece, length};
+}
+
+// --- Into a guest ----------------------------------------------------------------------------------------
+
+enum { FRAME_LENGTH_MAX = 65535 };
+
+// Bytes without a virtio-net header, at most FRAME_LENGTH_MAX.
+struct frame {
+	struct scatter at;
+	uint32_t length;
+};
+
+// Copy up to n frames (at most RING_BATCH_MAX), in order, into the buffers that the guest has made available,
+// each behind a header that says no offload (virtio 1.2 s5.1.6.4), and hand the buffers over. Returns how
+// many the ring took: fewer than n if it has no more buffers, or has stopped. A frame that can never fit,
+// however empty the ring, is taken and counted in *too_long: what comes after it must not wait for it.
+ISA_DECLARE(unsigned, deliver,
+            (struct ring * to, const struct frame *frames, unsigned n, uint64_t *too_long));
+
+static inline unsigned deliver(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+{
+	static unsigned (*const table[])(struct ring *, const struct frame *, unsigned, uint64_t *) =
+	        ISA_TABLE(deliver);
+
+	return table[to->isa](to, frames, n, too_long);
+}
+
+// The same into buffers of any shape: where deliver() has come to one that is not plain.
+unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long);
+
+// --- From guest to guest ---------------------------------------------------------------------------------
+
+// Buffers of a sender that were freed and made no frame. They count as received by nobody.
+struct frames_lost {
+	uint64_t bad;      // no byte behind the header
+	uint64_t oversize; // longer than FRAME_LENGTH_MAX
+};
+
+struct hop_counts {
+	unsigned received;  // frames taken from the sender
+	unsigned forwarded; // of these, taken by the receiver
+	struct frames_lost lost;
+	uint64_t too_long; // of the forwarded, lost since no buffers of the receiver can hold them
+};
+
+// Move up to n frames (at most RING_BATCH_MAX). What the receiver has no buffers for is dropped, never left
+// in the sender's ring: received - forwarded. to may be NULL or have stopped: then all is dropped.
+ISA_DECLARE(struct hop_counts, hop, (struct ring * from, struct ring *to, unsigned n));
+
+static inline struct hop_counts hop(struct ring *from, struct ring *to, unsigned n)
+{
+	static struct hop_counts (*const table[])(struct ring *, struct ring *, unsigned) = ISA_TABLE(hop);
+
+	return table[from->isa](from, to, n);
+}
+
+// The same for buffers of any shape, added to *counts: where hop() has come to one that is not plain.
+void hop_any(struct ring *from, struct ring *to, unsigned n, struct hop_counts *counts);
+
+// The frames in the buffers of a batch, without their headers. Returns how many; *lost counts the others.
+unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
+                    struct frame frames[static RING_BATCH_MAX], struct frames_lost *lost);
+
+// --- Where they lie --------------------------------------------------------------------------------------
+
+// Frames where they lie: what a port with rings of ours lends to a task, so that nothing is copied to be
+// looked at. The task reads them, closes gaps among them if it likes, and gives the view back before its poll
+// ends.
+struct view {
+	unsigned count;                      // of frames[]
+	struct frame frames[RING_BATCH_MAX]; // the task may leave some out and close the gap, in order
+	struct ring_batch batch;             // the port's own
+};
+
+// Read up to n (at most RING_BATCH_MAX) frames of a guest's transmit ring ahead. Returns how many buffers
+// these are, in view->batch; of these, *lost counts those that make no frame. Where plain buffers
+// (ring_run.c) end, the view ends: the next one begins with the other.
+ISA_DECLARE(unsigned, view_peek,
+            (struct ring * from, struct view *view, unsigned n, struct frames_lost *lost));
+
+static inline unsigned view_peek(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost)
+{
+	static unsigned (*const table[])(struct ring *, struct view *, unsigned, struct frames_lost *) =
+	        ISA_TABLE(view_peek);
+
+	return table[from->isa](from, view, n, lost);
+}
+
+// The same of buffers of any shape: where the first is not plain.
+unsigned view_peek_any(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost);
+
+// Give all buffers of a view back.
+void view_commit(struct ring *from, const struct view *view);
+
+// --- From and to mbufs: one copy each way ----------------------------------------------------------------
 
 // Take up to n frames (at most RING_BATCH_MAX) from a guest's transmit ring. Returns how many; the caller
 // owns them. A frame that is longer than the room of one mbuf comes in a chain of them. *no_mbuf counts
@@ -29,3 +153,22 @@ typedef unsigned frames_taker(void *to, const struct frame *frames, unsigned n);
 
 // Offer n frames to a taker, and free those that it took. Returns how many; the caller keeps the others.
 uint16_t frames_offer(struct rte_mbuf **pkts, uint16_t n, frames_taker *take, void *to);
+
+// --- For frames.c and ring_run.c -------------------------------------------------------------------------
+
+// The virtio-net header that we write before each frame: no offload, one buffer (virtio 1.2 s5.1.6.4).
+_Static_assert(sizeof(struct virtio_net_hdr_mrg_rxbuf) == RING_HEADER, "virtio 1.2 s5.1.6");
+_Static_assert(sizeof(struct virtio_net_hdr) == RING_HEADER_LEGACY, "virtio 1.2 s5.1.6.1");
+
+// header_bytes: RING_HEADER or RING_HEADER_LEGACY. Two stores.
+static inline void header_write(uint8_t *at, uint32_t header_bytes)
+{
+	const uint64_t zero = 0;
+	const uint32_t one_buffer = 1 << 16; // behind the last two bytes of the legacy header
+
+	memcpy(at, &zero, sizeof(zero));
+	if (header_bytes == RING_HEADER)
+		memcpy(at + sizeof(zero), &one_buffer, sizeof(one_buffer));
+	else
+		memcpy(at + sizeof(zero), &zero, RING_HEADER_LEGACY - sizeof(zero));
+}

@@ -10,9 +10,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ring/memory_table.h"
+// DPDK's memory as a device is told of it: regions of address space, each with the file that is mapped there. Our
+// virtual addresses serve as the guest physical ones.
+enum { MEMORY_TABLE_MAX = 8 }; // VHOST_MEMORY_BASELINE_NREGIONS of most devices
 
-enum { FRONTEND_PATIENCE_MS = 2000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };
+struct memory_region {
+	uint64_t address, bytes;
+	uint64_t offset; // in the file
+	int fd;
+};
+
+struct memory_table {
+	unsigned count;
+	struct memory_region regions[MEMORY_TABLE_MAX];
+};
+
+enum { FRONTEND_PATIENCE_MS = 5000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };
 
 // What the device is told of a ring. Rings are numbered as virtio 1.2 s5.1.2 has it: 2N receives, 2N + 1
 // transmits, of queue pair N.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames from one guest to another, in plain memory: every byte, every drop, each layout of buffers.
-#include "ring/hop.h"
+#include "ring/frames.h"
 #include "test/pair.h"
 #include "test/each_isa.h"
 

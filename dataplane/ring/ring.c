@@ -8,9 +8,11 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
+#include <rte_common.h>
+
 #include "lib/isa.h"
-#include "ring/prefetch.h"
-#include "ring/ring_chain.h"
+#include "ring/copy.h"
+#include "ring/ring_read.h"
 
 static bool has(uint64_t features, unsigned bit)
 {
@@ -146,4 +148,215 @@ bool ring_wants_call(const struct ring *ring)
 	// The guest first says that it wants calls, then looks whether there is something; we the reverse.
 	atomic_thread_fence(memory_order_seq_cst);
 	return ring_call_flag(ring);
+}
+
+// --- Split rings: virtio 1.2 s2.7 ------------------------------------------------------------------------
+
+// A chain of several descriptors: direct ones, then at most one that is indirect (s2.7.5.3.2). Its length
+// bounds the loop: a chain has at most as many descriptors as the ring (s2.7.5.3.1), here
+// RING_CHAIN_MAX.
+static __attribute__((noinline)) unsigned split_chain(struct ring *ring, struct ring_batch *batch,
+                                                      struct ring_buffer *buffer, struct ring_descriptor d)
+{
+	const char *table = (const char *)ring->desc;
+	unsigned entries = ring->size, fault;
+	bool indirect = false;
+
+	for (unsigned length = 0; length < ring_chain_max(ring); length++) {
+		if (d.flags & VRING_DESC_F_INDIRECT) {
+			if (indirect)
+				return RING_BAD_INDIRECT;
+			table = ring_indirect_table(ring, &d, &entries, &fault);
+			if (table == NULL)
+				return fault;
+			indirect = true;
+			d = ring_read_split(table);
+			if (d.flags & VRING_DESC_F_INDIRECT)
+				return RING_BAD_INDIRECT;
+		}
+		fault = ring_buffer_add(ring, batch, buffer, &d);
+		if (fault != RING_OK || !(d.flags & VRING_DESC_F_NEXT))
+			return fault;
+		if (d.link >= entries)
+			return RING_BAD_HEAD;
+		d = ring_read_split(table + (size_t)d.link * RING_DESCRIPTOR_BYTES);
+	}
+	return RING_BAD_CHAIN;
+}
+
+static inline unsigned split_buffer(struct ring *ring, struct ring_batch *batch, uint16_t head)
+{
+	struct ring_buffer *buffer = ring_buffer_begin(batch);
+	struct ring_descriptor d;
+
+	if (unlikely(head >= ring->size))
+		return RING_BAD_HEAD;
+	buffer->id = head;
+	d = ring_read_split(&ring->desc[head]);
+	if (likely(!(d.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT))))
+		return ring_buffer_add(ring, batch, buffer, &d);
+	return split_chain(ring, batch, buffer, d);
+}
+
+unsigned ring_split_peek(struct ring *ring, struct ring_batch *batch, unsigned n)
+{
+	uint16_t heads[RING_BATCH_MAX], mask = ring->size - 1;
+
+	batch->count = batch->piece_count = batch->descriptor_count = 0;
+	batch->limited = false;
+	if (unlikely(ring->fault != RING_OK))
+		return 0;
+	n = ring_split_available(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	// All heads first: the descriptors come while the next ones are looked up.
+	for (unsigned i = 0; i < n; i++) {
+		heads[i] = __atomic_load_n(&ring->avail->ring[(ring->next + i) & mask], __ATOMIC_RELAXED);
+		rte_prefetch0(&ring->desc[heads[i] & mask]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (!ring_buffer_end(ring, batch, split_buffer(ring, batch, heads[i])))
+			break;
+	return batch->count;
+}
+
+void ring_split_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
+{
+	uint16_t mask = ring->size - 1;
+
+	if (n == 0)
+		return;
+	if (ring->in_order && !ring->writable) // one for all (s2.7.9), as ring_run_commit_split()
+		ring_split_use(ring, ring->next & mask, batch->buffers[n - 1].id, 0);
+	else
+		for (unsigned i = 0; i < n; i++)
+			ring_split_use(ring, (ring->next + i) & mask, batch->buffers[i].id,
+			               batch->buffers[i].written);
+	ring->next += (uint16_t)n;
+	__atomic_store_n(&ring->used->idx, ring->next, __ATOMIC_RELEASE); // s2.7.8.2: the index last
+}
+
+// --- Packed rings: virtio 1.2 s2.8 -----------------------------------------------------------------------
+
+// A place in the ring.
+struct place {
+	uint16_t slot;
+	bool wrap;
+};
+
+static inline struct place place_after(const struct ring *ring, struct place at, unsigned slots)
+{
+	unsigned slot = at.slot + slots;
+
+	if (slot >= ring->size)
+		return (struct place){(uint16_t)(slot - ring->size), !at.wrap};
+	return (struct place){(uint16_t)slot, at.wrap};
+}
+
+// The entries of an indirect table lie in order; of their flags only WRITE has a meaning (s2.8.7).
+static unsigned packed_indirect(struct ring *ring, struct ring_batch *batch, struct ring_buffer *buffer,
+                                const struct ring_descriptor *d)
+{
+	unsigned entries, fault;
+	const char *table = ring_indirect_table(ring, d, &entries, &fault);
+
+	if (table == NULL)
+		return fault;
+	if (entries > RING_CHAIN_MAX)
+		return RING_BAD_CHAIN;
+	for (unsigned i = 0; i < entries; i++) {
+		struct ring_descriptor entry = ring_read_packed(table + (size_t)i * RING_DESCRIPTOR_BYTES);
+
+		fault = ring_buffer_add(ring, batch, buffer, &entry);
+		if (fault != RING_OK)
+			return fault;
+	}
+	return RING_OK;
+}
+
+// A chain of several descriptors: successive slots, the id in the last (s2.8.6). left: slots that this batch
+// may still take, and so the bound of the loop: nothing is read twice in one turn around the ring.
+static __attribute__((noinline)) unsigned packed_chain(struct ring *ring, struct ring_batch *batch,
+                                                       struct ring_buffer *buffer, struct ring_descriptor d,
+                                                       struct place at, unsigned left)
+{
+	unsigned max = ring_chain_max(ring), most = RTE_MIN(left, max);
+
+	for (unsigned slots = 1; slots <= most; slots++) {
+		bool indirect = d.flags & VRING_DESC_F_INDIRECT;
+		unsigned fault;
+
+		if (indirect && slots > 1) // s2.8.7: not within a chain
+			return RING_BAD_INDIRECT;
+		fault = indirect ? packed_indirect(ring, batch, buffer, &d)
+		                 : ring_buffer_add(ring, batch, buffer, &d);
+		if (fault != RING_OK)
+			return fault;
+		if (!(d.flags & VRING_DESC_F_NEXT)) {
+			buffer->id = d.link;
+			buffer->slots = (uint16_t)slots;
+			return RING_OK;
+		}
+		at = place_after(ring, at, 1);
+		d = ring_read_packed(&ring->desc_packed[at.slot]);
+	}
+	return most == max ? (unsigned)RING_BAD_CHAIN : (unsigned)RING_NO_ROOM;
+}
+
+unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned n)
+{
+	struct place at = {ring->next, ring->wrap};
+	unsigned left = ring->size;
+
+	batch->count = batch->piece_count = batch->descriptor_count = 0;
+	batch->limited = false;
+	if (unlikely(ring->fault != RING_OK))
+		return 0;
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	while (batch->count < n && left) {
+		// The flags decide about the rest (s2.8.21.1): they come first, in the same load as length
+		// and id.
+		uint64_t rest = __atomic_load_n(ring_packed_half(ring, at.slot), __ATOMIC_ACQUIRE);
+		struct ring_descriptor d =
+		        ring_packed_from(ring_load_once(&ring->desc_packed[at.slot]), rest);
+		struct ring_buffer *buffer = ring_buffer_begin(batch);
+		unsigned fault;
+
+		if (!ring_packed_is_available(d.flags, at.wrap))
+			break;
+		if (likely(!(d.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)))) {
+			buffer->id = d.link;
+			fault = ring_buffer_add(ring, batch, buffer, &d);
+		} else {
+			fault = packed_chain(ring, batch, buffer, d, at, left);
+		}
+		if (!ring_buffer_end(ring, batch, fault))
+			break;
+		left -= buffer->slots;
+		at = place_after(ring, at, buffer->slots);
+	}
+	return batch->count;
+}
+
+static inline uint64_t used_half(const struct ring_buffer *buffer, bool wrap)
+{
+	return ring_packed_used(buffer->id, buffer->written, wrap);
+}
+
+void ring_packed_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
+{
+	struct place first = {ring->next, ring->wrap}, at = first;
+	bool one = ring->in_order && !ring->writable; // for all (s2.8.9), as ring_run_commit_packed()
+
+	if (n == 0)
+		return;
+	// The guest waits for the first: it is written last and shows all others with it.
+	for (unsigned i = 0; i < n; i++) {
+		if (i > 0 && !one)
+			__atomic_store_n(ring_packed_half(ring, at.slot),
+			                 used_half(&batch->buffers[i], at.wrap), __ATOMIC_RELAXED);
+		at = place_after(ring, at, batch->buffers[i].slots);
+	}
+	__atomic_store_n(ring_packed_half(ring, first.slot),
+	                 used_half(&batch->buffers[one ? n - 1 : 0], first.wrap), __ATOMIC_RELEASE);
+	ring->next = at.slot;
+	ring->wrap = at.wrap;
 }

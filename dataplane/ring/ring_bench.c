@@ -19,7 +19,7 @@
 #include <linux/virtio_net.h>
 #include <rte_cycles.h>
 
-#include "ring/hop.h"
+#include "ring/frames.h"
 #include "lib/isa.h"
 #include "test/lean_driver.h"
 #include "test/pin.h"

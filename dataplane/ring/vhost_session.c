@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ring/vhost_session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <linux/vhost_types.h>
 #include <rte_vhost.h>
 
-#include "ring/library_thread.h"
-#include "ring/vhost_message.h"
 #include "lib/log.h"
+#include "ring/vhost_message.h"
 
 _Static_assert((int)VHOST_RINGS_MAX == 2 * CONFIG_QUEUES_MAX, "as many as the door lets through");
 
@@ -285,6 +289,60 @@ static const struct rte_vhost_device_ops device_ops = {
         .new_connection = new_connection,
         .destroy_connection = destroy_connection,
 };
+
+// --- The thread of DPDK's vhost library that accepts connections and reads messages ----------------------
+
+static const char thread_name[] = "vhost-events\n";
+
+static void nothing(int number)
+{
+}
+
+static bool is_library_thread(const char *tid)
+{
+	char path[64], name[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", tid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	if (fgets(name, sizeof(name), file) == NULL)
+		name[0] = '\0';
+	fclose(file);
+	return strcmp(name, thread_name) == 0;
+}
+
+static pid_t library_thread_find(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	while (tasks && found == 0 && (entry = readdir(tasks)) != NULL)
+		if (is_library_thread(entry->d_name))
+			found = atoi(entry->d_name);
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+// Have it look at all its descriptors now. It waits in poll(2) for a second at a time, on those that there
+// were when the wait began, and rte_vhost_driver_start() does not wake it (DPDK 22.11, lib/vhost/fd_man.c):
+// without this a driver that connects to a new socket is heard up to a second later. Where the thread is not
+// found, that is all that happens. Control thread; takes a millisecond.
+static void library_thread_wake(void)
+{
+	struct sigaction action = {.sa_handler = nothing}; // poll(2) ends with EINTR, whatever the flags
+	pid_t thread = library_thread_find();
+
+	if (thread == 0 || sigaction(SIGURG, &action, NULL))
+		return;
+	// Twice: the first may come when the thread has read its descriptors and does not wait yet.
+	tgkill(getpid(), thread, SIGURG);
+	usleep(1000);
+	tgkill(getpid(), thread, SIGURG);
+}
 
 // --- Beginning and ending --------------------------------------------------------------------------------
 

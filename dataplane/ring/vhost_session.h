@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/config.h"
-#include "ring/fault_word.h"
+#include "ring/gate.h"
 #include "ring/vhost_door.h"
 #include "port/vhost_port.h"
 

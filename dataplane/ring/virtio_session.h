@@ -10,9 +10,8 @@
 #include <stdatomic.h>
 
 #include "ring/driver_ring.h"
-#include "ring/fault_word.h"
-#include "ring/frontend.h"
 #include "ring/gate.h"
+#include "ring/frontend.h"
 #include "port/virtio_port.h"
 
 enum { VIRTIO_NAME_MAX = 32 };

@@ -12,7 +12,7 @@
 
 #include <rte_pause.h>
 
-#include "ring/hop.h"
+#include "ring/frames.h"
 #include "test/hostile.h"
 #include "lib/isa.h"
 

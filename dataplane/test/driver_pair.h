@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ring/driver_ring.h"
-#include "ring/hop.h"
+#include "ring/frames.h"
 
 enum { PAIR_ROOM = 2048, PAIR_FRAME_MAX = 1600 };
 

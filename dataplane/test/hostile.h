@@ -8,7 +8,7 @@
 #pragma once
 
 #include "test/fuzz.h"
-#include "ring/ring_io.h"
+#include "ring/ring.h"
 
 enum {
 	HOSTILE_NEAR_BYTES = 0x3c00, // the region with the rings

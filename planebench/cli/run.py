@@ -36,7 +36,7 @@ class RunOptions:
     resume: bool = False
     calibrate: bool = True
     page: bool = True
-    """Whether the HTML report is written."""
+    """True to write the HTML report."""
     time_budget: str | None = None
 
 

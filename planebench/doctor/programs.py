@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What doctor says of programs that were looked for: switches, and what VNFs run in."""
+"""Describe what doctor says of programs that were looked for: switches, and what VNFs run in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hosting_finding(name: str, what: Found | NotFound) -> Finding:
 
 
 def kvm_finding() -> Finding:
-    """Whether it works is another matter: a guest is booted before the first VM, and the run says what came of it."""
+    """Report whether KVM can be opened. A guest is booted before the first VM, and the run says what came of it."""
     if os.access(KVM, os.R_OK | os.W_OK):
         return Finding("kvm", "ok", f"{KVM} is accessible: VMs use KVM if the probe guest boots")
     return Finding(

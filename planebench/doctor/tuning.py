@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``doctor --fix`` changes on this machine and ``doctor --undo`` puts back: safe, reversible, gone with a reboot.
+"""Describe what ``doctor --fix`` changes on this machine and ``doctor --undo`` puts back: safe, reversible, gone
+with a reboot.
 
 :data:`TUNINGS` is the whole list. The old values are on disk before anything is written, so that a kill at any moment
 can be undone. ``root`` is where /proc and /sys are: tests have a tree of their own.
@@ -59,7 +60,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file. ``left``: not touched, for the reason in ``note``; ``failed``: the system refused."""
+    """Describe what became of one file. ``left``: not touched, for the reason in ``note``; ``failed``: the system
+    refused."""
 
     kind: Literal["changed", "left", "failed"]
     path: str
@@ -147,7 +149,8 @@ def state_path() -> Path:
 
 
 def plan(root: Path = ROOT) -> tuple[Change, ...]:
-    """What :func:`apply` would change, in its order. Reads only; what this machine does not have is not in it."""
+    """Return what :func:`apply` would change, in its order. Reads only; what this machine does not have is not in
+    it."""
     return tuple(change for tuning in TUNINGS for pattern in tuning.files for change in _changes(root, tuning, pattern))
 
 
@@ -254,7 +257,7 @@ def _boot(root: Path) -> str:
 
 
 def _load(state: Path, root: Path) -> tuple[Saved, ...]:
-    """What was saved since this boot; values saved before it are void, for the reboot put everything back."""
+    """Return what was saved since this boot; values saved before it are void, for the reboot put everything back."""
     try:
         document = json.loads(state.read_bytes())
         if document["version"] != STATE_VERSION:

@@ -70,7 +70,7 @@ class Process:
             return None
 
     def alive(self) -> bool:
-        """Whether it still runs, or is paused."""
+        """Return whether it still runs, or is paused."""
         return self.returncode is None
 
     def log_tail(self, lines: int = 8) -> str:
@@ -334,7 +334,7 @@ class Supervisor:
 
 
 def default_base() -> Path:
-    """Where run directories are made: $XDG_RUNTIME_DIR if it is usable, else /tmp."""
+    """Return where run directories are made: $XDG_RUNTIME_DIR if it is usable, else /tmp."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK | os.X_OK):
         return Path(runtime)

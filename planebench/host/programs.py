@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a switch is: what the user says (option ``path``, ``PLANEBENCH_VPP=/path``, switches.toml), PATH, usual places.
+"""Describe where a switch is: what the user says (option ``path``, ``PLANEBENCH_VPP=/path``, switches.toml), PATH,
+usual places.
 
 ``switches.toml`` is read from $PLANEBENCH_SWITCHES, or planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
 
@@ -54,7 +55,8 @@ class NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a program printed: standard output if there was any, else standard error. ``ok``: it ended with 0."""
+    """Describe what a program printed: standard output if there was any, else standard error. ``ok``: it ended with
+    0."""
 
     ok: bool
     lines: tuple[str, ...]
@@ -62,7 +64,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the user says about where a switch is. ``said_by`` names who says so, for errors."""
+    """Describe what the user says about where a switch is. ``said_by`` names who says so, for errors."""
 
     path: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -120,7 +122,8 @@ class _Entry(BaseModel):
 
 
 def installation(switch: str, path: Any = None) -> Installation:
-    """What the user says about a switch; ``path`` is that of its option. UsageError for a file or path that is bad."""
+    """Return what the user says about a switch; ``path`` is that of its option. UsageError for a file or path that
+    is bad."""
     entry, file = _entries(), switches_file()
     known = entry.get(switch, _Entry())
     variable = f"PLANEBENCH_{switch.upper().replace('-', '_')}"
@@ -138,7 +141,7 @@ def installation(switch: str, path: Any = None) -> Installation:
 
 
 def switches_file() -> Path:
-    """Where switches.toml is, or would be."""
+    """Return where switches.toml is, or would be."""
     named = os.environ.get(SWITCHES_FILE_VARIABLE)
     if named:
         return Path(named).expanduser()

@@ -115,7 +115,7 @@ class Hosting(Protocol):
     """On a busy machine frames must cross it by then."""
 
     def find(self) -> Found | NotFound:
-        """Whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
+        """Return whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
         """Start it; return as soon as it has been asked to come up, StartError with its last words if it cannot.

@@ -25,7 +25,7 @@ ISOLATION = "container with a read-only root, no network and no capabilities"
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What makes the container."""
+    """Describe what makes the container."""
 
     name: str
     binary: Path

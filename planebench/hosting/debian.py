@@ -72,7 +72,7 @@ def _read(contents: tarfile.TarFile, wanted: Callable[[str], bool]) -> Iterator[
 
 
 def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = None) -> str:
-    """What a program prints; its last words in a StartError if it fails."""
+    """Return what a program prints; its last words in a StartError if it fails."""
     try:
         done = subprocess.run(
             argv,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What planed in a guest is given: its document with the ports and CPUs that it sees there, and the guest's memory.
+"""Describe what planed in a guest is given: its document with the ports and CPUs that it sees there, and the guest's
+memory.
 
 Pure. DPDK drives the guest's NICs through hugepages, whose physical addresses the switch is told.
 """

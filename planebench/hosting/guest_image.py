@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a guest boots: Debian's cloud kernel, and an initramfs of busybox, kernel modules and the static planed.
+"""Describe what a guest boots: Debian's cloud kernel, and an initramfs of busybox, kernel modules and the static
+planed.
 
 The kernel is fetched once and only unpacked (:mod:`planebench.hosting.debian`). The initramfs is named by its
 content, so a planed that was built anew gets a new one. Both are in $XDG_CACHE_HOME/planebench/guest; any number of
@@ -53,7 +54,7 @@ _FILE, _FOLDER = 0o100755, 0o040755
 
 @dataclass(frozen=True, slots=True)
 class GuestImage:
-    """What QEMU is given."""
+    """Describe what QEMU is given."""
 
     kernel: Path
     initramfs: Path
@@ -64,7 +65,7 @@ class GuestImage:
 
 
 def remedy() -> str | None:
-    """What is missing here to make a guest, and how to get it; None if nothing is. Fetches nothing."""
+    """Return what is missing here to make a guest, and how to get it; None if nothing is. Fetches nothing."""
     if platform.machine() != "x86_64":
         return f"guests are supported on x86-64 only; this machine is {platform.machine()}"
     if find_static_planed() is None:
@@ -137,7 +138,7 @@ def _locked(folder: Path) -> Iterator[Path]:
 
 
 def _kernel_prefix() -> str:
-    """Of folders with these modules; an older planebench kept others."""
+    """Return the prefix of folders with these modules; an older planebench kept others."""
     kept = hashlib.sha256(" ".join((*MODULES, *NETWORK_MODULES, DISK_MODULE)).encode()).hexdigest()[:8]
     return f"kernel-{kept}-"
 

@@ -67,7 +67,8 @@ HOSTING = ImageHosting()
 
 
 def image_format(path: Path) -> Literal["qcow2", "raw"]:
-    """By its first sector. Raises UsageError for a file that is no image, or one that no BIOS boots."""
+    """Return the format of an image by its first sector. Raises UsageError for a file that is no image, or one that
+    no BIOS boots."""
     try:
         with path.open("rb") as file:
             sector = file.read(SECTOR_BYTES)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether KVM works: told by a boot, since /dev/kvm alone says little. Where hypervisors are nested, KVM may start a
-guest and fail, or crawl, later; QEMU's own fallback to TCG knows only of a KVM that does not start.
+"""Describe whether KVM works: told by a boot, since /dev/kvm alone says little. Where hypervisors are nested, KVM
+may start a guest and fail, or crawl, later; QEMU's own fallback to TCG knows only of a KVM that does not start.
 
 The probe boots the guest image without a document: it says that it is up, and ends. What it told is kept for this boot
 of the machine, this QEMU and this kernel.
@@ -38,7 +38,7 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """What runs a guest, and ``told``, why, for people."""
+    """Describe what runs a guest, and ``told``, why, for people."""
 
     name: qemu.AcceleratorName
     told: str
@@ -46,7 +46,7 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of a probe: whether a guest came up, and if not, why not, in one line."""
+    """Report of a probe: whether a guest came up, and if not, why not, in one line."""
 
     works: bool
     why: str = ""
@@ -79,7 +79,8 @@ class Probe:
         return Accelerator("tcg", f"tcg, because KVM does not work: {outcome.why}")
 
     def outcome(self) -> Outcome:
-        """By a boot, or by what one told before. One at a time: others that ask meanwhile wait for its answer."""
+        """Return the outcome of a boot, or what one told before. One at a time: others that ask meanwhile wait for
+        its answer."""
         if not self.device.exists():
             return Outcome(False, f"{self.device} does not exist")
         if not os.access(self.device, os.R_OK | os.W_OK):

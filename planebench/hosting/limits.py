@@ -31,7 +31,7 @@ PIDS_OPTION = Option("pids", "pids", "whole", "maximum number of processes and t
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a VNF may have."""
+    """Describe what a VNF may have."""
 
     memory_mb: int
     pids: int = PIDS
@@ -55,7 +55,7 @@ class Limited:
         return ("/bin/sh", "-ec", f'{joins}exec "$@"', "sh", *map(str, self.groups))
 
     def why(self) -> str:
-        """What to add to the last words of a VNF that was at its limit of memory; empty of another."""
+        """Return what to add to the last words of a VNF that was at its limit of memory; empty of another."""
         if not any(_killed_for_memory(group) for group in self.groups):
             return ""
         return f"\nit reached its memory limit of {self.limits.memory_mb} MiB; raise the limit with memory_mb="
@@ -71,7 +71,7 @@ class Limited:
 
 
 def chosen(values: Mapping[str, Value], memory_mb: int) -> Limits:
-    """What the options say; of memory ``memory_mb`` where they say nothing."""
+    """Return what the options say; of memory ``memory_mb`` where they say nothing."""
     return Limits(int(str(values.get("memory_mb", memory_mb))), int(str(values.get("pids", PIDS))))
 
 
@@ -116,7 +116,8 @@ def hierarchies() -> tuple[Hierarchy, ...]:
 
 
 def parent_group(controller: str) -> Path | None:
-    """Where a group with that controller can be made: ours, or the next above it that may have one. None: nowhere."""
+    """Return where a group with that controller can be made: ours, or the next above it that may have one. None:
+    nowhere."""
     known = hierarchies()
     for hierarchy in known:
         if controller in hierarchy.controllers:
@@ -125,7 +126,8 @@ def parent_group(controller: str) -> Path | None:
 
 
 def everywhere() -> tuple[Path, ...]:
-    """Where a container engine makes a group: in every hierarchy of version 1; of version 2 where it has memory."""
+    """Return where a container engine makes a group: in every hierarchy of version 1; of version 2 where it has
+    memory."""
     known = hierarchies()
     if not any(hierarchy.controllers for hierarchy in known):
         return tuple(parent for parent in (parent_group("memory"),) if parent is not None)

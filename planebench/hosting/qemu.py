@@ -54,7 +54,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class NicSettings:
-    """What all NICs of a guest have in common."""
+    """Describe what all NICs of a guest have in common."""
 
     rings: Rings = "split"
     ring_size: int = LEAST_RING
@@ -64,7 +64,7 @@ class NicSettings:
 
     @property
     def device_ring_size(self) -> int:
-        """What QEMU is told. A driver may use fewer entries; more than that there are not. UsageError."""
+        """Return what QEMU is told. A driver may use fewer entries; more than that there are not. UsageError."""
         if self.ring_size > MOST_RING:
             raise UsageError(
                 f"ring size {self.ring_size} is too large: QEMU's virtio-net supports {MOST_RING} at most. Use a "
@@ -138,7 +138,7 @@ def require(title: str) -> Found:
 
 
 def pci_address(nic: int) -> str:
-    """Where the guest sees its n-th NIC."""
+    """Return where the guest sees its n-th NIC."""
     return f"0000:00:{FIRST_NIC_SLOT + nic:02x}.0"
 
 

@@ -93,7 +93,7 @@ def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRe
 
 
 def _own_files(document: Document, files: tuple[Path, ...]) -> dict[str, bytes]:
-    """By their absolute names."""
+    """Return the files by their absolute names."""
     return {DOCUMENT: json.dumps(document.to_json()).encode(), **{str(file): file.read_bytes() for file in files}}
 
 

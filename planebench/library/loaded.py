@@ -65,7 +65,7 @@ class Loaded:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """Return a row a trial and direction."""
+        """Return one row per trial and direction."""
         return self.frame("trials")
 
     @property
@@ -90,7 +90,7 @@ class Loaded:
 
     @property
     def evidence(self) -> pd.DataFrame:
-        """Return a row a trial: what its verdict rests on. By thread: ``frame("threads")``."""
+        """Return one row per trial: the evidence for its verdict. By thread: ``frame("threads")``."""
         return self.frame("evidence")
 
     @property

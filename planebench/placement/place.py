@@ -40,7 +40,8 @@ class Cpus:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Who runs where. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF of the chain.
+    """Describe who runs where. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF of
+    the chain.
 
     ``shared``: the switch has no core for itself, so the numbers do not count. Each warning is a sentence that says
     what is wrong and the way out.
@@ -64,12 +65,13 @@ class Placement:
 
     @property
     def polled_by_tester(self) -> frozenset[int]:
-        """Where workers of the tester may be."""
+        """Return where workers of the tester may be."""
         tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)
         return frozenset((*self.tester_cpus, *tasks))
 
     def cpu_neighbours(self, number: int) -> tuple[str, ...]:
-        """Who else polls on the CPU of a VNF that is a process of its own: ``the switch``, ``the tester``, ``vnf2``."""
+        """Return who else polls on the CPU of a VNF that is a process of its own: ``the switch``, ``the tester``,
+        ``vnf2``."""
         return tuple(self._cpu_neighbours(number))
 
     def _cpu_neighbours(self, number: int) -> Iterator[str]:
@@ -199,7 +201,7 @@ def _ranked(cpus: Cpus, switch: int) -> list[int]:
 
 
 def _near_and_whole(cpus: Cpus, cpu: int, switch: int) -> bool:
-    """Whether a CPU is worth giving to the second end: a core of its own, on the node of the switch."""
+    """Return whether a CPU is worth giving to the second end: a core of its own, on the node of the switch."""
     return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(switch)
 
 

@@ -54,7 +54,7 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },
 }
-"""What the records check when they are made (``__post_init__``), as far as JSON Schema can say it."""
+"""Checks of the records (``__post_init__``) that JSON Schema can express."""
 
 
 class _Generator(GenerateJsonSchema):

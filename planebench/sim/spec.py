@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a simulated switch is like: ``sim:capacity=10M:noise=1%``, taken apart and checked."""
+"""Describe what a simulated switch is like: ``sim:capacity=10M:noise=1%``, taken apart and checked."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def capture_facts(path: Path) -> CaptureFacts:
 
 
 def _sent(frame: bytes) -> bool:
-    """Whether these first bytes are those of IPv4 or IPv6 with UDP or TCP, not a fragment."""
+    """Return whether these first bytes are those of IPv4 or IPv6 with UDP or TCP, not a fragment."""
     at = 12
     while frame[at : at + 2] in _VLANS:
         at += 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a profile cannot be combined with, said before anything starts."""
+"""Describe what a profile cannot be combined with, said before anything starts."""
 
 from __future__ import annotations
 

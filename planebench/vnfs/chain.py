@@ -46,12 +46,13 @@ class ChainVnf:
 
     @property
     def own(self) -> bool:
-        """Whether it is the user's own, no function of planed."""
+        """Return whether it is the user's own, no function of planed."""
         return not self.kind.kind
 
     @property
     def text(self) -> str:
-        """As in the text of a chain; options in the order of the registries, so that one chain has one text."""
+        """Return the VNF as in the text of a chain; options in the order of the registries, so that one chain has
+        one text."""
         name = quote(self.subject) if self.own else self.kind.name
         given = [f"{o.name}={quote(self.options[o.name])}" for o in _given(self.kind.all_options, self.options)]
         given += [f"{o.name}={quote(self.hosting_options[o.name])}" for o in self._hosting_given()]

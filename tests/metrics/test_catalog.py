@@ -55,7 +55,7 @@ def test_a_counter_of_the_switch_reaches_every_output() -> None:
     assert "near 1, frames wait" in properties["switch_full_batch_share"]["description"]
     page, text = to_html(source).decode(), " ".join(table_text(source).split())
     assert ">full batches</th>" in page and "75 %" in page
-    assert "75 % full" in text and "full: share of its batches that were full" in text
+    assert "75 % full" in text and "full: share of full batches" in text
 
 
 @pytest.mark.parametrize("figure", SWITCH_FIGURES, ids=lambda figure: figure.name)

@@ -92,7 +92,7 @@ def test_more_probes_than_a_task_can_note_are_refused(document: dict[str, Any]) 
     made = plan_from_document({**document, "latency": latency}, "small")
     assert made.latency.anatomy
     with pytest.raises(
-        UsageError, match=r"anatomy: 10000 probes a second for 5 s, both ways, are 100000; a task notes 65536"
+        UsageError, match=r"anatomy: 10000 probes a second for 5 s in both directions are 100000; a task notes 65536"
     ):
         expand(made)
     assert expand(override(made, anatomy=False))

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "port/port.h"
-#include "ring/view.h"
+#include "ring/frames.h"
 #include "tasks/generator/generator.h"
 #include "tasks/generator/pacer.h"
 #include "tasks/stamps.h"

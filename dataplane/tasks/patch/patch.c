@@ -2,7 +2,7 @@
 // patch: the least a switch can do, a cross-connect of two ports. Frames are not looked at.
 //
 // Between two ports with rings of our own they go from ring to ring, without mbufs: from guest to guest
-// (ring/hop.h), or in place (port.h). The counters and what is dropped are the same either way. A patch with
+// (ring/frames.h), or in place (port.h). The counters and what is dropped are the same either way. A patch with
 // a fault has mbufs always.
 //
 // With a fault it drops every n-th of the frames that it receives on either port, counted from the task's

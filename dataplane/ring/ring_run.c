@@ -3,14 +3,12 @@
 // straight from descriptor to address and length, without the lists that chains need; whatever is not plain
 // ends the run, and ring_peek() has it. The rules are the same: a descriptor is read once, address and length
 // are checked against the guest's memory, and nothing changes before the commit. Compiled for each
-// instruction set (isa.h): for isa_sources only.
-#pragma once
-
+// instruction set (isa.h): an ISA source.
 #include <rte_common.h>
 
 #include "ring/copy.h"
-#include "ring/ring_chain.h"
-#include "ring/ring_ends.h"
+#include "ring/frames.h"
+#include "ring/ring_read.h"
 
 struct ring_run {
 	unsigned count;
@@ -178,4 +176,145 @@ static inline void ring_run_commit(struct ring *ring, const struct ring_run *run
 		ring_run_commit_packed(ring, run, n, written);
 	else
 		ring_run_commit_split(ring, run, n, written);
+}
+
+// --- deliver() -------------------------------------------------------------------------------------------
+
+// deliver() into plain buffers: a frame of any number of pieces goes straight into a buffer of one. The first
+// frame that does not fit its buffer, or a buffer that is not plain, leaves the rest to deliver_any().
+static inline unsigned deliver_frames(const struct ring_run *rx, const struct frame *frames, unsigned n,
+                                      uint32_t header, uint32_t written[static RING_BATCH_MAX])
+{
+	unsigned i;
+
+	n = RTE_MIN(n, rx->count);
+	for (i = 0; i < n; i++) {
+		const struct frame *frame = &frames[i];
+
+		if (unlikely(frame->length > COPY_SMALL) && i + COPY_AHEAD < n)
+			ring_run_fetch(rx, i + COPY_AHEAD, header, frame[COPY_AHEAD].length);
+		if (unlikely(rx->length[i] < header + frame->length))
+			break;
+		header_write(rx->data[i], header);
+		copy_scattered(rx->data[i] + header, &frame->at, frame->length);
+		written[i] = header + frame->length;
+	}
+	return i;
+}
+
+unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+{
+	uint32_t written[RING_BATCH_MAX];
+	struct ring_run rx;
+	unsigned done;
+
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	ring_run_peek(to, &rx, n, true);
+	if (likely(to->header_bytes == RING_HEADER))
+		done = deliver_frames(&rx, frames, n, RING_HEADER, written);
+	else
+		done = deliver_frames(&rx, frames, n, to->header_bytes, written);
+	ring_run_commit(to, &rx, done, written);
+	if (likely(done == n || (done == rx.count && !rx.odd)))
+		return done;
+	return done + deliver_any(to, &frames[done], n - done, too_long);
+}
+
+// --- hop() -----------------------------------------------------------------------------------------------
+
+// hop() for plain buffers, which is nearly all there is: from descriptors to copy without a list in between.
+// Both rings are read ahead first, so that the lines of all frames are on their way while the first is
+// copied. The first buffer that is not plain is left to hop_any(), with all that follows in this poll.
+// Copy frames until one does not fit its buffer, or is none. header: of the sender. Returns how many.
+static inline unsigned hop_plain(const struct ring_run *tx, const struct ring_run *rx, uint32_t header,
+                                 uint32_t header_to, uint32_t written[static RING_BATCH_MAX])
+{
+	unsigned n = RTE_MIN(tx->count, rx->count), i;
+
+	for (i = 0; i < n; i++) {
+		uint32_t length = tx->length[i] - header; // wraps: too long
+
+		if (unlikely(length - 1 >= FRAME_LENGTH_MAX || rx->length[i] < header_to + length))
+			break;
+		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
+			ring_run_fetch(rx, i + COPY_AHEAD, header_to, tx->length[i + COPY_AHEAD] - header);
+		header_write(rx->data[i], header_to);
+		copy_bytes(rx->data[i] + header_to, tx->data[i] + header, length);
+		written[i] = header_to + length;
+	}
+	return i;
+}
+
+// The receiver has no more buffers: give the frames from first on back to the sender. They were read already,
+// so that a drop costs less than a forward.
+static inline void hop_drop(const struct ring_run *tx, unsigned first, uint32_t header,
+                            struct hop_counts *counts)
+{
+	for (unsigned i = first; i < tx->count; i++) {
+		if (unlikely(tx->length[i] <= header))
+			counts->lost.bad++;
+		else if (unlikely(tx->length[i] - header > FRAME_LENGTH_MAX))
+			counts->lost.oversize++;
+		else
+			counts->received++;
+	}
+}
+
+struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
+{
+	struct ring_run tx, rx = {.count = 0};
+	struct hop_counts counts = {0};
+	uint32_t written[RING_BATCH_MAX];
+	unsigned done = 0, taken;
+
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	if (ring_run_peek(from, &tx, n, false) == 0 && !tx.odd)
+		return counts;
+	if (likely(to)) {
+		ring_run_peek(to, &rx, tx.count, true);
+		if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
+			done = hop_plain(&tx, &rx, RING_HEADER, RING_HEADER, written);
+		else
+			done = hop_plain(&tx, &rx, from->header_bytes, to->header_bytes, written);
+		ring_run_commit(to, &rx, done, written);
+	}
+	counts.received = counts.forwarded = taken = done;
+	if (unlikely(done < tx.count && done == rx.count && !rx.odd)) {
+		hop_drop(&tx, done, from->header_bytes, &counts);
+		taken = tx.count;
+	}
+	ring_run_commit(from, &tx, taken, NULL);
+	if (unlikely(tx.odd || taken < tx.count))
+		hop_any(from, to, n - taken, &counts);
+	return counts;
+}
+
+// --- view_peek() -----------------------------------------------------------------------------------------
+
+static inline void view_add(struct view *view, unsigned i, const struct ring_run *run, uint32_t header)
+{
+	struct ring_piece *piece = &view->batch.pieces[i];
+	uint32_t length = run->length[i] - header;
+
+	*piece = (struct ring_piece){run->data[i] + header, length};
+	view->frames[i] = (struct frame){{piece, 0}, length};
+	view->batch.buffers[i] = (struct ring_buffer){.id = run->id[i], .slots = 1};
+}
+
+unsigned ISA_NAME(view_peek)(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost)
+{
+	uint32_t header = from->header_bytes;
+	unsigned i, count;
+	struct ring_run run;
+
+	count = ring_run_peek(from, &run, RTE_MIN(n, (unsigned)RING_BATCH_MAX), false);
+	for (i = 0; i < count; i++) {
+		if (unlikely(run.length[i] - header - 1 >= FRAME_LENGTH_MAX)) // wraps below the header
+			break;
+		view_add(view, i, &run, header);
+	}
+	if (unlikely(i == 0 && (count || run.odd)))
+		return view_peek_any(from, view, n, lost);
+	view->count = view->batch.count = i;
+	return i;
 }

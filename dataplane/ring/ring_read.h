@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reading chains has in common in both kinds of ring. For ring_split.c and ring_packed.c only.
+// Reading the entries of a ring of either kind, and marking them as used. For ring.c and ring_run.c only.
 #pragma once
 
+#include <rte_common.h>
 #include <rte_prefetch.h>
 
 #include "ring/ring.h"
+
+// --- Descriptors and chains ------------------------------------------------------------------------------
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "virtio 1 is little endian (s1.4), and so are we");
 _Static_assert(sizeof(struct vring_desc) == 16 && sizeof(struct vring_packed_desc) == 16, "s2.7.5, s2.8.13");
@@ -134,4 +137,54 @@ static inline bool ring_buffer_end(struct ring *ring, struct ring_batch *batch, 
 	if (batch->count == 0) // it had the whole batch to itself
 		ring->fault = fault == RING_NO_ROOM ? RING_BAD_CHAIN : (enum ring_fault)fault;
 	return false;
+}
+
+// --- What is available, and what is used -----------------------------------------------------------------
+
+enum {
+	RING_FLAG_AVAIL = 1 << VRING_PACKED_DESC_F_AVAIL,
+	RING_FLAG_USED = 1 << VRING_PACKED_DESC_F_USED,
+};
+
+// Split: how many of n are available. The guest's index is looked at only when what we know is not enough:
+// its cache line travels between the cores each time.
+static inline unsigned ring_split_available(struct ring *ring, unsigned n)
+{
+	uint16_t ready = ring->avail_seen - ring->next;
+
+	if (ready < n) {
+		ring->avail_seen = __atomic_load_n(&ring->avail->idx, __ATOMIC_ACQUIRE); // s2.7.13.3
+		ready = ring->avail_seen - ring->next;
+		if (unlikely(ready > ring->size)) {
+			ring->fault = RING_BAD_INDEX;
+			return 0;
+		}
+	}
+	return RTE_MIN(ready, n);
+}
+
+static inline void ring_split_use(struct ring *ring, uint16_t slot, uint16_t id, uint32_t written)
+{
+	ring->used->ring[slot].id = id;
+	ring->used->ring[slot].len = written;
+}
+
+// Packed: length, id and flags of a descriptor: its second half, written and read as one.
+static inline uint64_t *ring_packed_half(const struct ring *ring, uint16_t slot)
+{
+	return (uint64_t *)(void *)&ring->desc_packed[slot].len;
+}
+
+// s2.8.1: available if the avail bit is the wrap counter and the used bit is not.
+static inline bool ring_packed_is_available(uint16_t flags, bool wrap)
+{
+	return ((flags & RING_FLAG_AVAIL) != 0) == wrap && ((flags & RING_FLAG_USED) != 0) != wrap;
+}
+
+// s2.8.8: both bits are the wrap counter; WRITE says that the length means something.
+static inline uint64_t ring_packed_used(uint16_t id, uint32_t written, bool wrap)
+{
+	uint64_t flags = (wrap ? RING_FLAG_AVAIL | RING_FLAG_USED : 0) | (written ? VRING_DESC_F_WRITE : 0);
+
+	return flags << 48 | (uint64_t)id << 32 | written;
 }
