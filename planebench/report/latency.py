@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from planebench.metrics.results import JITTERS
@@ -330,7 +330,7 @@ def _sizes(
 ) -> Iterator[Figure]:
     from planebench.report.charts.curves import curves_over_sizes
 
-    for cell, members in _same_but_size(results).items():
+    for cell, members in same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64).items():
         loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
         for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
             rows = over_sizes(members, load, look)
@@ -339,15 +339,6 @@ def _sizes(
                 way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
                 title = ", ".join(filter(None, (way, load_words(load), name)))
                 yield Figure(key, kind, cell.scenario, title, partial(curves_over_sizes, rows, colors, y_title))
-
-
-def _same_but_size(results: Sequence[Result]) -> dict[Point, list[Result]]:
-    """Plain frames by everything but their size; profiles are no sizes of each other."""
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        if not result.point.traffic:
-            cells.setdefault(replace(result.point, switch="", frame_size_bytes=64), []).append(result)
-    return cells
 
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:

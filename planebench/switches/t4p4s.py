@@ -57,7 +57,7 @@ class T4p4sAdapter(Adapter):
         version = dpdk_version(where.path, where.env, says="T4P4S")
         if version is None:
             raise UsageError(
-                f'{where.said_by} "{where.path}" is no program of t4p4s, or does not start: '
+                f'{where.said_by} "{where.path}" is not a t4p4s binary or does not start: '
                 f"`{where.path} --no-huge --no-pci -m 8 -- --help` says why"
             )
         return Found(f"{where.path.name} on {version}", where.path)

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planebench.metrics.column import Column, on_page
 from planebench.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency, OfResult
 from planebench.model.records import Point
 from planebench.model.results import BandFigure, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, count, load_words, mpps, throughput
 from planebench.report.ledger import unexplained_words
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns
+from planebench.report.page.table import PageColumn, PageTable, numbers, on_page, page_table, point_columns
 from planebench.stats.counting import counts, latency_counts
 
 
@@ -32,7 +31,7 @@ def throughput_table(run: Run, results: Sequence[Result]) -> PageTable:
 def latency_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return a row per latency, in us, with its probes and, where it is known, the tester latency baseline."""
     items = _latencies(run, results)
-    columns: tuple[PageColumn | Column, ...] = (*point_columns(items, _point), *on_page(LATENCY, items))
+    columns = (*point_columns(items, _point), *on_page(LATENCY, items))
     note = "Sent, stamped, received: probes. Stamped but not received: lost, or still in flight when the trial ended."
     if any(column.title == "baseline" for column in columns):
         note += " Baseline: the p50 that the tester measures without a switch at this frame size."
@@ -42,7 +41,7 @@ def latency_table(run: Run, results: Sequence[Result]) -> PageTable:
 def jitter_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return mean / p99 / max in us of each definition that a latency has."""
     items = [it for it in _latencies(run, results) if it.summary.ipdv or it.summary.pdv or it.summary.burst_jitter]
-    columns: tuple[PageColumn | Column, ...] = (
+    columns = (
         *point_columns(items, _point),
         PageColumn("load", lambda it: load_words(it.summary.load)),
         *on_page(LATENCY, items, JITTER),
@@ -83,7 +82,7 @@ def _ratio(result: Result, figure: BandFigure) -> str:
 def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained."""
     items = [OfResult(run, result) for result in results if result.ledger is not None]
-    columns: tuple[PageColumn | Column, ...] = (
+    columns = (
         *point_columns(items, _point),
         *numbers(
             [

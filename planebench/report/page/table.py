@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ MAX_ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PageColumn:
-    """A column that only the page has. ``shown`` returns the cell for an item, which is what a row stands for."""
+    """A column of a table of the page. ``shown`` returns the cell for an item, which is what a row stands for."""
 
     title: str
     shown: Callable[[Any], Any]
@@ -37,7 +37,7 @@ class PageTable:
     """``note`` stands below; ``left_out`` is the number of rows that are not shown."""
 
     caption: str
-    columns: tuple[PageColumn | Column, ...]
+    columns: tuple[PageColumn, ...]
     rows: tuple[Row, ...]
     note: str = ""
     left_out: int = 0
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 def page_table(
     caption: str,
-    columns: Sequence[PageColumn | Column],
+    columns: Sequence[PageColumn],
     items: Sequence[T],
     note: str = "",
     *,
@@ -61,6 +61,13 @@ def page_table(
     """
     rows = tuple(Row(tuple(column.shown(item) for column in columns), out(item)) for item in items[:max_rows])
     return PageTable(caption, tuple(columns), rows, note, len(items) - len(rows))
+
+
+def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") -> tuple[PageColumn, ...]:
+    """Return the columns of the catalog that a table of the page has for some rows, in its order."""
+    shown = [(it, it.page) for it in columns if it.page is not None and it.page.section == section]
+    there = [it for it in shown if not it[1].optional or any(it[0].value(item) is not None for item in items)]
+    return tuple(PageColumn(page.title, it.shown, page.kind) for it, page in sorted(there, key=lambda it: it[1].order))
 
 
 def numbers(cells: Sequence[tuple[str, Callable[[Any], Any]]]) -> tuple[PageColumn, ...]:
