@@ -245,7 +245,7 @@ class FibClient:
         self._append(MessageType.HELLO)
 
     def _send(self, *, everything: bool) -> None:
-        """Return what the window has room for; a message that may grow only if everything is to go."""
+        """Send what the window has room for; a message that may still grow only if everything is to go."""
         if self._clock() < self._not_before:
             return
         while self._sent < min(len(self._queue), self._window):

@@ -122,6 +122,6 @@ class Rig:
             self._live = None
 
     def renew(self) -> None:
-        """Return what a failed check left behind is nothing to go on with. Raises StartError."""
+        """Start the rig anew, because a failed check left it in an unknown state. Raises StartError."""
         self.stop()
         self.start()

@@ -124,7 +124,7 @@ def _make(path: Path, member: tarfile.TarInfo, layer: tarfile.TarFile, root: Pat
 
 
 def _make_way(path: Path, member: tarfile.TarInfo) -> None:
-    """Return what a lower layer has there goes, but a folder for a folder."""
+    """Remove what a lower layer has at the path, unless both are folders."""
     if path.is_symlink() or (path.exists() and not (path.is_dir() and member.isdir())):
         _clear(path)
 
