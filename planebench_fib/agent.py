@@ -58,7 +58,7 @@ def interface_index(name: str) -> int:
         return socket.if_nametoindex(name)
     except OSError:
         there = ", ".join(found for _, found in socket.if_nameindex())
-        raise UsageError(f'there is no interface "{name}" in this network namespace; it has {there}') from None
+        raise UsageError(f'no interface "{name}" in this network namespace. Valid: {there}') from None
 
 
 class Agent:
@@ -137,7 +137,9 @@ class Agent:
             case Unsure():
                 self._unsure = True
             case InterfaceGone(interface):
-                raise InterfaceGoneError(f"interface {interface} is gone; start the agent again when it is back")
+                raise InterfaceGoneError(
+                    f"interface {interface} disappeared; restart the agent when the interface is back"
+                )
 
     def _resolve(self) -> None:
         """Have the kernel look for gateways that it does not know, and now and then for those it saw long ago."""

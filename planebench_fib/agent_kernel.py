@@ -109,7 +109,8 @@ class Kernel:
         self._requests.close()
 
     def events(self) -> Iterator[Event]:
-        """What has changed since the last call. OSError with ENOBUFS: more than there was room for; dump again."""
+        """Return what has changed since the last call. OSError with ENOBUFS: more than there was room for; dump
+        again."""
         while True:
             try:
                 data = self._events.recv(_RECEIVE_BYTES)
@@ -142,7 +143,7 @@ class Kernel:
         self._requests.send(message.data)
 
     def _dump(self, kind: int, body: bytes) -> Iterator[tuple[bytes, int, int]]:
-        """Where each message of the answer is: its bytes, first and last."""
+        """Return where each message of the answer is: its bytes, first and last."""
         _drain(self._requests)
         header = _HEADER.pack(_HEADER.size + len(body), kind, NLM_F_REQUEST | NLM_F_DUMP, 1, 0)
         self._requests.send(header + body)
@@ -151,7 +152,7 @@ class Kernel:
             for answer, _, at, end in _messages(data):
                 if answer == NLMSG_ERROR:
                     code = -struct.unpack_from("i", data, at)[0]
-                    raise OSError(code, f"the kernel's routes cannot be read: {os.strerror(code)}")
+                    raise OSError(code, f"cannot read the kernel's routes: {os.strerror(code)}")
                 if answer == NLMSG_DONE:
                     return
                 yield data, at, end

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a forwarder must know so that it forwards as this kernel would: from kernel routes and neighbours to FIB routes
-and next hops, and what has changed since it was told last. Pure: no sockets, no clock.
+"""Describe what a forwarder must know so that it forwards as this kernel would: from kernel routes and neighbours to
+FIB routes and next hops, and what has changed since it was told last. Pure: no sockets, no clock.
 
 A gateway has a next hop of its own, whatever leads there: when its MAC address changes, one message moves all its
 routes. Without a MAC its hop is LOCAL: packets go to the VNF, whose kernel resolves it and forwards meanwhile.
@@ -23,7 +23,7 @@ _FIRST = 2
 
 
 class RouteKind(enum.Enum):
-    """What the kernel does with packets: by ``legs``; itself (its own addresses, what it refuses); nothing."""
+    """Describe what the kernel does with packets: by ``legs``; itself (its own addresses, what it refuses); nothing."""
 
     UNICAST, LOCAL, BLACKHOLE = range(3)
 
@@ -46,7 +46,7 @@ class Path(NamedTuple):
 
     @property
     def has_gateways(self) -> bool:
-        """By which IPv6 tells whether routes are legs of one."""
+        """Return the gateways by which IPv6 tells whether routes are legs of one."""
         return bool(self.legs) and all(leg.gateway for leg in self.legs)
 
 
@@ -102,12 +102,12 @@ class Mirror:
 
     @property
     def routes(self) -> int:
-        """That the forwarder was told."""
+        """Return those that were announced to the forwarder."""
         return len(self._told)
 
     @property
     def hops(self) -> int:
-        """That the forwarder was told."""
+        """Return those that were announced to the forwarder."""
         return len(self._told_hops)
 
     @property
@@ -189,7 +189,7 @@ class Mirror:
     # What follows from it
 
     def changes(self) -> Changes:
-        """What the forwarder must be told now. It counts as told."""
+        """Return what the forwarder must be told now. It counts as told."""
         self._find_hosts()
         routes: list[tuple[Prefix, int]] = []
         gone: list[Prefix] = []
@@ -245,7 +245,7 @@ class Mirror:
         self._hosts = hosts
 
     def _longest(self, address: bytes) -> Leg | None:
-        """Where the longest prefix that matches leads to."""
+        """Return where the longest prefix that matches leads to."""
         bits, value = len(address) * 8, int.from_bytes(address)
         for length in range(bits, -1, -1):
             masked = value >> (bits - length) << (bits - length)

@@ -83,7 +83,8 @@ def _number(value: bytes | None) -> int:
 
 
 def _legs(found: dict[int, bytes], flags: int, alive: bool) -> Iterator[Leg]:
-    """Those that are not dead, if ``alive``. What has to be encapsulated has a leg to nowhere: the VNF does it."""
+    """Return those that are not dead, if ``alive``. What has to be encapsulated has a leg to nowhere: the VNF does
+    it."""
     several = found.get(_MULTIPATH)
     if several is None:
         if not (alive and flags & RTNH_F_DEAD):

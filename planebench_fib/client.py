@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a VNF says to the forwarder that holds its routes: sessions, windows, go-back-N (docs/fib-messages.md).
+"""Describe what a VNF says to the forwarder that holds its routes: sessions, windows, go-back-N (docs/fib-messages.md).
 
     with FibClient(PacketTransport("eth0")) as fib:
         fib.hop(1, destination="02:00:00:00:01:01", wire=0)
@@ -195,7 +195,7 @@ class FibClient:
     def _hop(self, record: HopRecord) -> None:
         _check_number(record.number)
         if not 0 <= record.wire <= 255:
-            raise UsageError(f"wire {record.wire} of next hop {record.number} is not 0 .. 255")
+            raise UsageError(f"wire {record.wire} of next hop {record.number} is not valid. Valid: 0 to 255")
         self._append(MessageType.NEXT_HOPS, 0, record.encode())
 
     def _append(self, kind: MessageType, family: int = 0, record: bytes | None = None) -> None:
@@ -226,8 +226,8 @@ class FibClient:
         """``start``: of waiting; answers before it do not count."""
         if self._clock() - max(start, self._last_heard) > timeout_s:
             raise FibTimeout(
-                f"the forwarder left {len(self._queue)} messages unanswered for {timeout_s:g} s: is the interface "
-                "connected to a port of a VNF of fib_offload, and up?"
+                f"the forwarder did not answer {len(self._queue)} messages within {timeout_s:g} s; check that the "
+                "interface is up and connected to a VNF port of fib_offload"
             )
 
     # The window
@@ -245,7 +245,7 @@ class FibClient:
         self._append(MessageType.HELLO)
 
     def _send(self, *, everything: bool) -> None:
-        """What the window has room for; a message that may grow only if everything is to go."""
+        """Send what the window has room for; a message that may still grow only if everything is to go."""
         if self._clock() < self._not_before:
             return
         while self._sent < min(len(self._queue), self._window):
@@ -288,7 +288,9 @@ class FibClient:
         try:
             ack = decode_ack(frame)
         except VersionError as error:
-            self._errors.append(FibError(f"the forwarder answers with {error}: use the client of its release"))
+            self._errors.append(
+                FibError(f"invalid answer from the forwarder: {error}; use the client of the same release")
+            )
             return
         except MessageError:
             return  # of another protocol, or damaged: as if it had got lost
@@ -298,9 +300,9 @@ class FibClient:
         if place >= self._known or ack.type is not self._queue[place].type:
             return  # answered before
         if ack.code is Code.NO_SESSION:
-            self._lost("the forwarder has started anew, or has flushed what a VNF said that was silent for too long")
+            self._lost("the forwarder has restarted, or flushed the routes of this VNF after a timeout")
         elif place == 0 and self._is_passed_over(ack):
-            self._lost("the forwarder expects other sequence numbers of it: someone else may use its number")
+            self._lost("unexpected sequence number; another client may use the same VNF number")
         elif place or ack.code is Code.SEQUENCE:
             self._out_of_turn()
         else:
@@ -334,7 +336,7 @@ class FibClient:
         self._sent = max(self._sent - 1, 0)
         self._known -= 1
         if hello and ack.next_sequence != self._base:
-            self._lost("its number was in use")
+            self._lost("its number was already in use")
         else:
             self._send(everything=False)
 
@@ -370,7 +372,8 @@ class FibClient:
         self._begin(_new_session())
         self._errors.append(
             FibSessionLost(
-                f"session {old:#x} is lost: {why}. Session {self._session:#x} has begun: announce everything again"
+                f"session {old:#x} is lost: {why}. Session {self._session:#x} has begun; announce all next hops and "
+                "routes again"
             )
         )
 
@@ -382,4 +385,4 @@ def _new_session() -> int:
 
 def _check_number(number: int) -> None:
     if not 0 <= number < HOP_NUMBERS:
-        raise UsageError(f"next hop {number} is not 0 .. {HOP_NUMBERS - 1}")
+        raise UsageError(f"next hop {number} is not valid. Valid: 0 to {HOP_NUMBERS - 1}")

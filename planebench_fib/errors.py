@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may come of an update, each with its reason and the way out."""
+"""Describe what may come of an update, each with its reason and the way out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from planebench_fib.exceptions import Error
 from planebench_fib.messages import Ack, Code, Record
 
 REASONS: dict[Code, str] = {
-    Code.MALFORMED: "the forwarder takes it for malformed: no such wire of this VNF, a group address, or a source MAC "
-    "that is not the VNF's",
-    Code.QUOTA: "the quota of this VNF is used up ({routes} of {quota} routes): delete some, or have it raised",
-    Code.FULL: "the forwarder's table has no room: have the operator make it larger (routes4, routes6)",
-    Code.NO_NEXT_HOP: "this session has not announced that next hop: announce it before routes that lead there",
-    Code.EXISTS: "it is there already: use replace()",
-    Code.ABSENT: "it is not there",
-    Code.BUSY_HOP: "routes still lead there: delete or replace them before",
+    Code.MALFORMED: "malformed message: unknown wire of this VNF, a group address, or another VNF's source MAC address",
+    Code.QUOTA: "the route quota of this VNF is exhausted ({routes} of {quota} routes): delete some or raise it",
+    Code.FULL: "the forwarder's table is full; ask the operator for a larger one (routes4, routes6)",
+    Code.NO_NEXT_HOP: "unknown next hop in this session; announce the next hop before its routes",
+    Code.EXISTS: "it already exists; use replace()",
+    Code.ABSENT: "it does not exist",
+    Code.BUSY_HOP: "routes still use this next hop; delete or replace them first",
 }
 
 

@@ -47,7 +47,7 @@ _IS_ACK = 0x80
 
 
 class Op(enum.IntEnum):
-    """What a record does."""
+    """Describe what a record does."""
 
     ADD = 1
     REPLACE = 2
@@ -63,7 +63,7 @@ class HopKind(enum.IntEnum):
 
 
 class Code(enum.IntEnum):
-    """What became of a message, or of its first record that failed."""
+    """Describe what became of a message, or of its first record that failed."""
 
     OK = 0
     BUSY = 1
@@ -119,7 +119,7 @@ def mac_of(value: str | bytes) -> bytes:
     except ValueError:
         mac = b""
     if len(mac) != len(_NO_MAC):
-        raise UsageError(f"'{value!r}' is not a MAC address: write six bytes as 02:00:00:00:00:01")
+        raise UsageError(f"'{value!r}' is not a MAC address: write six bytes, e.g. 02:00:00:00:00:01")
     return mac
 
 
@@ -199,14 +199,14 @@ def encode_frame(
 
 
 def record_bytes(kind: MessageType, family: int) -> int:
-    """Of one record of a message."""
+    """Return the length of one record of a message."""
     if kind is MessageType.NEXT_HOPS:
         return _HOP.size
     return _ROUTE.size + (4 if family == 4 else 16)
 
 
 def decode_record(kind: MessageType, data: bytes) -> Record:
-    """Of one record's bytes; MessageError if an op or kind is unknown."""
+    """Decode one record's bytes; MessageError if an op or kind is unknown."""
     try:
         if kind is MessageType.NEXT_HOPS:
             op, hop_kind, number, wire, destination, source = _HOP.unpack(data)
@@ -233,7 +233,7 @@ def _decode_header(frame: bytes) -> tuple[int, int, int, int, int]:
 
 
 def decode_message(frame: bytes) -> Message:
-    """Of a VNF's frame; MessageError if it is none."""
+    """Decode a VNF's frame; MessageError if it is none."""
     kind, session, sequence, count, family = _decode_header(frame)
     try:
         message_type = MessageType(kind)
@@ -271,7 +271,7 @@ class Ack:
 
 
 def decode_ack(frame: bytes) -> Ack:
-    """Of a forwarder's frame; MessageError if it is none."""
+    """Decode a forwarder's frame; MessageError if it is none."""
     kind, session, sequence, _count, _family = _decode_header(frame)
     if not kind & _IS_ACK or len(frame) < OVERHEAD_BYTES + _ACK.size:
         raise MessageError(f"type {kind:#04x} in {len(frame)} bytes is not an answer")

@@ -49,13 +49,11 @@ class PacketTransport:
             self._socket.bind((interface, ETHER_TYPE))
         except OSError as error:
             self._socket.close()
-            raise TransportError(
-                f"interface '{interface}': {error.strerror}; 'ip link' lists those there are"
-            ) from None
+            raise TransportError(f"interface '{interface}': {error.strerror}; 'ip link' lists the interfaces") from None
         self.mac: bytes = self._socket.getsockname()[4]
 
     def fileno(self) -> int:
-        """Of the socket."""
+        """Return the file descriptor of the socket."""
         return self._socket.fileno()
 
     def send(self, frame: bytes) -> None:

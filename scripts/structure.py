@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parent.parent
 C_ROOT = ROOT / "dataplane"
 C_FILES_TARGET = 180
-C_FILES_MAX = 195  # shrinks to the target
+C_FILES_MAX = 193  # shrinks to the target
 NOT_PRODUCTION = re.compile(r"_(test|fuzz|bench|rig|race|stress)(_\w+)?\.[ch]$")
 TOOLS = {"tasks/tester/tester_pcap.c", "tasks/vnf/nf_run.c", "fib/fib_pipe.c", "tasks/vnf/nf_fuzz_frames.h"}
 
@@ -36,21 +36,14 @@ ALLOWED: dict[str, set[str]] = {
 # Includes of today that ALLOWED forbids, "FOLDER -> HEADER". A line that is no longer needed is a violation, too: the
 # list only shrinks.
 KNOWN = {
-    "lib -> tasks/l3fwd/route_file.h",
-    "lib -> tasks/vnf/vnf.h",
     "port -> runtime/config.h",
     "ring -> runtime/config.h",
-    "runtime -> tasks/bridge/bridge.h",
-    "runtime -> tasks/generator/generator.h",
-    "runtime -> tasks/monitor/monitor.h",
     "runtime -> tasks/stamps.h",
-    "runtime -> tasks/vnf/vnf.h",
     "tasks -> runtime/config.h",
     "tasks/bridge -> runtime/config.h",
     "tasks/fib_offload -> tasks/rate_limiter/rate_limiter.h",
     "tasks/fib_source -> fib/client/planebench_fib.h",
     "tasks/load_balancer -> runtime/config.h",
-    "tasks/nat44 -> runtime/config.h",
     "tasks/tester -> tasks/generator/pacer.h",
     "tasks/vnf -> runtime/config.h",
 }

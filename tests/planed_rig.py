@@ -16,7 +16,7 @@ from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import StartError
-from planebench.planed import PlanedClient, find_planed
+from planebench.planed import PlanedClient, RpcError, find_planed
 
 CPUS = sorted(os.sched_getaffinity(0))
 CPU, OTHER_CPU = CPUS[0], CPUS[-1]
@@ -113,12 +113,17 @@ class Planed:
         params = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": list(generators)}
         self.call("traffic.start", params)
 
-    def send(self, *generators: Document, epoch: int = 1, duration_s: float = 0.02) -> Document:
+    def send(
+        self, *generators: Document, epoch: int = 1, duration_s: float = 0.02, clear: Planed | None = None
+    ) -> Document:
         """Send, wait for the end and for what is still under way; the tasks of ``stats.get`` by name.
 
-        Again if a generator could send nothing: its worker had no CPU in all that time.
+        Again if a generator could send nothing: its worker had no CPU in all that time. ``clear`` is whose counters
+        begin anew with each try; those of this process do.
         """
         for _ in range(TRIES):
+            if clear:
+                clear.call("stats.clear")
             self.start_traffic(*generators, epoch=epoch, duration_s=duration_s)
             until(lambda: not self.call("traffic.get")["running"], "the generators end")
             tasks = self.settled()
@@ -166,7 +171,19 @@ class Planed:
         return [_frames(it.tasks()) for it in others]
 
     def tasks(self) -> Document:
-        return {task["name"]: task for task in self.call("stats.get")["tasks"]}
+        """Return the tasks of ``stats.get`` by name; asked again where a worker waits for its CPU meanwhile."""
+        answers: list[Document] = []
+
+        def answered() -> bool:
+            try:
+                answers.append(self.call("stats.get"))
+            except RpcError as error:
+                if "did not stop polling" not in str(error):
+                    raise
+            return bool(answers)
+
+        until(answered, f"the workers of {self.name} give their counters")
+        return {task["name"]: task for task in answers[0]["tasks"]}
 
     def links_up(self) -> None:
         until(lambda: all(port["link_up"] for port in self.call("ports.get")["ports"]), "the links come up")

@@ -78,8 +78,7 @@ def both_ways(guest: Planed, epoch: int = 1, frame_bytes: int = 64, **rate: Any)
 
 def assert_conserved(switch: Planed, guest: Planed, epoch: int = 1, frame_bytes: int = 64, **rate: Any) -> None:
     """What was sent is what the patch received; what it forwarded is what came: once, intact, in order."""
-    switch.call("stats.clear")
-    there = both_ways(guest, epoch, frame_bytes, **rate)
+    guest.send(*(load(f"gen{index}", frame_bytes, **rate) for index in (0, 1)), epoch=epoch, clear=switch)
     middle = switch.settled()["sw"]
     there = guest.settled()
     dropped = middle["drops"]["tx_full"]

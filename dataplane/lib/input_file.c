@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -168,4 +167,30 @@ uint8_t *input_file_addresses(const char *path, unsigned version, uint32_t max, 
 	}
 	*count = list.count;
 	return list.bytes;
+}
+
+bool input_line_next(struct input_line *line)
+{
+	size_t left = (size_t)(line->end - line->rest);
+	const char *newline = left ? memchr(line->rest, '\n', left) : NULL;
+
+	if (left == 0)
+		return false;
+	line->text = line->rest;
+	line->bytes = newline ? (size_t)(newline - line->text) : left;
+	line->rest = newline ? newline + 1 : line->end;
+	line->number++;
+	if (line->bytes && line->text[line->bytes - 1] == '\r')
+		line->bytes--;
+	return true;
+}
+
+const char *input_line_show(const char *text, size_t bytes, char *out, size_t size)
+{
+	size_t shown = bytes < size ? bytes : size - 1;
+
+	for (size_t i = 0; i < shown; i++)
+		out[i] = text[i] >= ' ' && text[i] <= '~' && text[i] != '"' ? text[i] : '?';
+	out[shown] = '\0';
+	return out;
 }

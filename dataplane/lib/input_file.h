@@ -3,6 +3,7 @@
 // device has no end. Control thread.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -23,3 +24,18 @@ FILE *input_file_stream(const char *path, struct stat *stat, const char *where, 
 // names file and line.
 uint8_t *input_file_addresses(const char *path, unsigned version, uint32_t max, struct stat *stat,
                               uint32_t *count, const char *where, char *error);
+
+// Lines of a text in memory. Set rest and end to the text's begin and end, the others to 0.
+struct input_line {
+	const char *rest, *end; // what is left of the text
+	const char *text;       // this line, without its end (\n or \r\n)
+	size_t bytes;
+	uint32_t number; // from 1
+};
+
+// Step to the next line. Returns false at the end of the text.
+bool input_line_next(struct input_line *line);
+
+// Copy a line to out (size bytes) for a message: what neither a terminal nor JSON could mind, the rest as '?'. Returns
+// out.
+const char *input_line_show(const char *text, size_t bytes, char *out, size_t size);

@@ -3,7 +3,7 @@
 // that looks beyond Ethernet asks first. Up to two VLAN tags (802.1Q, 802.1ad), IPv4 with options, IPv6 with
 // extension headers, and the ports of UDP, TCP and SCTP.
 //
-// Pure; reads what the frame has (vnf.h) and no more. Frames are hostile. Headers have to lie in the frame's
+// Pure; reads what the frame has (struct vnf_frame) and no more. Frames are hostile. Headers have to lie in the frame's
 // first piece (length), payload need not. Not covered: MPLS, PPPoE, tunnels, what is inside ESP and behind AH
 // in IPv4, lengths and checksums that the transport layer has of its own, jumbograms (RFC 2675).
 #pragma once
@@ -16,7 +16,13 @@
 #include <string.h>
 
 #include "lib/checksum.h"
-#include "tasks/vnf/vnf.h"
+
+// A frame without FCS, in memory that may be written. length bytes of it lie at data; if it is longer than
+// that (total), the rest is elsewhere, and whatever reads beyond must do without.
+struct vnf_frame {
+	uint8_t *data;
+	uint32_t length, total;
+};
 
 // Why a frame is no packet. The first drop reasons of every kind that uses this: its own begin at
 // PACKET_FAULTS.

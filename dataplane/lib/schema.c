@@ -125,6 +125,11 @@ bool schema_mac(const char *text, uint8_t mac[static 6])
 	return true;
 }
 
+json_t *schema_mac_json(const uint8_t mac[static 6])
+{
+	return json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
 static int store_mac(const struct context *context, const struct field *field, const json_t *value,
                      uint8_t out[6])
 {

@@ -62,3 +62,6 @@ int config_error(char *error, const char *format, ...) __attribute__((format(pri
 
 // Read a MAC address like 02:00:00:00:00:01. NULL is none. Returns whether it was one.
 bool schema_mac(const char *text, uint8_t mac[static 6]);
+
+// Return a MAC address as the text that schema_mac() reads.
+json_t *schema_mac_json(const uint8_t mac[static 6]);

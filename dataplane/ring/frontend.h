@@ -25,7 +25,7 @@ struct memory_table {
 	struct memory_region regions[MEMORY_TABLE_MAX];
 };
 
-enum { FRONTEND_PATIENCE_MS = 2000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };
+enum { FRONTEND_PATIENCE_MS = 5000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };
 
 // What the device is told of a ring. Rings are numbered as virtio 1.2 s5.1.2 has it: 2N receives, 2N + 1
 // transmits, of queue pair N.

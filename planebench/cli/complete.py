@@ -28,7 +28,7 @@ VARIABLE = "_PLANEBENCH_COMPLETE"
 """Set by the shell that asks, to ``complete_bash``, ``source_zsh``, ..."""
 _BASH = "complete_bash"
 _BREAKS = frozenset(":=")
-"""Where bash breaks words (COMP_WORDBREAKS), of what a user of planebench types."""
+"""Characters of planebench arguments at which bash breaks words (COMP_WORDBREAKS)."""
 
 
 def one_of(names: Names) -> Completer:
@@ -135,7 +135,7 @@ def tables() -> Iterable[str]:
 
 def figures() -> Iterable[str]:
     """Return the kinds of figures."""
-    from planebench.report.figures import KINDS
+    from planebench.report.charts.figure import KINDS
 
     return KINDS
 

@@ -45,7 +45,10 @@ def _told() -> Iterator[None]:
 
 @_told()
 def run(interface: str, wires: Sequence[str], table: str, *, settle_s: float, withdraw: bool, json: bool) -> None:
-    """Mirror until SIGTERM or Ctrl-C. Raises UsageError or TransportError if something is missing or not allowed."""
+    """Mirror routes until SIGTERM or Ctrl-C.
+
+    Raises UsageError or TransportError if something is missing or not allowed.
+    """
     settings = AgentSettings(_wires(interface, wires), _table(table), settle_s, withdraw)
     transport = PacketTransport(interface)
     kernel = Kernel(settings.wires, settings.table)

@@ -10,8 +10,8 @@ from typing import Any
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.report.table import print_conditions, print_table
-from planebench.report.write import write_bytes
+from planebench.report.export import write_bytes
+from planebench.report.terminal.table import print_conditions, print_table
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
@@ -112,7 +112,7 @@ def figures(
     quiet: bool = False,
 ) -> None:
     """Write every chart of a run, or those of some kinds, to files in ``out`` and print their paths."""
-    from planebench.report.image_files import write_figures
+    from planebench.report.images import write_figures
 
     run = read_run(find_run(runs_dir, wanted))
     written = write_figures(Derived(run), out, formats.split(","), only.split(","), width_mm)

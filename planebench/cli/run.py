@@ -15,7 +15,7 @@ from planebench.cli.output import REPORT_FILE, write_report
 from planebench.cli.progress import ProgressListener
 from planebench.model.errors import INTERRUPTED
 from planebench.plans import describe, duration_words
-from planebench.report.table import print_table
+from planebench.report.terminal.table import print_table
 from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session
 from planebench.running.survey import survey
@@ -36,7 +36,7 @@ class RunOptions:
     resume: bool = False
     calibrate: bool = True
     page: bool = True
-    """Whether the HTML report is written."""
+    """True to write the HTML report."""
     time_budget: str | None = None
 
 

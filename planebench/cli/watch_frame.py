@@ -15,7 +15,7 @@ from planebench.cli.watch_results import column, results_lines
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent
-from planebench.report.glyphs import Glyphs
+from planebench.report.terminal.glyphs import Glyphs
 from planebench.search import short_name
 from planebench.store.follow import Seen
 

@@ -13,9 +13,9 @@ from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, frames, throughput
-from planebench.report.glyphs import Glyphs
-from planebench.report.grid import Column as Kind
-from planebench.report.grid import column_of, column_title, columns_of
+from planebench.report.terminal.glyphs import Glyphs
+from planebench.report.terminal.grid import Column as Kind
+from planebench.report.terminal.grid import column_of, column_title, columns_of
 from planebench.stats.choose import of_other_band
 from planebench.stats.results import derive_results, run_band
 from planebench.store.follow import Seen

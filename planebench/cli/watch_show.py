@@ -18,13 +18,13 @@ from planebench.cli.watch_results import results_so_far
 from planebench.model.records import Trial
 from planebench.model.results import Result
 from planebench.model.switch_figures import SWITCH_FIGURES
-from planebench.report.glyphs import Glyphs
+from planebench.report.terminal.glyphs import Glyphs
 from planebench.store.follow import Seen
 
 LAST_TRIALS = 10
-"""Of a JSON object."""
+"""Number of last trials in a JSON object."""
 LONG = 10_000
-"""As wide as a line gets where none is wrapped."""
+"""Line width without wrapping."""
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[2J", "\x1b[?25h\x1b[?1049l"
 """The terminal's other screen without a cursor, and back."""

@@ -36,7 +36,7 @@ def is_found(adapter: Adapter) -> Remarks:
 
 
 def refuses_options(adapter: Adapter) -> Remarks:
-    """What is no option of it is refused, with those that are."""
+    """Return what is no option of it is refused, with those that are."""
     try:
         adapter.with_options({NO_SUCH_OPTION: "1"})
     except UsageError as error:
@@ -77,7 +77,7 @@ def counts_frames(rig: Rig) -> Remarks:
 
 
 def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
-    """What it counted since, once that is as many as wanted, or SETTLE_S later."""
+    """Return what it counted since, once that is as many as wanted, or SETTLE_S later."""
     deadline = time.monotonic() + stretched(SETTLE_S)
     while True:
         counters = cycles_of_trial(before, rig.switch.counters(), 0)
@@ -88,7 +88,7 @@ def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
 
 
 def _wrong(counters: SwitchCycles, hops: int, tally: Counts) -> list[str]:
-    """What cannot be: of a switch that loses nothing every count is exact."""
+    """Return what cannot be: of a switch that loses nothing every count is exact."""
     least, most = hops * tally.arrived, hops * tally.offered
     found = _outside(counters, least, most)
     drops = {key: n for key, n in counters.drops.items() if n and key.rpartition(":")[2] not in ATTEMPTS}

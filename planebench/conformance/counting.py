@@ -26,7 +26,7 @@ LOOK_S = 0.01
 
 @dataclass
 class Counts:
-    """What became of frames, added up over rounds."""
+    """Describe what became of frames, added up over rounds."""
 
     offered: int = 0
     arrived: int = 0

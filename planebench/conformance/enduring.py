@@ -148,7 +148,7 @@ def tells_its_death(rig: Rig) -> Remarks:
 
 
 def _expect_died(call: Callable[[], object], what: str) -> str:
-    """What it says; dying takes a process a moment."""
+    """Return what it says; dying takes a process a moment."""
     deadline = time.monotonic() + stretched(DEATH_S)
     while time.monotonic() < deadline:
         try:
@@ -187,7 +187,7 @@ def leaves_nothing(rig: Rig) -> Remarks:
 
 
 def _folders_of_others() -> set[str]:
-    """Where things appear, or change, while nothing of ours runs."""
+    """Return where things appear, or change, while nothing of ours runs."""
     quiet = Leftovers.take()
     time.sleep(OTHERS_S)
     now = Leftovers.take()

@@ -33,7 +33,7 @@ Frames = Mapping[str, Sequence[RawFrame]]
 
 @dataclass
 class PcapExchange:
-    """What went into the ports, and what came out, over all tries."""
+    """Describe what went into the ports, and what came out, over all tries."""
 
     sent: Frames
     peers: Mapping[str, str]
@@ -73,7 +73,7 @@ class PcapExchange:
         return [*self.sent[self.peers[port]], *(f for a, frames in self.sent.items() if a != port for f in frames)]
 
     def lost_kinds(self, *, plain: bool) -> list[str]:
-        """What never came through: of the plain kind, or of all others."""
+        """Return what never came through: of the plain kind, or of all others."""
         frames = [(port, self.sent[port][n]) for port, n in sorted(self.lost)]
         return [f"{f.words} ({port} -> {self.peers[port]})" for port, f in frames if (f.kind == PLAIN) == plain]
 

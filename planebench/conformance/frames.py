@@ -43,7 +43,7 @@ def mac(port: int) -> bytes:
 
 
 def good_frames(port: int, peer: int, *, kernel: bool = False) -> list[RawFrame]:
-    """What is sent into a port: all plain sizes, then tags, other protocols and other addresses.
+    """Return what is sent into a port: all plain sizes, then tags, other protocols and other addresses.
 
     ``kernel``: through kernel interfaces, where a packet socket takes the outer tag off, and DPDK's af_packet puts an
     802.1Q tag back whatever it was.

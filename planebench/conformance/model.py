@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a check of the conformance suite finds: frozen records, and the exceptions by which a check says so."""
+"""Describe what a check of the conformance suite finds: frozen records, and the exceptions by which a check says so."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one check in one column, ``scenario``, on one wire."""
+    """Describe what came of one check in one column, ``scenario``, on one wire."""
 
     check: str
     scenario: str

@@ -25,7 +25,7 @@ LOOK_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What became of the frames of one flood. ``hops``: how often a frame passes the switch."""
+    """Describe what became of the frames of one flood. ``hops``: how often a frame passes the switch."""
 
     offered: int
     came: int
@@ -43,12 +43,12 @@ class Account:
 
     @property
     def counted(self) -> bool:
-        """Whether the switch counts drops at all."""
+        """Return whether the switch counts drops at all."""
         return counts_drops(self.switch)
 
     @property
     def drops(self) -> dict[str, int]:
-        """Of switch and tester, by name; only what is not 0."""
+        """Return the drops of switch and tester, by name; only what is not 0."""
         every = [*self.switch.drops.items(), *self.tester_drops.items()]
         found: dict[str, int] = {}
         for key, packets in every:
@@ -69,7 +69,7 @@ class Account:
         return f"{self.came} of {self.offered} came, {', '.join(parts)}"
 
     def wrong(self, *, exact: bool) -> list[str]:
-        """What cannot be. Not ``exact``: there may be losses that nobody can count."""
+        """Return what cannot be. Not ``exact``: there may be losses that nobody can count."""
         found = [f"{name} {number}, which is not within {low} to {high}" for name, number, low, high in self._outside()]
         if self.unexplained < 0 or (exact and self.counted and self.unexplained):
             found.append(self.words)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a check works on: a switch and the tester, up on one scenario, and what was kept of the machine before."""
+"""Describe what a check works on: a switch and the tester, up on one scenario, and what was kept of the machine
+before."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class Rig:
 
     @property
     def situation(self) -> Situation:
-        """What the adapter is asked about."""
+        """Return what the adapter is asked about."""
         it = self.settings
         return Situation(self.case.scenario, it.wire, self.case.chain_length, it.hugepages, it.max_frame_bytes)
 
@@ -65,7 +66,7 @@ class Rig:
 
     @property
     def up(self) -> bool:
-        """Whether there is one."""
+        """Return whether there is one."""
         return self._live is not None
 
     @property
@@ -121,6 +122,6 @@ class Rig:
             self._live = None
 
     def renew(self) -> None:
-        """What a failed check left behind is nothing to go on with. Raises StartError."""
+        """Start the rig anew, because a failed check left it in an unknown state. Raises StartError."""
         self.stop()
         self.start()

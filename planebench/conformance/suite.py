@@ -47,7 +47,7 @@ ALL_CHECKS: tuple[Check, ...] = (*accounts.ITSELF_CHECKS, *CASE_CHECKS)
 
 
 class Listener(Protocol):
-    """Who wants to see the suite go on."""
+    """Describe who wants to see the suite go on."""
 
     def working_on(self, text: str) -> None:
         """A check begins: ``loopback-1 intact``."""
@@ -58,7 +58,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is run: an adapter, the scenarios and wires, and which of the checks."""
+    """Describe what is run: an adapter, the scenarios and wires, and which of the checks."""
 
     adapter: Adapter
     cases: tuple[Case, ...]
@@ -75,7 +75,7 @@ class Plan:
         return len(self.chosen(accounts.ITSELF_CHECKS)) + len(self.wires) * len(self.cases) * each
 
     def chosen(self, checks: Sequence[Check]) -> list[Check]:
-        """Those that are to run."""
+        """Return those that are to run."""
         return [check for check in checks if check.name in self.checks | {"starts", "leftovers"}]
 
 
@@ -108,7 +108,7 @@ def _case(plan: Plan, case: Case, wire: WireName, listener: Listener) -> Iterato
             for check in checks:
                 listener.working_on(f"{wire} {case.name} {check.name}")
                 if not usable:
-                    words = refusal or "it did not come up"
+                    words = refusal or "the switch did not start"
                     yield Result(check.name, case.name, wire, "not supported" if refusal else "not run", (words,))
                     continue
                 result = check_on_rig(check, rig)

@@ -54,15 +54,15 @@ def _cores(facts: HostFacts) -> Finding:
         return Finding(
             "cores",
             "problem",
-            f"one core (CPUs {cpu_text(facts.cpus_allowed)}): switch and tester share it, the numbers do not count",
+            f"one core (CPUs {cpu_text(facts.cpus_allowed)}): switch and tester share it, so results are not valid",
             "use a machine with two cores or more, or allow this process more of them: `taskset -c 0-1 planebench ...`",
         )
     if count == 2:
         return Finding(
             "cores",
             "warning",
-            "two cores: generator, monitor and all VNFs share one, so a fast switch is limited by the tester",
-            "a third core takes the VNFs; on two, results say when they are tester-limited",
+            "only 2 cores: generator, monitor and VNFs share one, so fast switches will be tester-limited",
+            "use 3 or more cores; tester-limited results are marked",
         )
     return Finding("cores", "ok", f"{count} cores: CPUs {cpu_text(facts.cpus_allowed)}")
 
@@ -77,7 +77,7 @@ def _smt(facts: HostFacts) -> Finding:
         return Finding(
             "smt",
             "warning",
-            f"pollers run on both threads of a core (CPUs {_groups(both)}): each takes up to half the other's speed",
+            f"pollers run on both threads of a core (CPUs {_groups(both)}): each thread slows the other by up to half",
             f"give planebench CPUs of more cores: `taskset -c ... planebench`; or {remedy}",
         )
     beside = sorted({core for core in cores.values() if set(core) & set(facts.cpus_online) - pollers})
@@ -85,11 +85,11 @@ def _smt(facts: HostFacts) -> Finding:
         return Finding(
             "smt",
             "warning",
-            f"CPUs {_groups(beside)} share a core, with a poller on one of them: planebench leaves the other idle, "
-            "but any other program that runs there costs the poller up to half its speed",
+            f"CPUs {_groups(beside)} share a core, with a poller on one of them: planebench leaves the second thread "
+            "idle, but any other program on it slows the poller by up to half",
             remedy,
         )
-    return Finding("smt", "ok", "every poller has a core for itself")
+    return Finding("smt", "ok", "each polling thread has a dedicated core")
 
 
 def _pollers(facts: HostFacts) -> set[int]:
@@ -125,8 +125,8 @@ def _isolated(facts: HostFacts) -> Finding:
     if not usable:
         text = f"CPUs {cpu_text(sorted(isolated))} are isolated, but this process may not use them"
         remedy = (
-            f"start it with `taskset -c {cpu_text(facts.cpus_online)} planebench ...`, or add them to its control "
-            "group's cpuset.cpus"
+            f"start planebench with `taskset -c {cpu_text(facts.cpus_online)} planebench ...`, or add the CPUs "
+            "to cpuset.cpus of its control group"
         )
         return Finding("isolated", "warning", text, remedy)
     outside = pollers - isolated
@@ -146,10 +146,10 @@ def _cgroup(facts: HostFacts) -> Finding:
         return Finding(
             "cgroup",
             "problem",
-            f"the control group grants {limit:g} CPUs' worth of time: pollers are throttled in the middle of a trial",
-            "raise the limit: `docker run --cpus=2`, `systemctl set-property ... CPUQuota=`, or cpu.max of the group",
+            f"the cgroup CPU quota is {limit:g} CPUs: pollers are throttled during trials",
+            "raise the quota: `docker run --cpus=2`, `systemctl set-property ... CPUQuota=`, or cpu.max of the group",
         )
-    return Finding("cgroup", "ok", "no CPU limit of a control group in the way")
+    return Finding("cgroup", "ok", "no cgroup CPU quota")
 
 
 def _tsc(facts: HostFacts) -> Finding:
@@ -158,10 +158,10 @@ def _tsc(facts: HostFacts) -> Finding:
         return Finding(
             "tsc",
             "problem",
-            f"the CPU lacks {', '.join(missing)}: rates and latencies are timed with a clock that changes speed",
+            f"the CPU lacks {', '.join(missing)}: the clock that times rates and latencies changes speed",
             "measure on another machine; in a VM, pass the host's CPU through (`-cpu host,+invtsc` in QEMU)",
         )
-    return Finding("tsc", "ok", "the time stamp counter runs at constant speed")
+    return Finding("tsc", "ok", "the time stamp counter has a constant rate")
 
 
 def _virtualised(facts: HostFacts) -> Finding:
@@ -170,9 +170,9 @@ def _virtualised(facts: HostFacts) -> Finding:
     return Finding(
         "virtualised",
         "warning",
-        f"a virtual machine ({facts.hypervisor}): the host may move the CPUs between near and far cores in mid-run, "
-        "which changes throughput by a factor of two",
-        "pin the virtual CPUs on the host; planebench measures the core distance and compares within one band only",
+        f"running in a VM ({facts.hypervisor}): the hypervisor may migrate vCPUs between near and far cores during a "
+        "run, which changes throughput by a factor of two",
+        "pin the vCPUs on the host; planebench measures the core distance and compares only trials of the same band",
     )
 
 
@@ -181,23 +181,23 @@ def _steal(facts: HostFacts) -> Finding:
         return Finding(
             "steal",
             "warning",
-            f"the hypervisor gave {facts.steal_share:.1%} of the CPU time since boot to others",
-            "use a machine with dedicated CPUs; trials with steal are repeated",
+            f"the hypervisor has given {facts.steal_share:.1%} of the CPU time since boot to other guests (steal)",
+            "use a machine with dedicated CPUs; trials with steal are rejected and repeated",
         )
     return Finding("steal", "ok", f"{facts.steal_share:.1%} of CPU time stolen since boot")
 
 
 def _autogroup(facts: HostFacts) -> Finding:
     if facts.autogroup:
-        raised = "; planebench raises the groups of its pollers" if facts.can_raise_priority else ""
+        raised = "; planebench raises the priority of its pollers' sessions" if facts.can_raise_priority else ""
         return Finding(
             "autogroup",
             "warning",
-            "kernel.sched_autogroup_enabled=1: nice values hold within a login session only, a build in another shell "
-            f"takes half a poller's core{raised}",
+            "kernel.sched_autogroup_enabled=1: nice values apply only within a login session, so a build in another "
+            f"shell takes half of a poller's core{raised}",
             "`sudo sysctl kernel.sched_autogroup_enabled=0`",
         )
-    return Finding("autogroup", "ok", "no scheduling by login session")
+    return Finding("autogroup", "ok", "autogroup scheduling is off")
 
 
 def _load(facts: HostFacts) -> Finding:
@@ -207,7 +207,8 @@ def _load(facts: HostFacts) -> Finding:
             "load",
             "warning",
             f"the machine is busy: load average {load:.2f} over the last minute",
-            "see what runs with `top`, stop it or wait; a run that has just ended shows here too",
+            "find the processes with `top`, stop them or wait; a run that ended within the last minute is included in "
+            "this figure",
         )
     return Finding("load", "ok", f"load average {load:.2f}")
 
@@ -217,7 +218,8 @@ def _governor(facts: HostFacts) -> Finding:
         return Finding(
             "governor",
             "warning",
-            f"frequency governor {facts.governor}: the CPU clocks down between trials and starts each one slowly",
+            f"frequency governor {facts.governor}: the CPU lowers its clock between trials, so each trial starts "
+            "slowly",
             "`sudo cpupower frequency-set -g performance`",
         )
     return Finding("governor", "ok", f"frequency governor {facts.governor or 'not visible (virtual machine)'}")
@@ -228,7 +230,7 @@ def _turbo(facts: HostFacts) -> Finding:
         return Finding(
             "turbo",
             "warning",
-            "turbo is on: the clock depends on temperature and on what the other cores do",
+            "turbo is on: the clock depends on temperature and on the load of the other cores",
             "`echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or "
             "`echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
         )
@@ -240,11 +242,12 @@ def _c_states(facts: HostFacts) -> Finding:
         return Finding(
             "c-states",
             "warning",
-            f"idle states {', '.join(facts.deep_c_states)} are enabled: a core that slept wakes late and "
-            "changes the clock of the others",
-            f"`sudo cpupower idle-set -D {host_facts.C1_LATENCY_US + 1}` (enables them again: `cpupower idle-set -E`)",
+            f"idle states {', '.join(facts.deep_c_states)} are enabled: a core wakes late from them, and the clock of "
+            "the other cores changes",
+            f"`sudo cpupower idle-set -D {host_facts.C1_LATENCY_US + 1}` (to enable them again: `cpupower idle-set "
+            "-E`)",
         )
-    return Finding("c-states", "ok", "no idle state deeper than C1")
+    return Finding("c-states", "ok", "no idle state deeper than C1 is enabled")
 
 
 def _hugepages(facts: HostFacts) -> Finding:
@@ -254,14 +257,18 @@ def _hugepages(facts: HostFacts) -> Finding:
     if facts.hugepages_2m_free >= MIN_HUGEPAGES_2M:
         return Finding("hugepages", "ok", f"hugepages free: {small}, {large}")
     if facts.hugepages_1g_free:
-        return Finding("hugepages", "ok", f"hugepages free: {small}, {large}; `--hugepages` makes planebench use these")
+        return Finding(
+            "hugepages",
+            "ok",
+            f"hugepages free: {small}, {large}; use `--hugepages` to let planebench take the 1 GiB pages",
+        )
     return Finding(
         "hugepages",
         "warning",
-        f"hugepages free: {small}, {large}: everything works on 4 KiB pages, but TLB misses slow every switch down, "
-        "those with large buffer pools most",
-        "`echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`; pages of 1 GiB, for large "
-        "tables, at boot: `hugepagesz=1G hugepages=4`",
+        f"hugepages free: {small}, {large}; running with 4 KiB pages: TLB misses reduce throughput, most for switches "
+        "with large buffer pools",
+        "`echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`; for large tables reserve 1 "
+        "GiB pages at boot: `hugepagesz=1G hugepages=4`",
     )
 
 
@@ -282,11 +289,11 @@ def _iommu(facts: HostFacts) -> Finding:
         return Finding(
             "iommu",
             "warning",
-            f"NIC {bare[0].address} (driver {bare[0].driver or 'none'}) is in no IOMMU group: VFIO cannot hand it to a "
-            "switch safely",
+            f"NIC {bare[0].address} (driver {bare[0].driver or 'none'}) is in no IOMMU group: VFIO cannot assign it "
+            "to a switch safely",
             "enable VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)",
         )
-    return Finding("iommu", "ok", f"IOMMU with {facts.iommu_groups} groups, every NIC in one")
+    return Finding("iommu", "ok", f"IOMMU with {facts.iommu_groups} groups; each NIC is in a group")
 
 
 def _nic_numa(facts: HostFacts) -> Finding:
@@ -298,8 +305,8 @@ def _nic_numa(facts: HostFacts) -> Finding:
             "nic-numa",
             "warning",
             f"NIC {far[0].address} is on NUMA node {far[0].numa_node}, the allowed CPUs on "
-            f"{cpu_text(nodes)}: every packet crosses the sockets",
-            f"allow CPUs of its node: `taskset -c {there or '...'} planebench ...`",
+            f"{cpu_text(nodes)}: every packet crosses between sockets",
+            f"allow CPUs of that node: `taskset -c {there or '...'} planebench ...`",
         )
     return Finding("nic-numa", "ok", "no NIC on a NUMA node without allowed CPUs")
 
@@ -316,12 +323,12 @@ def _kernel_threads(facts: HostFacts) -> Finding:
     else:
         movable = [thread for thread in busy if thread.movable]
         spare = min(set(facts.cpus_online) - {_placement(facts).switch_cpu}, default=0)
-        move = f"`sudo taskset -pc {spare} {movable[0].pid}` keeps it off the switch's core; " if movable else ""
-        remedy = f"{move}boot with `isolcpus={max(facts.cpus_online)}` to keep all that can move away"
+        move = f"`sudo taskset -pc {spare} {movable[0].pid}` moves it off the switch's core; " if movable else ""
+        remedy = f"{move}boot with `isolcpus={max(facts.cpus_online)}` to keep movable kernel threads away"
     return Finding(
         "kernel-threads",
         "warning",
-        f"kernel threads take CPU time from the pollers, in shares of one core: {named}{more}",
+        f"kernel threads take CPU time from the pollers (share of one core): {named}{more}",
         remedy,
     )
 
@@ -332,7 +339,7 @@ def _memory(facts: HostFacts) -> Finding:
         return Finding(
             "memory",
             "warning",
-            f"{gib:.1f} GiB of memory available: several switches with their buffers may not fit",
+            f"{gib:.1f} GiB of memory available: not enough for several switches and their buffers",
             "close other programs, or measure one switch at a time with `--switch`",
         )
     return Finding("memory", "ok", f"{gib:.1f} GiB of memory available")
@@ -340,12 +347,13 @@ def _memory(facts: HostFacts) -> Finding:
 
 def _root(facts: HostFacts) -> Finding:
     if facts.is_root:
-        return Finding("root", "ok", "root: all wires and priorities are available")
+        return Finding("root", "ok", "running as root: all wires and priorities are available")
     return Finding(
         "root",
         "warning",
-        "not root: the virtio and memif wires work, veth needs user namespaces, nothing can be tuned",
-        "`sudo planebench ...` for hugepages, priorities and tuning",
+        "not running as root: virtio and memif wires work, veth needs user namespaces, and planebench cannot tune the "
+        "host",
+        "use `sudo planebench ...` for hugepages, priorities and tuning",
     )
 
 
@@ -355,8 +363,8 @@ def _priority(facts: HostFacts) -> Finding:
     return Finding(
         "priority",
         "warning",
-        "pollers run at the priority of everything else: any other program takes its share of their cores",
-        "run as root, or allow it: `nice -20` in /etc/security/limits.conf (item `nice`), then log in again",
+        "pollers run at normal priority: other processes can preempt them",
+        "run as root, or set `nice -20` in /etc/security/limits.conf (item `nice`), then log in again",
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What doctor finds."""
+"""Describe what doctor finds."""
 
 from __future__ import annotations
 

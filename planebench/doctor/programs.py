@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What doctor says of programs that were looked for: switches, and what VNFs run in."""
+"""Describe what doctor says of programs that were looked for: switches, and what VNFs run in."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
     if isinstance(what, Found):
         return Finding(f"switch-{name}", "ok", f"{name} {what.version} ({what.binary})")
     if name == "planed":
-        text = f"planed {what.problem}; it is the traffic generator too, so nothing runs"
+        text = f"planed {what.problem}; it is also the traffic generator, so nothing can be measured"
         return Finding(f"switch-{name}", "problem", text, what.remedy)
-    text = f"{name} {what.problem}: comparisons run without it"
+    text = f"{name} {what.problem}; it will be skipped"
     return Finding(f"switch-{name}", "warning", text, what.remedy)
 
 
 def hosting_finding(name: str, what: Found | NotFound) -> Finding:
     """Without it VNFs still run as tasks of the tester."""
     if isinstance(what, Found):
-        return Finding(f"hosting-{name}", "ok", f"VNFs can run in {name}: {what.version}")
-    return Finding(f"hosting-{name}", "warning", f"VNFs cannot run in {name} here", what.remedy)
+        return Finding(f"hosting-{name}", "ok", f'VNF hosting "{name}" available: {what.version}')
+    return Finding(f"hosting-{name}", "warning", f'VNF hosting "{name}" not available', what.remedy)
 
 
 def kvm_finding() -> Finding:
-    """Whether it works is another matter: a guest is booted before the first VM, and the run says what came of it."""
+    """Report whether KVM can be opened. A guest is booted before the first VM, and the run says what came of it."""
     if os.access(KVM, os.R_OK | os.W_OK):
-        return Finding("kvm", "ok", f"{KVM} can be opened: VMs use it if a guest boots with it")
+        return Finding("kvm", "ok", f"{KVM} is accessible: VMs use KVM if the probe guest boots")
     return Finding(
         "kvm",
         "warning",
-        f"{KVM} cannot be opened: VMs are emulated, frames through them count, their rates and latencies tell nothing",
-        "use a machine with virtualisation switched on in its firmware, as root or in the group kvm",
+        f"{KVM} cannot be opened: VMs are emulated, so only their packet counts are valid, not rates or latencies",
+        "enable virtualization in the firmware, and run as root or as a member of group kvm",
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``doctor --fix`` changes on this machine and ``doctor --undo`` puts back: safe, reversible, gone with a reboot.
+"""Describe what ``doctor --fix`` changes on this machine and ``doctor --undo`` puts back: safe, reversible, gone
+with a reboot.
 
 :data:`TUNINGS` is the whole list. The old values are on disk before anything is written, so that a kill at any moment
 can be undone. ``root`` is where /proc and /sys are: tests have a tree of their own.
@@ -59,7 +60,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file. ``left``: not touched, for the reason in ``note``; ``failed``: the system refused."""
+    """Describe what became of one file. ``left``: not touched, for the reason in ``note``; ``failed``: the system
+    refused."""
 
     kind: Literal["changed", "left", "failed"]
     path: str
@@ -71,7 +73,7 @@ class Outcome:
     def text(self) -> str:
         """``kernel.sched_autogroup_enabled: 1 -> 0``, or why not."""
         if self.kind == "left":
-            return f"{name_of(self.path)}: left alone, {self.note}"
+            return f"{name_of(self.path)}: unchanged, {self.note}"
         if self.kind == "failed":
             return f"{name_of(self.path)}: {self.old} -> {self.new} failed: {self.note}"
         return f"{name_of(self.path)}: {self.old} -> {self.new}" + (f" ({self.note})" if self.note else "")
@@ -115,13 +117,13 @@ TUNINGS: tuple[Tuning, ...] = (
         "autogroup",
         ("/proc/sys/kernel/sched_autogroup_enabled",),
         _always("0"),
-        "nice values of pollers hold against every login session",
+        "nice values of pollers apply across login sessions",
     ),
     Tuning(
         "governor",
         (f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",),
         _performance,
-        "the clock does not go down between trials",
+        "the CPU does not lower its clock between trials",
     ),
     Tuning("turbo", (f"{_CPUS}/intel_pstate/no_turbo",), _always("1"), "the clock does not depend on temperature"),
     Tuning("turbo", (f"{_CPUS}/cpufreq/boost",), _always("0"), "the clock does not depend on temperature"),
@@ -129,14 +131,14 @@ TUNINGS: tuple[Tuning, ...] = (
         "c-states",
         (f"{_CPUS}/cpu[0-9]*/cpuidle/state[0-9]*/disable",),
         _off_if_deep,
-        "a core that slept does not wake late",
+        "cores wake without delay",
     ),
     Tuning("kernel-threads", host_facts.DAMON_SWITCHES, _always("N"), "DAMON takes no time from a poller's core"),
     Tuning(
         "hugepages",
         ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",),
         _more_hugepages,
-        "packet buffers cost fewer TLB misses",
+        "packet buffers cause fewer TLB misses",
     ),
 )
 
@@ -147,7 +149,8 @@ def state_path() -> Path:
 
 
 def plan(root: Path = ROOT) -> tuple[Change, ...]:
-    """What :func:`apply` would change, in its order. Reads only; what this machine does not have is not in it."""
+    """Return what :func:`apply` would change, in its order. Reads only; what this machine does not have is not in
+    it."""
     return tuple(change for tuning in TUNINGS for pattern in tuning.files for change in _changes(root, tuning, pattern))
 
 
@@ -208,14 +211,14 @@ def undo(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
 def _put_back(root: Path, entry: Saved) -> Outcome | None:
     """None if the old value is there already: nothing was written, or it was put back by hand."""
     if not _is_ours(entry.path):  # whoever can write the state file must not have root write anything else
-        return Outcome("left", entry.path, entry.new, entry.old, "it is no file that planebench changes")
+        return Outcome("left", entry.path, entry.new, entry.old, "it is not a file that planebench changes")
     now = read_text(_at(root, entry.path))
     if now is None:
-        return Outcome("left", entry.path, entry.new, entry.old, "it is not there any more")
+        return Outcome("left", entry.path, entry.new, entry.old, "it no longer exists")
     if now == entry.old:
         return None
     if now != entry.new:
-        note = f"it is {now} by now: somebody else changed it; before planebench it was {entry.old}"
+        note = f"its value is now {now}, which planebench did not set; the value before planebench was {entry.old}"
         return Outcome("left", entry.path, now, entry.old, note)
     return _write(root, entry.path, now, entry.old)
 
@@ -229,8 +232,8 @@ def _write(root: Path, path: str, old: str, new: str) -> Outcome:
         return Outcome("failed", path, old, new, error.strerror or str(error))
     got = read_text(file)
     if got is None or got == old:
-        return Outcome("failed", path, old, new, f"it is {got or 'gone'} after writing")
-    return Outcome("changed", path, old, got, "" if got == new else f"{new} was asked for")
+        return Outcome("failed", path, old, new, f"it reads {got or 'nothing'} after writing")
+    return Outcome("changed", path, old, got, "" if got == new else f"{new} was requested")
 
 
 def _at(root: Path, path: str) -> Path:
@@ -254,7 +257,7 @@ def _boot(root: Path) -> str:
 
 
 def _load(state: Path, root: Path) -> tuple[Saved, ...]:
-    """What was saved since this boot; values saved before it are void, for the reboot put everything back."""
+    """Return what was saved since this boot; values saved before it are void, for the reboot put everything back."""
     try:
         document = json.loads(state.read_bytes())
         if document["version"] != STATE_VERSION:
@@ -265,8 +268,8 @@ def _load(state: Path, root: Path) -> tuple[Saved, ...]:
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(
-            f"cannot read {state}: {error!r}. It has the values of before `doctor --fix`; if it is beyond repair, "
-            "remove it and reboot"
+            f"cannot read {state}: {error!r}. It holds the values from before `doctor --fix`; if it cannot be "
+            "repaired, remove it and reboot"
         ) from error
 
 
@@ -275,7 +278,7 @@ def _save(state: Path, root: Path, entries: Sequence[Saved]) -> None:
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"cannot make {state.parent}: {error.strerror}; set {STATE_ENV} to another file") from error
+        raise StoreError(f"cannot create {state.parent}: {error.strerror}; set {STATE_ENV} to another file") from error
     write_atomically(state, json.dumps(document, indent=1).encode())
 
 
@@ -286,4 +289,4 @@ def _remove(state: Path) -> None:
         state.unlink()
         sync_folder(state.parent)
     except OSError as error:
-        raise StoreError(f"cannot remove {state}: {error.strerror}; everything in it was put back") from error
+        raise StoreError(f"cannot remove {state}: {error.strerror}; all values in it were restored") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where what can be made again is kept: calibrations, guests."""
+"""Describe where what can be made again is kept: calibrations, guests."""
 
 from __future__ import annotations
 

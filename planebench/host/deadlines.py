@@ -29,6 +29,6 @@ def deadline_factor() -> float:
         factor = 0.0
     if not 1 <= factor <= MOST:
         raise UsageError(
-            f'{VARIABLE} "{text}" is no factor for deadlines; give a number from 1 to {MOST:g}, or unset it'
+            f'{VARIABLE} "{text}" is not a valid timeout factor; give a number from 1 to {MOST:g}, or unset it'
         )
     return factor

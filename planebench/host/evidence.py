@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scheduler and hypervisor did to the polling threads during a trial: two snapshots and their difference."""
+"""Describe what scheduler and hypervisor did to the polling threads during a trial: two snapshots and their
+difference."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ class ThreadSampler:
 
     @staticmethod
     def difference(before: Sample, after: Sample) -> tuple[ThreadEvidence, ...]:
-        """What happened in between, for the threads of both samples."""
+        """Return what happened in between, for the threads of both samples."""
         return tuple(_difference(thread, before[thread], count) for thread, count in after.items() if thread in before)
 
 

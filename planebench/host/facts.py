@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What this machine is: read once at the start of a run, kept in run.json, judged by :mod:`planebench.doctor`."""
+"""Describe what this machine is: read once at the start of a run, kept in run.json, judged by
+:mod:`planebench.doctor`."""
 
 from __future__ import annotations
 
@@ -230,7 +231,8 @@ def collect() -> HostFacts:
 
 
 def is_deep(state: Path) -> bool:
-    """Whether an idle state (a ``cpuidle/stateN`` folder) is deeper than C1, by the time that leaving it takes."""
+    """Return whether an idle state (a ``cpuidle/stateN`` folder) is deeper than C1, by the time that leaving it
+    takes."""
     latency = read_text(state / "latency") or ""
     return latency.isdigit() and int(latency) > C1_LATENCY_US
 
@@ -294,7 +296,7 @@ def _kernel_threads() -> dict[int, _KernelTime]:
 
 
 def _folder(path: Path) -> list[Path]:
-    """What is in a folder, by name; nothing if it is not there."""
+    """Return what is in a folder, by name; nothing if it is not there."""
     try:
         return sorted(path.iterdir())
     except OSError:
@@ -375,7 +377,7 @@ def _hypervisor() -> str:
 
 
 def memory_total_bytes() -> int:
-    """Of the machine: the same at every run; 0 if the kernel does not say."""
+    """Return the memory of the machine, the same at every run; 0 if the kernel does not say."""
     return _meminfo().get("MemTotal", 0)
 
 
@@ -420,7 +422,7 @@ def _cgroup_cpu_limit() -> float | None:
 
 
 def _dpdk_version() -> str | None:
-    """As planed was built with, else as pkg-config knows it."""
+    """Return the version that planed was built with, else as pkg-config knows it."""
     named = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")
     if named:
         return named

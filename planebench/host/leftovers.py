@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program may leave behind on a machine: files, sockets, interfaces, network namespaces, processes.
+"""Describe what a program may leave behind on a machine: files, sockets, interfaces, network namespaces, processes.
 
 A snapshot before, one after, and the difference. Others work on the same machine: what is new but belongs to a living
 process that is not ours is theirs.
@@ -43,12 +43,12 @@ class Leftovers:
         return cls({path: mark for folder, depth in FOLDERS for path, mark in _below(folder, depth)})
 
     def touched(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Those of the paths that are not as they were."""
+        """Return those of the paths that are not as they were."""
         now = Leftovers.take().paths
         return tuple(path for path in paths if path in now and now[path] != self.paths.get(path))
 
     def left(self, ours: Path, spared: Collection[int] = ()) -> tuple[str, ...]:
-        """What is there now and was not then, once it has had GRACE_S to go: files, interfaces, processes.
+        """Return what is there now and was not then, once it has had GRACE_S to go: files, interfaces, processes.
 
         ``ours``: the private folder of the harness, which it removes itself, and by which processes are known as ours.
         ``spared``: process ids that may live on, as the tester's.
@@ -114,7 +114,7 @@ def _words(pid: int) -> bytes:
 
 
 def _of_others(paths: Iterable[str], ours: Collection[int]) -> Iterator[str]:
-    """Those that a living process, none of ours, names or has open."""
+    """Return those that a living process, none of ours, names or has open."""
     others = [(_words(pid), _open_files(pid)) for pid in _pids() if pid not in ours]
     for path in paths:
         name = path.encode()

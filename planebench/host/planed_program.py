@@ -13,8 +13,8 @@ from planebench.host.programs import NotFound, program_output
 from planebench.model.errors import NotInstalledError
 
 PLANED_ENV = "PLANEBENCH_PLANED"
-REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of the planed program"
-BROKEN_REMEDY = "install the libraries that it was built with, or build it again with `make setup`"
+REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of planed"
+BROKEN_REMEDY = "install the libraries it was built with, or rebuild it with `make setup`"
 STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
 STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
 
@@ -72,5 +72,5 @@ def require_planed() -> Path:
     """Return the planed program. Raise NotInstalledError, with what to do, if it is absent or does not start."""
     binary = find_planed()
     if binary is None or planed_version(binary) is None:
-        raise NotInstalledError(f"the program planed, which is the traffic generator too, {missing_planed().words}")
+        raise NotInstalledError(f"planed, which is also the traffic generator, {missing_planed().words}")
     return binary

@@ -70,7 +70,7 @@ class Process:
             return None
 
     def alive(self) -> bool:
-        """Whether it still runs, or is paused."""
+        """Return whether it still runs, or is paused."""
         return self.returncode is None
 
     def log_tail(self, lines: int = 8) -> str:
@@ -334,7 +334,7 @@ class Supervisor:
 
 
 def default_base() -> Path:
-    """Where run directories are made: $XDG_RUNTIME_DIR if it is usable, else /tmp."""
+    """Return where run directories are made: $XDG_RUNTIME_DIR if it is usable, else /tmp."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK | os.X_OK):
         return Path(runtime)
@@ -352,10 +352,10 @@ def wait_ready(
     while not probe():
         for process in watched:
             if not process.alive():
-                raise StartError(f"{what} did not come up: {process.exit_report()}")
+                raise StartError(f"{what} did not start: {process.exit_report()}")
         if time.monotonic() > deadline:
             tails = "\n".join(f"{p.name} (pid {p.pid}), last log lines:\n{p.log_tail()}" for p in watched)
-            raise StartError(f"{what} did not come up within {deadline_s:g} s\n{tails}".rstrip())
+            raise StartError(f"{what} did not start within {deadline_s:g} s\n{tails}".rstrip())
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.02)
 
@@ -397,4 +397,4 @@ def _open_log(where: Path, name: str) -> IO[bytes]:
         path = where / (f"{name}.log" if number == 1 else f"{name}.{number}.log")
         with contextlib.suppress(FileExistsError):
             return path.open("xb")
-    raise StartError(f"10000 log files named {name} in {where}: remove them")
+    raise StartError(f"{where} already has 10000 log files named {name}; remove them")

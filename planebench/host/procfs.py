@@ -28,13 +28,13 @@ def start_ticks(pid: int) -> int | None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process exists and is not a zombie."""
+    """Return whether a process exists and is not a zombie."""
     fields = stat_fields(pid)
     return fields is not None and fields[0] not in ("Z", "X")
 
 
 def is_kernel_thread(pid: int) -> bool:
-    """Whether it is one of the kernel's threads: children of kthreadd, which is process 2."""
+    """Return whether it is one of the kernel's threads: children of kthreadd, which is process 2."""
     fields = stat_fields(pid)
     return fields is not None and fields[1] == "2"
 
@@ -70,7 +70,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def innermost(pids: Iterable[int]) -> set[int]:
-    """Those that are in the most pid namespaces."""
+    """Return those that are in the most pid namespaces."""
     depths = {pid: len(ids_of_thread(pid)) for pid in pids}
     return {pid for pid, depth in depths.items() if depth == max(depths.values()) > 0}
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a switch is: what the user says (option ``path``, ``PLANEBENCH_VPP=/path``, switches.toml), PATH, usual places.
+"""Describe where a switch is: what the user says (option ``path``, ``PLANEBENCH_VPP=/path``, switches.toml), PATH,
+usual places.
 
 ``switches.toml`` is read from $PLANEBENCH_SWITCHES, or planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
 
     [vpp]
-    path = "/opt/vpp/bin/vpp"                    # the program, or the folder that it was built in
+    path = "/opt/vpp/bin/vpp"                    # the program, or its build directory
     env = {LD_LIBRARY_PATH = "/opt/vpp/lib"}     # added to the environment of everything of this switch
 """
 
@@ -26,7 +27,7 @@ from planebench.host.deadlines import stretched
 from planebench.model.errors import UsageError
 from planebench.model.option import Option
 
-PATH_OPTION = Option("path", "path", "text", "the program, or the folder that it was built in", "found")
+PATH_OPTION = Option("path", "path", "text", "the program, or its build directory", "found")
 SWITCHES_FILE_VARIABLE = "PLANEBENCH_SWITCHES"
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
@@ -49,12 +50,13 @@ class NotFound:
     @property
     def words(self) -> str:
         """Return the problem and the remedy, to follow the name of the program."""
-        return f"{self.problem}; {'get it with: ' if self == NotFound(self.remedy) else ''}{self.remedy}"
+        return f"{self.problem}; {'to install: ' if self == NotFound(self.remedy) else ''}{self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a program printed: standard output if there was any, else standard error. ``ok``: it ended with 0."""
+    """Describe what a program printed: standard output if there was any, else standard error. ``ok``: it ended with
+    0."""
 
     ok: bool
     lines: tuple[str, ...]
@@ -62,7 +64,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the user says about where a switch is. ``said_by`` names who says so, for errors."""
+    """Describe what the user says about where a switch is. ``said_by`` names who says so, for errors."""
 
     path: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class Installation:
         candidates = [str(self.path)] if self.path.is_file() and self.path.name == name else below
         for path in _usable(candidates):
             return [path]
-        raise UsageError(f'{self.said_by} "{self.path}" has no program {name}; give the program or its folder')
+        raise UsageError(f'{self.said_by} "{self.path}" contains no program {name}; give the program or its directory')
 
 
 @lru_cache(maxsize=16)
@@ -120,7 +122,8 @@ class _Entry(BaseModel):
 
 
 def installation(switch: str, path: Any = None) -> Installation:
-    """What the user says about a switch; ``path`` is that of its option. UsageError for a file or path that is bad."""
+    """Return what the user says about a switch; ``path`` is that of its option. UsageError for a file or path that
+    is bad."""
     entry, file = _entries(), switches_file()
     known = entry.get(switch, _Entry())
     variable = f"PLANEBENCH_{switch.upper().replace('-', '_')}"
@@ -132,13 +135,13 @@ def installation(switch: str, path: Any = None) -> Installation:
         if text:
             where = Path(str(text)).expanduser()
             if not where.exists():
-                raise UsageError(f'{said_by} "{where}" does not exist; give the program or its folder')
+                raise UsageError(f'{said_by} "{where}" does not exist; give the program or its directory')
             return Installation(where.absolute(), known.env, said_by)
     return Installation(None, known.env)
 
 
 def switches_file() -> Path:
-    """Where switches.toml is, or would be."""
+    """Return where switches.toml is, or would be."""
     named = os.environ.get(SWITCHES_FILE_VARIABLE)
     if named:
         return Path(named).expanduser()

@@ -92,7 +92,7 @@ def remove_path(path: Path) -> None:
 
 
 def _of_this_boot(root: Path) -> bool:
-    """Whether the pids of a run directory mean anything: they do not after a reboot."""
+    """Return whether the pids of a run directory mean anything: they do not after a reboot."""
     boot = _read_lines(Path("/proc/sys/kernel/random/boot_id"))
     owner = " ".join(_read_lines(root / OWNER_FILE)).split()
     return not boot or owner[2:] == boot

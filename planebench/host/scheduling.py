@@ -23,7 +23,7 @@ _LAST_CPU = 36
 
 
 def thread_conditions(pid: int, tid: int, name: str) -> ThreadConditions | None:
-    """What is known of a thread; None if it is gone."""
+    """Return what is known of a thread; None if it is gone."""
     try:
         cpus = os.sched_getaffinity(tid)
         policy = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK

@@ -18,7 +18,12 @@ from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
 
 IDLE = Option(
-    "idle", "idle", "text", "when it has nothing to do", "sleep beside others of a chain, else poll", ("poll", "sleep")
+    "idle",
+    "idle",
+    "text",
+    "behavior when no packets arrive",
+    "sleep if the VNF shares its CPU in a chain, else poll",
+    ("poll", "sleep"),
 )
 """Of what has a planed inside; it is in the document."""
 
@@ -59,7 +64,7 @@ class HostedRequest:
     max_frame_bytes: int = 1518
     hugepages: bool = False
     shares_cpu: bool = False
-    """Others poll on ``cpus`` too: it should sleep when it has nothing to do."""
+    """Others poll on ``cpus`` too: it should sleep behavior when no packets arrive."""
 
 
 class RunningVnf(Protocol):
@@ -110,7 +115,7 @@ class Hosting(Protocol):
     """On a busy machine frames must cross it by then."""
 
     def find(self) -> Found | NotFound:
-        """Whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
+        """Return whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
         """Start it; return as soon as it has been asked to come up, StartError with its last words if it cannot.

@@ -20,12 +20,12 @@ from planebench.planed import STATIC_REMEDY, find_static_planed
 
 MORE_MB = 1024
 """Beside its document's memory: tables that network functions keep in memory of their own."""
-ISOLATION = "read-only root, no network, no capabilities"
+ISOLATION = "container with a read-only root, no network and no capabilities"
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What makes the container."""
+    """Describe what makes the container."""
 
     name: str
     binary: Path
@@ -39,8 +39,17 @@ class ContainerHosting:
     title = "a container"
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
-        Option("runtime", "runtime", "text", "what makes it", "auto: bwrap if it is here", ("auto", "bwrap", "podman")),
-        Option("memory_mb", "memory_mb", "whole", "MiB it may have", "by its document, and 1024 more", least=16),
+        Option(
+            "runtime",
+            "runtime",
+            "text",
+            "container runtime",
+            "auto: bwrap if installed, else podman",
+            ("auto", "bwrap", "podman"),
+        ),
+        Option(
+            "memory_mb", "memory_mb", "whole", "memory limit in MiB", "computed from its tables, plus 1024", least=16
+        ),
         limits.PIDS_OPTION,
         IDLE,
     )
@@ -58,7 +67,7 @@ class ContainerHosting:
         """A container with planed in it, connected to the switch. Raises StartError, NotInstalledError."""
         runtime = find_runtime(str(request.values.get("runtime", "auto")))
         if isinstance(runtime, NotFound):
-            raise NotInstalledError(f"hosting container cannot be had here; {runtime.remedy}")
+            raise NotInstalledError(f"hosting container is not available; {runtime.remedy}")
         planed = static_planed(request)
         chosen = limits.chosen(request.values, document_of(request).memory.size_mb + MORE_MB)
         if runtime.name == podman.PROGRAM:
@@ -88,7 +97,7 @@ def static_planed(request: HostedRequest) -> Path:
     """The static planed that belongs to the request's. Raises NotInstalledError."""
     planed = find_static_planed(request.planed)
     if planed is None:
-        raise NotInstalledError(f"there is no static planed beside {request.planed}; {STATIC_REMEDY}")
+        raise NotInstalledError(f"planed-static not found next to {request.planed}; {STATIC_REMEDY}")
     return planed
 
 

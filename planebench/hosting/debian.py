@@ -19,7 +19,9 @@ FETCH_DEADLINE_S = 300.0
 """30 MB over a slow line."""
 ASK_DEADLINE_S = 30.0
 PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb")
-WAY_OUT = "it needs the network and Debian's package lists once (`apt-get update` as root); what was fetched is kept"
+WAY_OUT = (
+    "this needs network access and Debian's package lists once (run `apt-get update` as root); downloads are cached"
+)
 
 
 def missing_program() -> str | None:
@@ -29,22 +31,22 @@ def missing_program() -> str | None:
 
 def newest_dependency(package: str, prefix: str) -> str:
     """The package that a meta package stands for: the dependency of it whose name begins so. Raises StartError."""
-    said = _run(["apt-cache", "depends", package], f"look for the Debian package {package}", ASK_DEADLINE_S)
+    said = _run(["apt-cache", "depends", package], f"find the Debian package {package}", ASK_DEADLINE_S)
     names = [line.rpartition("Depends:")[2].strip() for line in said.splitlines() if "Depends:" in line]
     found = next((name for name in names if name.startswith(prefix)), None)
     if found is None:
-        raise StartError(f"the Debian package {package} depends on no {prefix}*: {WAY_OUT}")
+        raise StartError(f"the Debian package {package} has no dependency {prefix}*: {WAY_OUT}")
     return found
 
 
 def files_of(package: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """The files of a package whose paths (``./boot/vmlinuz-...``) are wanted. Fetches it. Raises StartError."""
     with tempfile.TemporaryDirectory(prefix="pb-deb-") as folder:
-        what = f"fetch the Debian package {package}"
+        what = f"download the Debian package {package}"
         _run(["apt-get", "-q", "download", package], what, FETCH_DEADLINE_S, Path(folder))
         fetched = next(Path(folder).glob("*.deb"), None)
         if fetched is None:
-            raise StartError(f"cannot {what}: apt-get left no file; {WAY_OUT}")
+            raise StartError(f"cannot {what}: apt-get downloaded no file; {WAY_OUT}")
         with _contents(fetched) as contents:
             return dict(_read(contents, wanted))
 
@@ -70,7 +72,7 @@ def _read(contents: tarfile.TarFile, wanted: Callable[[str], bool]) -> Iterator[
 
 
 def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = None) -> str:
-    """What a program prints; its last words in a StartError if it fails."""
+    """Return what a program prints; its last words in a StartError if it fails."""
     try:
         done = subprocess.run(
             argv,

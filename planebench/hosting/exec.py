@@ -29,18 +29,18 @@ HIDDEN = ("/tmp", "/run")
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 PLACEHOLDERS: Mapping[str, str] = {
-    "eal": "EAL options of a DPDK program: its ports, memory, an lcore for each CPU, and a main lcore beside them",
-    "eal_main": "the same for a program whose main lcore forwards, as dpdk-l2fwd",
+    "eal": "EAL options of a DPDK program: ports, memory, one lcore for each CPU and a separate main lcore",
+    "eal_main": "the same for a program whose main lcore forwards, e.g. dpdk-l2fwd",
     "port0": "socket of the first port: the VNF is the virtio driver (virtio-user), the switch listens",
     "port1": "socket of the second port",
     "mac0": "MAC address of the first port",
     "mac1": "MAC address of the second port",
-    "cpus": "CPUs that it may poll on, with commas",
-    "control_cpus": "CPUs for everything else of it, with commas",
-    "name": "its name, as vnf0",
-    "ring_size": "entries of a ring",
-    "queues": "queue pairs of a port",
-    "max_frame_bytes": "the largest frame, with FCS",
+    "cpus": "CPUs for polling threads, comma-separated",
+    "control_cpus": "CPUs for all other threads, comma-separated",
+    "name": "name of the VNF, e.g. vnf0",
+    "ring_size": "number of ring entries",
+    "queues": "number of queue pairs per port",
+    "max_frame_bytes": "maximum frame size in bytes, including FCS",
 }
 """What may be in braces, and what it becomes."""
 _PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
@@ -53,9 +53,11 @@ class ExecHosting:
     title = "a command in a container"
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
-        Option("command", "command", "text", "the command, in double quotes, with {eal}, {port0}, {port1}, ..."),
-        Option("image", "image", "path", "its root: a folder, or an OCI archive", "this machine's"),
-        Option("memory_mb", "memory_mb", "whole", "MiB it may have, DPDK the half of it", str(MEMORY_MB), least=16),
+        Option("command", "command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
+        Option("image", "image", "path", "root file system: a directory or an OCI archive", "this machine's"),
+        Option(
+            "memory_mb", "memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16
+        ),
         limits.PIDS_OPTION,
     )
     own_vnf = True
@@ -71,7 +73,7 @@ class ExecHosting:
         """The command in its container. Raises UsageError for one that cannot be, StartError, NotInstalledError."""
         found = self.find()
         if isinstance(found, NotFound):
-            raise NotInstalledError(f"hosting exec cannot be had here; {found.remedy}")
+            raise NotInstalledError(f"hosting exec is not available; {found.remedy}")
         chosen = limits.chosen(request.values, MEMORY_MB)
         command = str(request.values.get("command", ""))
         argv = words_of(command, request, chosen.memory_mb // 2)
@@ -87,7 +89,7 @@ class ExecHosting:
             enclosed=True,
         )
         details = {"cpus": ",".join(map(str, request.cpus)), "command": shlex.join(argv)}
-        details |= {"image": str(image) if image else "this machine's root, read-only"}
+        details |= {"image": str(image) if image else "root of the host, read-only"}
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
         return RunningCommand(request, process, limited.told(facts), limited)
 
@@ -97,7 +99,7 @@ def words_of(command: str, request: HostedRequest, memory_mb: int) -> list[str]:
     try:
         texts = shlex.split(command)
     except ValueError as error:
-        raise UsageError(f'exec "{command}" is no command line: {error}') from error
+        raise UsageError(f'exec: cannot parse command line "{command}": {error}') from error
     if not texts:
         raise UsageError('exec needs a command: exec:"dpdk-l2fwd {eal_main} -- -p 3"')
     known = _values(request)
@@ -109,7 +111,7 @@ def _filled(text: str, known: Mapping[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
         name = match[1]
         if name in ("eal", "eal_main"):
-            raise UsageError(f'exec: {{{name}}} is several words; leave spaces around it, not "{text}"')
+            raise UsageError(f'exec: {{{name}}} expands to several words; put spaces around it instead of "{text}"')
         if name not in known:
             raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
         return known[name]
@@ -160,7 +162,10 @@ def _cpus(command: str, request: HostedRequest) -> frozenset[int]:
 def _check_program(program: str, root: Path) -> None:
     hidden = [folder for folder in HIDDEN if Path(program).is_relative_to(folder)]
     if hidden and root == Path("/"):
-        raise UsageError(f"exec: {program} is in {hidden[0]}, of which a container has its own; have it elsewhere")
+        raise UsageError(
+            f"exec: {program} is in {hidden[0]}, which the container replaces by its own; install the program in "
+            "another directory"
+        )
 
 
 HOSTING = ExecHosting()

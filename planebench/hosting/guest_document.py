@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What planed in a guest is given: its document with the ports and CPUs that it sees there, and the guest's memory.
+"""Describe what planed in a guest is given: its document with the ports and CPUs that it sees there, and the guest's
+memory.
 
 Pure. DPDK drives the guest's NICs through hugepages, whose physical addresses the switch is told.
 """
@@ -42,7 +43,9 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
 def _port(port: Port, slots: Mapping[str, str]) -> Port:
     """Return the port as a NIC, which has its address of itself."""
     if port.name not in slots:
-        raise StartError(f"port {port.name} of the VNF's document is not one of its ports ({', '.join(slots)})")
+        raise StartError(
+            f"the document of the VNF has port {port.name}, which is not one of its ports ({', '.join(slots)})"
+        )
     return Port(port.name, "ethdev", port.ring_size, port.queues, device=slots[port.name])
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a guest boots: Debian's cloud kernel, and an initramfs of busybox, kernel modules and the static planed.
+"""Describe what a guest boots: Debian's cloud kernel, and an initramfs of busybox, kernel modules and the static
+planed.
 
 The kernel is fetched once and only unpacked (:mod:`planebench.hosting.debian`). The initramfs is named by its
 content, so a planed that was built anew gets a new one. Both are in $XDG_CACHE_HOME/planebench/guest; any number of
@@ -53,7 +54,7 @@ _FILE, _FOLDER = 0o100755, 0o040755
 
 @dataclass(frozen=True, slots=True)
 class GuestImage:
-    """What QEMU is given."""
+    """Describe what QEMU is given."""
 
     kernel: Path
     initramfs: Path
@@ -64,14 +65,14 @@ class GuestImage:
 
 
 def remedy() -> str | None:
-    """What is missing here to make a guest, and how to get it; None if nothing is. Fetches nothing."""
+    """Return what is missing here to make a guest, and how to get it; None if nothing is. Fetches nothing."""
     if platform.machine() != "x86_64":
-        return f"guests are made for x86-64 only, and this machine is {platform.machine()}"
+        return f"guests are supported on x86-64 only; this machine is {platform.machine()}"
     if find_static_planed() is None:
         return STATIC_REMEDY
     program = debian.missing_program()
     if program and _kept_kernel(_folder()) is None:
-        return f"the guest's kernel is unpacked from a Debian package, and there is no {program} here"
+        return f"{program} is needed to unpack the guest kernel from its Debian package; install it"
     return None
 
 
@@ -82,7 +83,7 @@ def guest_image(planed: Path) -> GuestImage:
     """
     program = find_static_planed(planed)
     if program is None:
-        raise StartError(f"no planed for a guest: {STATIC_REMEDY}")
+        raise StartError(f"planed-static for guests not found; {STATIC_REMEDY}")
     with _locked(_folder()) as folder:
         kernel = _kept_kernel(folder) or _fetch_kernel(folder)
         made = archive(_contents(folder, kernel, program))
@@ -129,7 +130,7 @@ def _locked(folder: Path) -> Iterator[Path]:
         lock = (folder / "lock").open("w")
     except OSError as error:
         raise StartError(
-            f"cannot keep a guest in {folder}: {error.strerror}. Set XDG_CACHE_HOME to a folder you may write"
+            f"cannot write the guest image to {folder}: {error.strerror}. Set XDG_CACHE_HOME to a writable directory"
         ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -137,7 +138,7 @@ def _locked(folder: Path) -> Iterator[Path]:
 
 
 def _kernel_prefix() -> str:
-    """Of folders with these modules; an older planebench kept others."""
+    """Return the prefix of folders with these modules; an older planebench kept others."""
     kept = hashlib.sha256(" ".join((*MODULES, *NETWORK_MODULES, DISK_MODULE)).encode()).hexdigest()[:8]
     return f"kernel-{kept}-"
 

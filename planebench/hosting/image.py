@@ -36,7 +36,7 @@ class ImageHosting:
     options: tuple[Option, ...] = (
         Option("path", "path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
         machine_options.RINGS,
-        machine_options.vcpus_option("as many as it has of the host"),
+        machine_options.vcpus_option("as many as it has CPUs of the host"),
         machine_options.memory_option(str(DEFAULT_MEMORY_MB)),
         machine_options.ACCEL,
     )
@@ -67,7 +67,8 @@ HOSTING = ImageHosting()
 
 
 def image_format(path: Path) -> Literal["qcow2", "raw"]:
-    """By its first sector. Raises UsageError for a file that is no image, or one that no BIOS boots."""
+    """Return the format of an image by its first sector. Raises UsageError for a file that is no image, or one that
+    no BIOS boots."""
     try:
         with path.open("rb") as file:
             sector = file.read(SECTOR_BYTES)
@@ -87,11 +88,13 @@ def _accelerator(request: HostedRequest, found: Found, supervisor: Supervisor) -
     """The probe boots our own guest; where that cannot be had, an image that need not have KVM is emulated."""
     wanted = machine_options.wanted_accelerator(request)
     if wanted == "tcg":
-        return Accelerator("tcg", "tcg, as asked for")
+        return Accelerator("tcg", "tcg, as requested")
     try:
         image = guest_image(request.planed)
     except PlanebenchError as error:
         if wanted == "kvm":
-            raise StartError(f"accel=kvm: no guest to probe KVM with: {error}; give accel=tcg") from error
-        return Accelerator("tcg", f"tcg, no guest to probe KVM with: {error}")
+            raise StartError(
+                f"accel=kvm: KVM cannot be tested without a guest image: {error}; use accel=tcg"
+            ) from error
+        return Accelerator("tcg", f"tcg, because KVM cannot be tested without a guest image: {error}")
     return Probe(found, image.kernel, image.initramfs, request.control_cpus, supervisor).accelerator(wanted)

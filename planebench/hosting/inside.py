@@ -27,10 +27,10 @@ DYING_S = 1.0
 
 
 class Sandbox(Protocol):
-    """What is around the process of a VNF, and made for it."""
+    """Describe what is around the process of a VNF, and made for it."""
 
     def why(self) -> str:
-        """What it knows about the VNF's end, to add to its last words; else empty."""
+        """Return what it knows about the VNF's end, to add to its last words; else empty."""
 
     def remove(self) -> None:
         """For the end, when nothing is in it any more. Never raises; safe to call twice."""
@@ -62,7 +62,7 @@ def document_of(request: HostedRequest) -> Document:
 
 
 def planed_arguments(request: HostedRequest) -> list[str]:
-    """What planed is started with: the document before anything polls, and its socket. Writes the document."""
+    """Return what planed is started with: the document before anything polls, and its socket. Writes the document."""
     config, socket = folder_of(request) / "document.json", rpc_of(request)
     document_of(request).idle().write(config)  # those that are up must not take the CPU of those that come
     socket.unlink(missing_ok=True)  # of one that was killed
@@ -193,7 +193,8 @@ BWRAP = "bwrap"
 
 
 def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int, int]]:
-    """Of the program that a process is or holds in namespaces: id of a thread there -> process and thread id here.
+    """Map the threads of the program that a process is or holds in namespaces: id of a thread there -> process and
+    thread id here.
 
     ``besides``: names of processes there that are no part of it.
     """
@@ -206,7 +207,7 @@ def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int,
 
 
 def _affinity(tid: int) -> frozenset[int]:
-    """Where a thread may run; nowhere if it is gone."""
+    """Return where a thread may run; nowhere if it is gone."""
     try:
         return frozenset(os.sched_getaffinity(tid))
     except OSError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether KVM works: told by a boot, since /dev/kvm alone says little. Where hypervisors are nested, KVM may start a
-guest and fail, or crawl, later; QEMU's own fallback to TCG knows only of a KVM that does not start.
+"""Describe whether KVM works: told by a boot, since /dev/kvm alone says little. Where hypervisors are nested, KVM
+may start a guest and fail, or crawl, later; QEMU's own fallback to TCG knows only of a KVM that does not start.
 
 The probe boots the guest image without a document: it says that it is up, and ends. What it told is kept for this boot
 of the machine, this QEMU and this kernel.
@@ -38,7 +38,7 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """What runs a guest, and ``told``, why, for people."""
+    """Describe what runs a guest, and ``told``, why, for people."""
 
     name: qemu.AcceleratorName
     told: str
@@ -46,7 +46,7 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of a probe: whether a guest came up, and if not, why not, in one line."""
+    """Report of a probe: whether a guest came up, and if not, why not, in one line."""
 
     works: bool
     why: str = ""
@@ -67,23 +67,24 @@ class Probe:
     def accelerator(self, wanted: str) -> Accelerator:
         """For ``auto``, ``kvm`` or ``tcg``. StartError where KVM is wanted and does not work."""
         if wanted == "tcg":
-            return Accelerator("tcg", "tcg, as asked for")
+            return Accelerator("tcg", "tcg, as requested")
         outcome = self.outcome()
         if outcome.works:
-            return Accelerator("kvm", "kvm, a probe boot worked")
+            return Accelerator("kvm", "kvm, verified by a test boot")
         if wanted == "kvm":
             raise StartError(
-                f"accel=kvm, but there is no KVM: {outcome.why}; give accel=tcg or auto. To have it tried again: "
+                f"accel=kvm, but KVM does not work: {outcome.why}; use accel=tcg or auto. To repeat the test: "
                 f"rm -f {self._file()}"
             )
-        return Accelerator("tcg", f"tcg, no KVM: {outcome.why}")
+        return Accelerator("tcg", f"tcg, because KVM does not work: {outcome.why}")
 
     def outcome(self) -> Outcome:
-        """By a boot, or by what one told before. One at a time: others that ask meanwhile wait for its answer."""
+        """Return the outcome of a boot, or what one told before. One at a time: others that ask meanwhile wait for
+        its answer."""
         if not self.device.exists():
-            return Outcome(False, f"there is no {self.device}")
+            return Outcome(False, f"{self.device} does not exist")
         if not os.access(self.device, os.R_OK | os.W_OK):
-            return Outcome(False, f"no right to use {self.device}: add this user to the group kvm")
+            return Outcome(False, f"no permission to open {self.device}; add this user to group kvm")
         with _one_at_a_time:
             file = self._file()
             kept = _load(file)
@@ -124,9 +125,9 @@ def _watched(process: Process, limit_s: float) -> Outcome:
         if GUEST_UP in process.log_path.read_text(errors="replace"):
             return Outcome(True)
         if ended:
-            return Outcome(False, f"the probe boot failed: {_why(process)}")
+            return Outcome(False, f"the test boot failed: {_why(process)}")
         time.sleep(0.02)
-    return Outcome(False, f"the probe boot was not up after {limit_s:g} s")
+    return Outcome(False, f"the test boot did not finish within {limit_s:g} s")
 
 
 def _why(process: Process) -> str:

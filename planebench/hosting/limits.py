@@ -26,12 +26,12 @@ _MEMORY_FILES = ("memory.limit_in_bytes", "memory.max")
 """Of version 1 and 2. A group has one of them."""
 _OOM_FILES = ("memory.oom_control", "memory.events")
 PIDS = 128
-PIDS_OPTION = Option("pids", "pids", "whole", "processes and threads it may have", str(PIDS), least=8)
+PIDS_OPTION = Option("pids", "pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a VNF may have."""
+    """Describe what a VNF may have."""
 
     memory_mb: int
     pids: int = PIDS
@@ -55,10 +55,10 @@ class Limited:
         return ("/bin/sh", "-ec", f'{joins}exec "$@"', "sh", *map(str, self.groups))
 
     def why(self) -> str:
-        """What to add to the last words of a VNF that was at its limit of memory; empty of another."""
+        """Return what to add to the last words of a VNF that was at its limit of memory; empty of another."""
         if not any(_killed_for_memory(group) for group in self.groups):
             return ""
-        return f"\nit was at its limit of {self.limits.memory_mb} MiB of memory: give it more with memory_mb="
+        return f"\nit reached its memory limit of {self.limits.memory_mb} MiB; raise the limit with memory_mb="
 
     def told(self, facts: HostingFacts) -> HostingFacts:
         """The facts with what is limited."""
@@ -71,7 +71,7 @@ class Limited:
 
 
 def chosen(values: Mapping[str, Value], memory_mb: int) -> Limits:
-    """What the options say; of memory ``memory_mb`` where they say nothing."""
+    """Return what the options say; of memory ``memory_mb`` where they say nothing."""
     return Limits(int(str(values.get("memory_mb", memory_mb))), int(str(values.get("pids", PIDS))))
 
 
@@ -116,7 +116,8 @@ def hierarchies() -> tuple[Hierarchy, ...]:
 
 
 def parent_group(controller: str) -> Path | None:
-    """Where a group with that controller can be made: ours, or the next above it that may have one. None: nowhere."""
+    """Return where a group with that controller can be made: ours, or the next above it that may have one. None:
+    nowhere."""
     known = hierarchies()
     for hierarchy in known:
         if controller in hierarchy.controllers:
@@ -125,7 +126,8 @@ def parent_group(controller: str) -> Path | None:
 
 
 def everywhere() -> tuple[Path, ...]:
-    """Where a container engine makes a group: in every hierarchy of version 1; of version 2 where it has memory."""
+    """Return where a container engine makes a group: in every hierarchy of version 1; of version 2 where it has
+    memory."""
     known = hierarchies()
     if not any(hierarchy.controllers for hierarchy in known):
         return tuple(parent for parent in (parent_group("memory"),) if parent is not None)
@@ -157,7 +159,7 @@ def _make(group: Path, limits: Limits) -> None:
         _write([group / name for name in _MEMORY_FILES], limits.memory_mb << 20)
         _write([group / "pids.max"], limits.pids)
     except OSError as error:
-        raise StartError(f"the control group {group} cannot be made: {error}") from error
+        raise StartError(f"cannot create control group {group}: {error}") from error
 
 
 def _write(files: Sequence[Path], value: int) -> None:
@@ -174,8 +176,10 @@ def _killed_for_memory(group: Path) -> bool:
 def _words(limits: Limits, memory: bool, pids: bool) -> str:
     memory_words = f"{limits.memory_mb} MiB of memory by a control group"
     if not (memory or pids):
-        memory_words = f"{limits.memory_mb} MiB of private memory (RLIMIT_DATA: no control group can be made here)"
+        memory_words = (
+            f"{limits.memory_mb} MiB of private memory (RLIMIT_DATA, because no control group can be created)"
+        )
     elif not memory:
-        memory_words = "memory not limited: no control group for it can be made here"
+        memory_words = "memory not limited (no control group can be created)"
     pids_words = f"{limits.pids} processes by a control group" if pids else "number of processes not limited"
     return f"{memory_words}; {pids_words}"

@@ -58,7 +58,7 @@ class RunningMachine:
         return (self._process,)
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Those CPUs of the guest that forward."""
+        """Return those CPUs of the guest that forward."""
         return self._threads
 
     def forward(self) -> None:

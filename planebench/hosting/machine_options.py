@@ -12,13 +12,15 @@ STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
 MEMORY_MAX_MB = 2**20
 
-RINGS = Option("rings", "rings", "text", "layout of the rings that the guest is offered", "split", ("split", "packed"))
-ACCEL = Option("accel", "accel", "text", "kvm where a probe boot works, tcg emulates", "auto", ("auto", "kvm", "tcg"))
+RINGS = Option("rings", "rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
+ACCEL = Option(
+    "accel", "accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg")
+)
 
 
 def vcpus_option(default: str) -> Option:
     """``vcpus``."""
-    return Option("vcpus", "vcpus", "whole", "CPUs of the guest", default, least=1, most=VCPUS_MAX)
+    return Option("vcpus", "vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
 
 
 def memory_option(default: str) -> Option:
@@ -29,7 +31,8 @@ def memory_option(default: str) -> Option:
 
 
 def vcpu_count(request: HostedRequest, more: int) -> int:
-    """As asked for, or ``more`` than the VNF has CPUs of the host. UsageError for fewer than those."""
+    """Return the value that was asked for, or ``more`` than the VNF has CPUs of the host. UsageError for fewer than
+    those."""
     least = len(request.cpus)
     wanted = int(_text(request, "vcpus", str(least + more)))
     if wanted < least:
@@ -40,16 +43,18 @@ def vcpu_count(request: HostedRequest, more: int) -> int:
 
 
 def vcpu_places(request: HostedRequest, vcpus: int) -> tuple[frozenset[int], ...]:
-    """Where each CPU of the guest may run: the last ones forward and are pinned, those before are for its Linux."""
+    """Return where each CPU of the guest may run: the last ones forward and are pinned, those before are for its
+    Linux."""
     others = vcpus - len(request.cpus)
     return (*(request.control_cpus,) * others, *(frozenset({cpu}) for cpu in request.cpus))
 
 
 def memory_mb(request: HostedRequest, default: int, least: int) -> int:
-    """As asked for, or ``default``. UsageError for less than the ``least`` in which it comes up."""
+    """Return the value that was asked for, or ``default``. UsageError for less than the ``least`` in which it comes
+    up."""
     wanted = int(_text(request, "memory_mb", str(default)))
     if wanted < least:
-        raise UsageError(f"{request.name}: memory_mb={wanted} is too little for it; give memory_mb={least} or more")
+        raise UsageError(f"{request.name}: memory_mb={wanted} is too small; give memory_mb={least} or more")
     return wanted + wanted % 2  # whole hugepages
 
 

@@ -37,7 +37,7 @@ def main(folder: str) -> int:
     try:
         planed = find_static_planed()
         if planed is None:
-            raise NotInstalledError(f"there is no static planed; {STATIC_REMEDY}")
+            raise NotInstalledError(f"planed-static not found; {STATIC_REMEDY}")
         archive = write_image(planed, Path(folder))
     except PlanebenchError as error:
         print(f"error: {error}", file=sys.stderr)

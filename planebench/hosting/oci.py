@@ -29,7 +29,7 @@ CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"
 PLATFORM = {"architecture": "amd64", "os": "linux"}
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
-_WAY_OUT = "give a folder, or an OCI archive: `podman save --format oci-archive -o FILE IMAGE`"
+_WAY_OUT = "give a directory, or an OCI archive: `podman save --format oci-archive -o FILE IMAGE`"
 _unpacking = threading.Lock()
 
 
@@ -89,7 +89,7 @@ def _content(file: tarfile.TarFile, name: str) -> bytes:
         member = file.getmember(f"./{name}")
     found = file.extractfile(member)
     if found is None:
-        raise ValueError(f"{name} is no file")
+        raise ValueError(f"{name} is not a file")
     return found.read()
 
 
@@ -124,7 +124,7 @@ def _make(path: Path, member: tarfile.TarInfo, layer: tarfile.TarFile, root: Pat
 
 
 def _make_way(path: Path, member: tarfile.TarInfo) -> None:
-    """What a lower layer has there goes, but a folder for a folder."""
+    """Remove what a lower layer has at the path, unless both are folders."""
     if path.is_symlink() or (path.exists() and not (path.is_dir() and member.isdir())):
         _clear(path)
 
@@ -151,7 +151,7 @@ def inside(root: Path, name: str) -> Path:
     if parts:
         path = path.joinpath(*parts[:-1]).resolve() / parts[-1]
     if ".." in parts or not path.is_relative_to(root.resolve()):
-        raise ValueError(f"{name} leads out of the image")
+        raise ValueError(f"{name} points outside the image")
     return path
 
 

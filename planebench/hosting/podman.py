@@ -28,7 +28,7 @@ from planebench.model.hosting import HostingFacts
 
 PROGRAM = "podman"
 REMEDY = "install podman: `apt-get install podman runc` (Debian, Ubuntu) or `dnf install podman runc` (Fedora)"
-ROOT_REMEDY = "run as root for podman, or take runtime=bwrap, which needs no root"
+ROOT_REMEDY = "run as root for podman, or use runtime=bwrap, which does not need root"
 _UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
 _FIRST = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
 """Process 1 of the namespace: it collects what conmon leaves, which podman does not."""

@@ -54,7 +54,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class NicSettings:
-    """What all NICs of a guest have in common."""
+    """Describe what all NICs of a guest have in common."""
 
     rings: Rings = "split"
     ring_size: int = LEAST_RING
@@ -64,11 +64,11 @@ class NicSettings:
 
     @property
     def device_ring_size(self) -> int:
-        """What QEMU is told. A driver may use fewer entries; more than that there are not. UsageError."""
+        """Return what QEMU is told. A driver may use fewer entries; more than that there are not. UsageError."""
         if self.ring_size > MOST_RING:
             raise UsageError(
-                f"rings of {self.ring_size} entries: QEMU's virtio-net has {MOST_RING} at most; give a ring size up "
-                "to that, or host the VNF in a process or a container"
+                f"ring size {self.ring_size} is too large: QEMU's virtio-net supports {MOST_RING} at most. Use a "
+                "smaller ring size, or host the VNF in a process or a container"
             )
         return max(self.ring_size, LEAST_RING)
 
@@ -119,7 +119,7 @@ def find() -> Found | NotFound:
     lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns)
     match = re.search(r"version (\d+(?:\.\d+)+)", lines[0]) if lines else None
     if match is None:
-        return NotFound(f"{binary} does not start: `{binary} --version` says why")
+        return NotFound(f"{binary} does not start; run `{binary} --version` for the reason")
     return Found(match[1], binary)
 
 
@@ -133,12 +133,12 @@ def require(title: str) -> Found:
     """QEMU for something of that title. Raises NotInstalledError."""
     found = find()
     if isinstance(found, NotFound):
-        raise NotInstalledError(f"{title}: no QEMU that runs; {found.remedy}")
+        raise NotInstalledError(f"{title}: no working QEMU; {found.remedy}")
     return found
 
 
 def pci_address(nic: int) -> str:
-    """Where the guest sees its n-th NIC."""
+    """Return where the guest sees its n-th NIC."""
     return f"0000:00:{FIRST_NIC_SLOT + nic:02x}.0"
 
 

@@ -34,7 +34,7 @@ def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tu
         return asyncio.run(asyncio.wait_for(_begin(monitor, cpus), stretched(DEADLINE_S)))
     except (QMPError, OSError, TimeoutError, EOFError) as error:
         process.wait(0.2)
-        raise StartError(f"{process.name} does not begin: {error or 'no answer'}; {process.exit_report()}") from error
+        raise StartError(f"{process.name} does not start: {error or 'no answer'}; {process.exit_report()}") from error
 
 
 async def _begin(monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ class SeparateHosting:
     """A planed process for each VNF."""
 
     name = "separate"
-    title = "a process of its own"
+    title = "own planed process"
     remedy = REMEDY
     options: tuple[Option, ...] = (IDLE,)
     own_vnf = False

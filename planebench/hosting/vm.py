@@ -30,8 +30,8 @@ class VmHosting:
     remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
         machine_options.RINGS,
-        machine_options.vcpus_option("one more than it polls on, with KVM and CPUs to spare"),
-        machine_options.memory_option("what its planed needs"),
+        machine_options.vcpus_option("polling CPUs, plus one with KVM if a CPU is free"),
+        machine_options.memory_option("computed from planed's tables"),
         machine_options.ACCEL,
         IDLE,
     )
@@ -93,7 +93,7 @@ def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRe
 
 
 def _own_files(document: Document, files: tuple[Path, ...]) -> dict[str, bytes]:
-    """By their absolute names."""
+    """Return the files by their absolute names."""
     return {DOCUMENT: json.dumps(document.to_json()).encode(), **{str(file): file.read_bytes() for file in files}}
 
 

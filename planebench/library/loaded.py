@@ -65,7 +65,7 @@ class Loaded:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """Return a row a trial and direction."""
+        """Return one row per trial and direction."""
         return self.frame("trials")
 
     @property
@@ -90,7 +90,7 @@ class Loaded:
 
     @property
     def evidence(self) -> pd.DataFrame:
-        """Return a row a trial: what its verdict rests on. By thread: ``frame("threads")``."""
+        """Return one row per trial: the evidence for its verdict. By thread: ``frame("threads")``."""
         return self.frame("evidence")
 
     @property
@@ -152,14 +152,14 @@ class Loaded:
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report of the run. UsageError for several runs, or where it cannot be written."""
+        from planebench.report.export import write_bytes
         from planebench.report.html import to_html
-        from planebench.report.write import write_bytes
 
         return write_bytes(Path(path), to_html(self._only("report")))
 
     def figures(self, folder: str | Path, formats: Sequence[str] = ("svg", "png")) -> tuple[Path, ...]:
         """Write every chart of the run into a folder; returns the files. UsageError for several runs."""
-        from planebench.report.image_files import write_figures
+        from planebench.report.images import write_figures
 
         return write_figures(self._only("figures"), Path(folder), formats)
 

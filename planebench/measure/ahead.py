@@ -18,7 +18,7 @@ from planebench.search import METHODS
 LATENCY = "latency"
 
 TRUSTED_S = 10.0
-"""For so many seconds of a session the plan's estimate weighs as much as what was seen of the session itself."""
+"""Seconds of a session after which its own pace has the same weight as the estimate of the plan."""
 
 
 def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:

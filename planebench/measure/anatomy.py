@@ -28,9 +28,9 @@ TOLERANCE = 0.01
 Probe = tuple[int, int]
 """Stream and sequence number."""
 Clock = Literal["tester", "own", "none"]
-"""What a place reads the time by: the tester's clock, one of its own, or nobody tells."""
+"""The clock of a place: that of the tester, its own, or unknown."""
 Stamps = Sequence[tuple[int, int]]
-"""Of one probe, at every place of its path."""
+"""The stamps of one probe at every place of its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class StampLog:
     hosted: bool = False
     clock: Clock = "tester"
     tsc_hz: int = 0
-    """Of a clock of its own."""
+    """Frequency of the place's own clock."""
 
     def add(self, stamps: Sequence[Sequence[int]]) -> None:
         """Add entries of ``stamps.get``."""

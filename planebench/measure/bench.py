@@ -38,11 +38,11 @@ class Bench:
     past: Callable[[], Sequence[Trial]]
     """The trials of the run so far."""
     fail: Callable[[str, str], None]
-    """Told what could not be started, and why."""
+    """Receives what could not be started, and the reason."""
     keep: Callable[[Conditions], None] = lambda _: None
-    """Told under which conditions it came up, at each start."""
+    """Receives the conditions at each start."""
     profiles: Sequence[TrafficProfile] = ()
-    """What will be sent: functions may pass only that, as a router with a table of its own."""
+    """The traffic to send: functions may pass only this traffic, e.g. a router with its own table."""
     runner: Runner | None = None
     reason: str = ""
     start_number: int = -1

@@ -50,7 +50,7 @@ RATE_ERROR = 0.01
 """Above this a set point is tried again: somebody took the CPU, or the rate is out of reach."""
 SET_POINTS_PPS = (1e3, 1e5, 1e6)
 SET_POINT_SHARES = (0.1, 0.5, 0.9)
-"""Of the ceiling. A fixed rate above the highest of them is left out: there the ceiling is measured, not the pacing."""
+"""Shares of the ceiling. A fixed rate above the highest is omitted: it would measure the ceiling, not the pacing."""
 BACKGROUND_PPS = 1e6
 BACKGROUND_SHARE = 0.5
 """The load behind the probes is 1 Mpps, or half the ceiling: above that the floor would be queueing."""
@@ -63,11 +63,11 @@ READY_RATE_PPS = 20_000
 READY_DURATION_S = 0.01
 
 DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
-"""Of one send: below it there are too few packets to tell a rate, above it a frame size takes over fifteen minutes."""
+"""Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
 
 Listener = Callable[[str, float], None]
 Send = Callable[[Flow, int, float | None, int], Statistics]
-"""flow, frame size in bytes, rate in pps (None: flat out), probes a second -> ``stats.get`` after it."""
+"""Sends flow, frame size in bytes, rate in pps (None: maximum), probes per second; returns ``stats.get``."""
 
 
 @dataclass(frozen=True, slots=True)

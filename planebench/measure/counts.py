@@ -10,8 +10,7 @@ from typing import Literal
 
 from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
-from planebench.model.records import DirectionCounts, LatencyRecord, TrafficSent
-from planebench.model.updates import FibUpdates
+from planebench.model.records import DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
 from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
 from planebench.scenarios import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
@@ -47,9 +46,9 @@ class TesterCounts:
     (``n1:rx_missed``) dropped. Only what is not zero; damaged and misplaced frames are not in it."""
     tsc_hz: int
     sent: tuple[TrafficSent, ...] = ()
-    """What was really sent, where a generator had a traffic profile."""
+    """The traffic sent, if a generator had a traffic profile."""
     updates: FibUpdates | None = None
-    """What the control of a VNF sent meanwhile; None where there is none."""
+    """The updates sent by the control of a VNF; None without one."""
 
 
 def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:

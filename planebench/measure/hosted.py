@@ -31,7 +31,7 @@ from planebench.wiring import LinkSettings, port_macs, shares_cpu, vnf_documents
 T = TypeVar("T")
 
 SIDE_BY_SIDE = "separate"
-"""What VNFs side by side run in where nothing is said."""
+"""Default hosting of VNFs side by side."""
 
 
 def hosting_of(vnf: Vnf) -> Hosting:

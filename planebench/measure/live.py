@@ -50,7 +50,7 @@ APPLY_DEADLINE_S = 120.0
 """A routing table of a million lines takes its time."""
 LOOK_S = 1.0
 EMULATED_TURNS = 12
-"""An emulated VNF stands still while code is translated, or its CPU taken: a frame may wait for as long as so many."""
+"""An emulated VNF stops while its code is translated or its CPU is in use: a frame may wait for this many turns."""
 
 Watch = Callable[[], None]
 
@@ -65,7 +65,7 @@ class LiveSettings:
     max_frame_bytes: int
     wire: WireName
     calibration: Calibration | None = None
-    """What the tester can do alone, if it was measured."""
+    """The calibration of the tester, if it was measured."""
 
 
 class LiveTopology:
@@ -88,7 +88,7 @@ class LiveTopology:
         self._modes: tuple[frozenset[str], ...] = ()
         self._profiles: tuple[TrafficProfile, ...] = ()
         self.conditions: Conditions | None = None
-        """As they were found when it came up."""
+        """The conditions found at the start."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies tell nothing; empty where they do."""
 

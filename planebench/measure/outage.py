@@ -44,7 +44,7 @@ BACK_WITHIN_S = 120.0
 """A VM boots under emulation on a busy machine."""
 LOOK_S = 0.1
 LOOKS = 3
-"""Frames came in each of so many looks in a row: what lay in rings when it ended comes in the first."""
+"""Number of successive checks that must find frames: those left in rings arrive in the first."""
 
 Drops = Counter[str]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from planebench.host.deadlines import stretched
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import FibUpdates
 from planebench.model.traffic import Updates
-from planebench.model.updates import FibUpdates
 from planebench.planed.requests import Call, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
 from planebench.wiring.tasks import SOURCE, control_name

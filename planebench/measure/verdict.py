@@ -33,10 +33,10 @@ KERNEL_THREADS = ("napi/", "ksoftirqd/")
 """Names of the kernel's threads that forward."""
 
 LOST_CPU_MIN_NS = 50_000
-"""Less is not told from the reading of the counters itself, which takes longer than a burst of back-to-back frames."""
+"""A shorter time cannot be separated from reading the counters, which takes longer than a back-to-back burst."""
 
 SWITCH_BUSY_SHARE = 0.95
-"""A switch that is busy for less of a flat-out trial was not saturated."""
+"""A switch with a lower utilization at maximum offered load was not saturated."""
 RING_FULL_SHARE = 0.01
 LOSS_SHARE = 0.001
 """Signs of a saturated switch where it does not tell its busy share: it refused frames, or lost them."""
@@ -46,9 +46,9 @@ NOT_CARRIED_SHARE = 0.02
 """A paced trial that misses more of its intended frames measures full queues: said beside its latency."""
 STRETCH_SHARE = 0.01
 STRETCH_NS = 1_000_000
-"""A generator that takes longer than it was told by more than this sends slower than it says (trex-core #442)."""
+"""A generator that exceeds the intended duration by more than this sends slower than it reports (trex-core #442)."""
 FRAME_SIZE_LIMIT_BYTES = 9728
-"""What no port of planed or DPDK's virtio takes more of."""
+"""Maximum frame size of planed's ports and of DPDK's virtio."""
 VLAN_TAG_BYTES = 4
 """A switch may take one off, or put two on."""
 UNSENT_SHARE = 0.01

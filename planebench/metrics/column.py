@@ -41,6 +41,22 @@ Get = str | Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
+class OnPage:
+    """How the page shows a figure: ``title`` and ``order`` in the main table of its rows, or in the table ``section``.
+
+    ``words`` writes a value, ``cell`` a row. An ``optional`` column is left out where no row has a value.
+    """
+
+    title: str
+    order: int
+    words: Callable[[Any], Any] | None = None
+    kind: Kind = "number"
+    section: str = ""
+    cell: Callable[[Any], Any] | None = None
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Brief:
     """How the terminal shows a figure in one cell with others: ``order``, the ``letter`` behind it, and the width.
 
@@ -60,10 +76,7 @@ class Column:
 
     ``get`` is a path of attributes, as ``result.point.switch``, in which None stays None; or a function of the row.
     ``unit`` is added to the name in flat outputs, where the JSON export has it in a key above.
-    A column with a ``title`` is on the page, at the place ``order``, in the main table of its rows or in the table
-    ``section``; ``words`` writes a value, ``cell`` a row.
-    A column with a ``brief`` is in the terminal's cell for tester-limited results.
-    ``optional``: the page leaves the column out where no row has a value.
+    ``page`` is there for a figure on the page, ``brief`` for one in the terminal's cell for tester-limited results.
     ``by_switch``: the switch itself reports the figure, so it is "unknown" where trials are accepted without it.
     """
 
@@ -73,15 +86,9 @@ class Column:
     doc: str = ""
     outputs: frozenset[Output] = EVERYWHERE
     unit: str = ""
-    title: str = ""
-    section: str = ""
-    order: int = 50
-    kind: Kind = "number"
-    words: Callable[[Any], Any] | None = None
-    cell: Callable[[Any], Any] | None = None
+    page: OnPage | None = None
     brief: Brief | None = None
     by_switch: bool = False
-    optional: bool = False
 
     @property
     def flat_name(self) -> str:
@@ -99,8 +106,8 @@ class Column:
 
     def shown(self, item: Any) -> Any:
         """Return the cell of the page for a row."""
-        if self.cell is not None:
-            return self.cell(item)
+        if self.page is not None and self.page.cell is not None:
+            return self.page.cell(item)
         if self.by_switch and self._raw(item) is None and item.result.throughput_pps is not None:
             return UNKNOWN
         return self.written(item)
@@ -110,7 +117,7 @@ class Column:
         value = self._raw(item)
         if value is None:
             return NOTHING
-        return value if self.words is None else self.words(value)
+        return value if self.page is None or self.page.words is None else self.page.words(value)
 
     def _raw(self, item: Any) -> Any:
         return _follow(self.get)(item) if isinstance(self.get, str) else self.get(item)
@@ -146,12 +153,6 @@ def attributes(path: str, /, outputs: frozenset[Output] = TABLE, **types: Any) -
 def having(columns: Iterable[Column], output: Output) -> tuple[Column, ...]:
     """Return the columns that an output has."""
     return tuple(column for column in columns if output in column.outputs)
-
-
-def on_page(columns: Iterable[Column], section: str = "") -> tuple[Column, ...]:
-    """Return the columns of a table of the page, in its order."""
-    shown = (column for column in columns if column.title and column.section == section)
-    return tuple(sorted(shown, key=lambda column: column.order))
 
 
 def in_terminal(columns: Iterable[Column], items: Iterable[Any]) -> tuple[tuple[Column, Brief], ...]:

@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planebench.metrics.column import TABLE, Brief, Column, Int32, Output, Table, attributes, having, row
+from planebench.metrics.column import (
+    EVERYWHERE,
+    TABLE,
+    Brief,
+    Column,
+    Int32,
+    OnPage,
+    Output,
+    Table,
+    attributes,
+    having,
+    row,
+)
 from planebench.model.header import LatencyFloor
 from planebench.model.hosting import Hosting
 from planebench.model.records import Direction, ScenarioName, TrafficSent, VerdictKind, WireName
@@ -113,29 +125,27 @@ def _jitter_words(jitter: JitterSummary) -> str:
 
 
 def _latency(name: str, title: str, order: int) -> Column:
-    return Column(name, Number, f"summary.{name}", unit="us", title=title, order=order, words=_us_words)
+    return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, _us_words))
 
 
 def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
     """Return the columns of one definition of jitter: a record in JSON, figures of their own in a table."""
-    shown: dict[str, Any] = {"title": title, "section": JITTER, "order": order, "words": _jitter_words}
-    whole = Column(name, JitterSummary | None, f"summary.{name}", doc, JSON, **shown)
+    page = OnPage(title, order, _jitter_words, section=JITTER)
+    whole = Column(name, JitterSummary | None, f"summary.{name}", doc, JSON, page=page)
     figures = ("mean", "p50", "p99", "max")
     flat = (Column(f"{name}_{it}", Number, f"summary.{name}.{it}", outputs=TABLE, unit="us") for it in figures)
     return whole, *flat
 
 
 LATENCY: tuple[Column, ...] = (
-    Column("load", str, "summary.load", outputs=TABLE, title="load", order=1, kind="plain", words=load_words),
-    Column("intended_pps", float, "summary.intended_pps", title="Mpps", order=2, words=mpps),
+    Column("load", str, "summary.load", outputs=TABLE, page=OnPage("load", 1, load_words, kind="plain")),
+    Column("intended_pps", float, "summary.intended_pps", page=OnPage("Mpps", 2, mpps)),
     Column(
         "achieved_fraction",
         float,
         "summary.achieved_fraction",
         "Forwarded / intended during the latency trials.",
-        title="achieved",
-        order=3,
-        words=lambda share: f"{share * 100:.1f} %",
+        page=OnPage("achieved", 3, lambda share: f"{share * 100:.1f} %"),
     ),
     _latency("mean", "mean", 4),
     _latency("stddev", "sd", 5),
@@ -144,28 +154,25 @@ LATENCY: tuple[Column, ...] = (
     _latency("p99", "p99", 8),
     _latency("p99_9", "p99.9", 9),
     _latency("max", "max", 10),
-    Column("samples", int, "summary.samples", title="received", order=22, words=count),
+    Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
     Column(
         "verdict",
         VerdictKind,
         "summary.verdict.kind",
         "The figures are accepted only where it is valid.",
-        title="verdict",
-        order=90,
-        kind="verdict",
-        cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts),
+        page=OnPage(
+            "verdict", 90, kind="verdict", cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts)
+        ),
     ),
-    Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, title="sent", order=20, words=count),
+    Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, page=OnPage("sent", 20, count)),
     Column(
         "probes_stamped",
         int,
         "summary.probes_stamped",
         outputs=NOT_CSV,
-        title="stamped",
-        order=21,
-        words=lambda number: count(number) if number else NOTHING,
+        page=OnPage("stamped", 21, lambda number: count(number) if number else NOTHING),
     ),
-    Column("clock", str, "summary.clock", outputs=NOT_CSV, title="clock", order=80, kind="plain"),
+    Column("clock", str, "summary.clock", outputs=NOT_CSV, page=OnPage("clock", 80, kind="plain")),
     Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
     Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
@@ -180,10 +187,7 @@ LATENCY: tuple[Column, ...] = (
         "Latency that the tester measures without a switch at this frame size; null where unknown.",
         NOT_CSV,
         unit="us",
-        title="baseline",
-        order=15,
-        words=_us_words,
-        optional=True,
+        page=OnPage("baseline", 15, _us_words, optional=True),
     ),
     Column("floor_p99", Number, lambda it: _microseconds(it.floor and it.floor.p99_ns), outputs=NOT_CSV, unit="us"),
     Column("anatomy", tuple[AnatomySummary, ...], "summary.anatomy", outputs=JSON),
@@ -196,9 +200,15 @@ def _search(result: Result, method: str) -> SearchResult | None:
 
 
 def _found(method: str) -> Callable[[OfResult], float | None]:
+    """Return the getter of what a search found: a rate, or packets per burst; None unless it is accepted."""
+
     def get(it: OfResult) -> float | None:
         search = _search(it.result, method)
-        return search.lower_pps if search is not None and search_counts(search) else None
+        if search is None or not search_counts(search):
+            return None
+        if METHODS[method].figure == "burst":
+            return search.burst.mean_packets if search.burst else None
+        return search.lower_pps
 
     return get
 
@@ -213,14 +223,6 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     return get
 
 
-def _burst_packets(method: str) -> Callable[[OfResult], float | None]:
-    def get(it: OfResult) -> float | None:
-        search = _search(it.result, method)
-        return search.burst.mean_packets if search and search.burst and search_counts(search) else None
-
-    return get
-
-
 _PLACED = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
 """The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
 
@@ -229,9 +231,8 @@ def _further_searches() -> Iterator[Column]:
     """Yield the CSV column of the figure of each further search."""
     for method in METHODS.values():
         if method.name not in _PLACED:
-            burst = method.figure == "burst"
-            get = _burst_packets(method.name) if burst else _found(method.name)
-            yield Column(f"{method.name}_{'packets' if burst else 'pps'}", Number, get, outputs=CSV)
+            unit = "packets" if method.figure == "burst" else "pps"
+            yield Column(f"{method.name}_{unit}", Number, _found(method.name), outputs=CSV)
 
 
 def _latencies_by_load(it: OfResult) -> dict[str, Any]:
@@ -244,9 +245,20 @@ def _switch(name: str) -> Callable[[OfResult], float | None]:
     return lambda it: it.result.switch.get(name)
 
 
+def _reported(
+    name: str,
+    page: OnPage,
+    brief: Brief | None = None,
+    doc: str = "",
+    type_: Any = Number,
+    outputs: frozenset[Output] = EVERYWHERE,
+) -> Column:
+    """Return the column of a figure that the switch itself reports."""
+    return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, brief=brief, by_switch=True)
+
+
 def _counted_by_switch(name: str, title: str, order: int) -> Column:
-    shown: dict[str, Any] = {"title": title, "section": DROPS, "order": order, "words": count, "by_switch": True}
-    return Column(f"switch_{name}", int | None, _switch(name), **shown)
+    return _reported(name, OnPage(title, order, count, section=DROPS), type_=int | None)
 
 
 RESULT: tuple[Column, ...] = (
@@ -262,31 +274,25 @@ RESULT: tuple[Column, ...] = (
         "verdict",
         VerdictKind,
         "result.verdict.kind",
-        title="verdict",
-        order=90,
-        kind="verdict",
-        cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts),
+        page=OnPage(
+            "verdict", 90, kind="verdict", cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts)
+        ),
     ),
     Column(
         "throughput_pps",
         Number,
         "result.throughput_pps",
         "A lower bound where the verdict is tester-limited; null without an accepted trial.",
-        title="Mpps",
-        order=1,
-        kind="strong",
-        cell=lambda it: throughput(it.result),
+        page=OnPage("Mpps", 1, kind="strong", cell=lambda it: throughput(it.result)),
     ),
     Column(
         "throughput_l1_gbps",
         Number,
         "result.throughput_l1_gbps",
         "Layer 1: (frame + 20) x 8 bits.",
-        title="Gb/s L1",
-        order=4,
-        words=lambda gbps: f"{gbps:.2f}",
+        page=OnPage("Gb/s L1", 4, lambda gbps: f"{gbps:.2f}"),
     ),
-    Column("loss_ratio", Number, "result.loss_ratio", title="loss", order=7, words=percent),
+    Column("loss_ratio", Number, "result.loss_ratio", page=OnPage("loss", 7, percent)),
     Column(
         "latency_us",
         dict[str, Any],
@@ -294,29 +300,18 @@ RESULT: tuple[Column, ...] = (
         "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
         JSON,
     ),
-    Column(
-        "switch_cycles_per_packet",
-        Number,
-        _switch("cycles_per_packet"),
-        title="cycles / packet",
-        order=10,
-        words=cycles,
-        brief=Brief(2, "c", 5),
-        by_switch=True,
-    ),
+    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles), Brief(2, "c", 5)),
     Column("verdict_reasons", Texts, "result.verdict.texts"),
     Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
         "throughput_stddev_pps",
         Number,
         "result.throughput_stddev_pps",
-        title="± sd",
-        order=2,
-        words=lambda pps: f"{pps / 1e6:.3f}",
+        page=OnPage("± sd", 2, lambda pps: f"{pps / 1e6:.3f}"),
     ),
     Column("trials", Int32, lambda it: len(it.result.trials), "Number of accepted trials of the result."),
-    Column("rejected", Int32, "result.rejected", "Number of rejected trials.", title="rejected", order=6),
-    Column("band", str | None, "result.band", title="core group", order=80, kind="plain"),
+    Column("rejected", Int32, "result.rejected", "Number of rejected trials.", page=OnPage("rejected", 6)),
+    Column("band", str | None, "result.band", page=OnPage("core group", 80, kind="plain")),
     Column("run_id", str, "run.header.run_id"),
     Column("counts", bool, lambda it: counts(it.result), outputs=TABLE),
     Column(
@@ -328,11 +323,11 @@ RESULT: tuple[Column, ...] = (
     Column("other_band", bool, lambda it: of_other_band(it.result.verdict), outputs=TABLE),
     Column("ndr_pps", Number, _found("ndr"), outputs=CSV),
     Column("pdr_pps", Number, _found("pdr"), outputs=CSV),
-    Column("throughput_median_pps", Number, "result.throughput_median_pps", title="median", order=3, words=mpps),
+    Column("throughput_median_pps", Number, "result.throughput_median_pps", page=OnPage("median", 3, mpps)),
     Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
     Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
     Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
-    Column("b2b_packets", Number, _burst_packets("b2b"), outputs=CSV),
+    Column("b2b_packets", Number, _found("b2b"), outputs=CSV),
     Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
     Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
     *_further_searches(),
@@ -341,21 +336,14 @@ RESULT: tuple[Column, ...] = (
         tuple[float, ...],
         "result.throughput_trials_pps",
         outputs=NOT_CSV,
-        title="trials",
-        order=5,
-        words=len,
+        page=OnPage("trials", 5, len),
     ),
     Column("trial_indices", tuple[int, ...], "result.trials", outputs=NOT_CSV),
-    Column(
-        "switch_busy_share",
-        Number,
-        _switch("busy_share"),
+    _reported(
+        "busy_share",
+        OnPage("core utilization", 12, percent),
+        Brief(1, "", 4, "%: core utilization, c: cycles per packet, as the switch reports them"),
         outputs=NOT_CSV,
-        title="core utilization",
-        order=12,
-        words=percent,
-        brief=Brief(1, "", 4, "%: core utilization, c: cycles per packet, as the switch reports them"),
-        by_switch=True,
     ),
     Column(
         "capacity_estimate_pps",
@@ -363,9 +351,7 @@ RESULT: tuple[Column, ...] = (
         "result.capacity_estimate_pps",
         "Throughput / core utilization where tester-limited: extrapolated.",
         NOT_CSV,
-        title="estimate",
-        order=70,
-        cell=lambda it: estimate(it.result.capacity_estimate_pps),
+        page=OnPage("estimate", 70, cell=lambda it: estimate(it.result.capacity_estimate_pps)),
     ),
     Column("other_bands", tuple[BandFigure, ...], "result.other_bands", outputs=JSON),
     Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
@@ -375,15 +361,8 @@ RESULT: tuple[Column, ...] = (
     Column("traffic", str, "result.point.traffic"),
     Column("mean_frame_bytes", Number, "result.mean_frame_bytes"),
     Column("sent", tuple[TrafficSent, ...], "result.sent", outputs=JSON),
-    Column(
-        "switch_batch_size",
-        Number,
-        _switch("batch_size"),
-        title="batch",
-        order=11,
-        words=batch,
-        brief=Brief(3, "b", 4, "b: packets per non-empty poll", optional=True),
-        by_switch=True,
+    _reported(
+        "batch_size", OnPage("batch", 11, batch), Brief(3, "b", 4, "b: packets per non-empty poll", optional=True)
     ),
     _counted_by_switch("received_packets", "switch received", 4),
     _counted_by_switch("forwarded_packets", "switch forwarded", 5),
@@ -399,17 +378,11 @@ RESULT: tuple[Column, ...] = (
         _switch("cycles_per_batch"),
         "Busy cycles of the switch per poll that found frames: the fixed cost of a poll is in it once.",
     ),
-    Column(
-        "switch_full_batch_share",
-        Number,
-        _switch("full_batch_share"),
+    _reported(
+        "full_batch_share",
+        OnPage("full batches", 13, percent, optional=True),
+        Brief(4, "full", 9, "full: share of full batches", optional=True),
         "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
-        title="full batches",
-        order=13,
-        words=percent,
-        by_switch=True,
-        brief=Brief(4, "full", 9, "full: share of full batches", optional=True),
-        optional=True,
     ),
 )
 """One result: what a point came to. What is not known is null."""
@@ -511,10 +484,10 @@ def _table(what: str, columns: tuple[Column, ...], items: Callable[[Derived], It
 
 
 RESULT_TABLES: Mapping[str, Table] = {
-    "results": _table("a test point: throughput, loss, cycles", RESULT, results),
+    "results": _table("the result of a test point: throughput, loss, cycles", RESULT, results),
     "latency": _table("a result and load: percentiles, jitter, latency baseline of the tester", LATENCY, latencies),
     "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
     "searches": _table("a result and search: bounds, or the longest burst", SEARCH, _searches),
-    "curve": _table("a load of a loss-rate curve (--search curve)", CURVE, _curves),
+    "curve": _table("a load of a frame loss rate test (--search curve)", CURVE, _curves),
     "ledger": _table("a result and place where frames were lost, `unexplained` last", LEDGER, _losses),
 }

@@ -228,17 +228,17 @@ def _run(derived: Derived) -> Iterator[OfRun]:
 _Items = Callable[[Derived], Iterator[Any]]
 _TABLES: tuple[tuple[str, str, tuple[Column, ...], _Items], ...] = (
     ("trials", "a trial and direction: counts, rate, verdict", TRIAL, _directions),
-    ("evidence", "a trial: evidence for its verdict", EVIDENCE, _each_trial),
-    ("threads", "a trial and polling thread: its scheduling", THREAD, _threads),
+    ("evidence", "a trial: the evidence for its verdict", EVIDENCE, _each_trial),
+    ("threads", "a trial and polling thread: the effects of the scheduler on it", THREAD, _threads),
     (
         "comparisons",
-        "a pair of switches, point and metric: b / a with its confidence interval",
+        "a pair of switches, test point and metric: b / a with its confidence interval",
         COMPARISON,
         _comparisons,
     ),
-    ("conditions", "a test condition and switch", CONDITION, _conditions),
-    ("outages", "a restart under traffic: longest time without frames, frames lost", OUTAGE, _outages),
-    ("skipped", "points that did not run, or that a suite leaves out, and the reason", SKIPPED, _skipped),
+    ("conditions", "one of the test conditions and a switch", CONDITION, _conditions),
+    ("outages", "a restart under traffic: the duration without frames, and the losses", OUTAGE, _outages),
+    ("skipped", "test points that were not measured or that a suite omits, and the reason", SKIPPED, _skipped),
     ("runs", "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, _run),
 )
 RUN_TABLES: Mapping[str, Table] = {name: Table(what, columns, items) for name, what, columns, items in _TABLES}

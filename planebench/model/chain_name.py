@@ -14,11 +14,11 @@ from typing import get_args
 from planebench.model.hosting import Hosting
 
 PLAIN = "l2fwd"
-"""What every function of a chain without a name is."""
+"""The function of a chain without a name."""
 SEPARATOR = ","
 """Between the functions of a chain; between a function and each of its options: a colon."""
 HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
-"""What may stand before a function: ``vm:l3fwd``."""
+"""Prefixes of a function: ``vm:l3fwd``."""
 OWN: tuple[Hosting, ...] = ("image", "exec")
 """Behind these stands no function but a file, or a command, of the user's."""
 CHAIN_LENGTH_MAX = 5

@@ -38,12 +38,12 @@ class ThreadConditions:
 
     name: str
     cpus: str
-    """As ``1`` or ``0,1``."""
+    """Allowed CPUs, e.g. ``1`` or ``0,1``."""
     policy: str
     """``SCHED_OTHER``, ``SCHED_FIFO``, ..."""
     nice: int
     mhz: int | None = None
-    """Of the CPU that it ran on last; None where the machine does not say."""
+    """Frequency of the CPU on which the thread ran last; None if the host does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,6 @@ class Conditions:
     """None where they could not be read; empty for a switch that has no thread of its own."""
     problem: str = ""
     chain: str = ""
-    """As in points; of VNFs without a name, and in runs before schema 7, empty."""
+    """The chain, as in points; empty for VNFs without a name and in runs before schema 7."""
     hosting: tuple[HostingFacts, ...] = ()
-    """What each VNF that is no task of the tester really ran in, in path order."""
+    """The facts of each hosted VNF, in path order."""

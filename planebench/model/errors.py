@@ -55,4 +55,4 @@ EXIT_CODES: dict[int, str] = {
     INTERRUPTED: "interrupted; what was measured is kept",
     CLOSED_PIPE: "the reader of the output has closed it; never 0, for a gate is not passed then",
 }
-"""Of every command. docs/command-line.md and the man page have the same table."""
+"""Exit codes of every command. docs/command-line.md and the man page have the same table."""

@@ -43,7 +43,7 @@ class TrafficInfo:
     name: str
     summary: str
     mean_frame_bytes: float | None
-    """Of a mix; None where frames have the size of their point."""
+    """Mean size of a mix; None if frames have the size of their point."""
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -138,7 +138,7 @@ class RunHeader:
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
     calibration: Calibration | None = None
-    """What the tester can do on its own; None if it was not measured."""
+    """The limits of the tester; None if they were not measured."""
     traffic: tuple[TrafficInfo, ...] = ()
     """The traffic profiles of its points; plain frames are none."""
     papers: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class RunHeader:
     left_out: tuple[Skipped, ...] = ()
     """Tables and figures of these papers that the plan leaves out, and why: ``what`` is as ``Fig. 7``."""
     environment: dict[str, str] = field(default_factory=dict)
-    """What a reader needs to run it again: variables of the environment, versions of what is not planebench's."""
+    """Facts needed to repeat the run: environment variables, versions of other software."""
     schema_version: int = SCHEMA_VERSION
     plan: Plan | None = None
-    """What was to be measured, and how; None in runs before schema 8."""
+    """The plan; None in runs before schema 8."""

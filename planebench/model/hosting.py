@@ -12,7 +12,7 @@ Hosting = Literal["process", "separate", "container", "vm", "image", "exec"]
 user's own VNF, a disk image in a VM or a command in a container."""
 
 WORDS: Mapping[Hosting, str] = {"separate": "in processes", "container": "in containers", "vm": "in VMs"}
-"""Of the VNFs of a chain that all run in the same, where their text does not say it."""
+"""Words for a common hosting of all VNFs that their text does not name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 UNKNOWN = "unknown"
 DEFAULT = "default"
-"""As the switch has it by default, and it cannot be told what that is."""
+"""The default of the switch, whose value is unknown."""
 
 MANIFEST_KEYS: Mapping[str, str] = {
     "function": "forwarding function: patch, learning, match/action, ...",

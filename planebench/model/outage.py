@@ -29,7 +29,7 @@ class Outage:
 
     silence: Silence
     calm: Silence
-    """Of the same traffic just before, and no restart: what the machine does by itself."""
+    """The silence in the same traffic before the restart: the noise of the host."""
     calm_lost_packets: int
     restart_ns: int
     """From the order to end it until it had been asked to forward again."""
@@ -43,9 +43,9 @@ class Outage:
     duplicate_packets: int
     """Beyond the forwarded ones."""
     reordered_packets: int
-    """Of the forwarded ones."""
+    """Reordered packets among the forwarded ones."""
     drops: Mapping[str, int] = field(default_factory=dict)
-    """What switch and VNFs counted as dropped, by name."""
+    """Drops counted by switch and VNFs, by name."""
 
     @property
     def lost_packets(self) -> int:
@@ -70,7 +70,7 @@ class Restart:
     victim: str
     """``switch``, ``vnf0``, ..."""
     killed: bool
-    """By SIGKILL; else it was ended in order."""
+    """True if ended by SIGKILL, false if by an orderly stop."""
     outage: Outage
 
 
@@ -85,7 +85,7 @@ class OutageReport:
     victim: str
     """``switch``, ``vnf0``, ..."""
     killed: bool
-    """By SIGKILL; else it was ended in order."""
+    """True if ended by SIGKILL, false if by an orderly stop."""
     rate_pps: float
     frame_size_bytes: int
     functional: tuple[str, ...]

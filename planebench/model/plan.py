@@ -117,7 +117,7 @@ class Plan:
     seed: Annotated[int, Ge(0)] = 1
     wire: WireName = "virtio"
     hosting: Hosting = "process"
-    """What the VNFs run in of which a chain says nothing else."""
+    """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
     switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
@@ -135,14 +135,14 @@ class Plan:
     left_out: tuple[Skipped, ...] = ()
     """Tables and figures of these papers that it leaves out, and why."""
     purpose: str = ""
-    """Of a part: what it is for, as ``Table 3``."""
+    """The purpose of a part, e.g. ``Table 3``."""
     vnf_counts: tuple[int, ...] = (1,)
     parts: tuple[Plan, ...] = ()
     """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
     have between them (:mod:`planebench.plans.parts`); everything but matrix and latency is the same in all of them."""
 
     more_hostings: tuple[Hosting, ...] = ()
-    """What they run in besides, each a topology of its own."""
+    """Further hostings, each in a separate topology."""
 
     @property
     def hostings(self) -> tuple[Hosting, ...]:

@@ -20,7 +20,6 @@ from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
-from planebench.model.updates import FibUpdates
 
 WireName = Literal["virtio", "memif", "veth"]
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
@@ -86,7 +85,7 @@ class Point:
     frame_size_bytes: int
     wire: WireName = "virtio"
     hosting: Hosting = "process"
-    """What those VNFs run in whose text in the chain says nothing else."""
+    """The hosting of VNFs whose text in the chain names none."""
     chain: str = ""
     """The network functions of a chain in path order, as the user wrote them, files by absolute paths; empty: every
     one is l2fwd. Of VNFs side by side the one function that each of them is."""
@@ -368,6 +367,25 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class FibUpdates:
+    """FIB messages of a VNF's control during a trial, in routes (a message has many).
+
+    ``intended_per_s``: None where it sent as fast as it was acknowledged. ``refused``: acknowledged as not applied.
+    """
+
+    intended_per_s: float | None
+    duration_ns: int
+    sent: int
+    acknowledged: int
+    refused: int = 0
+
+    @property
+    def per_s(self) -> float:
+        """Return the number of applied updates per second."""
+        return self.acknowledged * 1e9 / self.duration_ns if self.duration_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One load, one duration, one set of counts: a line of trials.jsonl."""
 
@@ -391,13 +409,13 @@ class Trial:
     tester_drops: dict[str, int] = field(default_factory=dict)
     """Frames that tester and VNFs dropped, by ``task or port:reason``, as ``vnf0:tx_full``, ``n1:rx_missed``."""
     sent: tuple[TrafficSent, ...] = ()
-    """Of a trial with a traffic profile, by direction."""
+    """The traffic sent by direction, in a trial with a traffic profile."""
     anatomy: tuple[Anatomy, ...] = ()
-    """Of a latency trial whose probes were stamped on their way, by direction."""
+    """The latency breakdown by direction, in a latency trial with stamped probes."""
     updates: FibUpdates | None = None
-    """Where a VNF's control had its routes changed meanwhile."""
+    """The FIB updates of a VNF's control, if there were any."""
     restart: Restart | None = None
-    """Of role ``outage``: what was restarted under its traffic."""
+    """The restart of a trial with the role ``outage``."""
 
     @property
     def forwarded_packets(self) -> int:

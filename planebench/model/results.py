@@ -11,7 +11,7 @@ from planebench.model.anatomy import PartKind
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verdict
 
 LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
-"""Where a frame was lost: a ring to the emulated NIC or to a VNF that was full, or inside switch, VNF or tester."""
+"""The place of a loss: a full ring to the emulated NIC or to a VNF, or inside switch, VNF or tester."""
 
 Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]
 
@@ -24,7 +24,7 @@ class Loss:
     cause: str
     packets: int
     policy: bool = False
-    """Whether a network function dropped them of its own accord."""
+    """True if a network function dropped them by policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Ledger:
     forwarded_packets: int
     losses: tuple[Loss, ...]
     counted: bool = True
-    """Whether the switch counts its drops at all; if not, what is unexplained may just be uncounted."""
+    """True if the switch counts its drops; if not, unexplained losses may just be uncounted."""
 
     @property
     def lost_packets(self) -> int:
@@ -184,7 +184,7 @@ class LatencySummary:
     probes_sent: int
     verdict: Verdict
     probes_stamped: int = 0
-    """Of those sent, how many carried a time stamp; those that went missing bias the rest."""
+    """Number of probes sent with a time stamp; missing probes bias the rest."""
     clock: str = "software"
     ipdv: JitterSummary | None = None
     """RFC 3393: size of the difference of the delays of successive probes."""
@@ -193,7 +193,7 @@ class LatencySummary:
     burst_jitter: JitterSummary | None = None
     """ic16: size of the difference of the mean delays of successive receive bursts."""
     anatomy: tuple[AnatomySummary, ...] = ()
-    """Where the time goes, by direction; of trials whose probes were stamped on their way."""
+    """The latency breakdown by direction, from trials with stamped probes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,19 +217,19 @@ class Result:
     throughput_median_pps: float | None = None
     other_bands: tuple[BandFigure, ...] = ()
     capacity_estimate_pps: float | None = None
-    """Where the tester limits: throughput / busy share of the switch. An estimate: its idle time may not be free."""
+    """Throughput / core utilization if tester-limited. An estimate: idle time may not be usable."""
     searches: tuple[SearchResult, ...] = ()
     load_finding: LoadFinding | None = None
     ledger: Ledger | None = None
-    """Of the saturating trials that count, added up."""
+    """The loss accounting of the accepted saturating trials, added up."""
     mean_frame_bytes: float | None = None
     """Mean size of the frames that came through in these trials, with FCS; None in runs that did not count bytes."""
     sent: tuple[TrafficSent, ...] = ()
-    """What was really sent of a traffic profile in these trials, by direction."""
+    """The traffic sent with a traffic profile in these trials, by direction."""
     fib_updates_per_s: float | None = None
-    """Routes a second that the control of a VNF had changed meanwhile; median over these trials, None without."""
+    """Routes per second changed by the control of a VNF: the median of these trials, None without one."""
     switch: Mapping[str, float | None] = field(default_factory=dict)
-    """What the switch reports of itself in these trials: the figures of ``planebench.model.switch_figures`` by name."""
+    """The figures reported by the switch in these trials, by the names of ``planebench.model.switch_figures``."""
 
     @property
     def switch_cycles_per_packet(self) -> float | None:

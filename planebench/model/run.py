@@ -31,11 +31,11 @@ class Run:
     trials: tuple[Trial, ...] = ()
     finished: Finished | None = None
     skipped: tuple[Skipped, ...] = ()
-    """Of the header and those that came up while the run went on."""
+    """Skipped points of the header and of the run."""
     warnings: tuple[str, ...] = ()
-    """Of the header, and what was wrong with the folder when it was read."""
+    """Warnings of the header, and faults of the folder found while reading."""
     conditions: tuple[Conditions, ...] = ()
-    """As found at each start of each switch; none in runs before schema 4."""
+    """Conditions at each start of each switch; none in runs before schema 4."""
 
     @property
     def switch_labels(self) -> tuple[str, ...]:

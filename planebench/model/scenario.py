@@ -30,18 +30,18 @@ class Scenario:
     name: str
     order: int
     path: str
-    """``NIC -> switch -> VNF``: what a packet meets."""
+    """The path of a packet: ``NIC -> switch -> VNF``."""
     meaning: str
     """One sentence: what a measurement of it shows."""
     build: Callable[[tuple[Vnf, ...]], Topology]
     use: str = ""
     directions: tuple[Direction, ...] = ("unidirectional", "bidirectional")
     ends: tuple[Side, Side] = ("wire", "wire")
-    """What generator and monitor are behind: ends a and b of the topology."""
+    """The ends a and b of the topology, connected to generator and receiver."""
     vnfs: VnfLayout = "none"
     vnfs_max: int = 0
     count_name: str = ""
-    """What the number of its VNFs is called: ``chain length``."""
+    """The name of its number of VNFs: ``chain length``."""
     latency_by_echo: bool = False
     """Latency is taken at a fixed rate, with end b sending everything back (METHODOLOGY section 2)."""
 

@@ -48,7 +48,7 @@ class Status:
     pid_started_ticks: int | None
     """Start of the process in clock ticks since boot: with the pid, an identity."""
     cpus: tuple[int, ...]
-    """Where the harness itself runs: off the switch's cores. Whoever looks on had better stay there too."""
+    """CPUs of the harness, away from the cores of the switch; watching programs should use them too."""
     written_at: str
     session_at: str
     """When this session of the run began."""
@@ -57,10 +57,10 @@ class Status:
     steps: int
     left_s: float
     doing: str
-    """What goes on between trials: ``starting vpp for p2p``; empty in a trial."""
+    """The work between trials: ``starting vpp for p2p``; empty in a trial."""
     trial: CurrentTrial | None = None
     ahead: tuple[Stage, ...] = ()
-    """What is still to come, in order; the first has begun."""
+    """The stages to come, in order; the first has begun."""
     ahead_more: int = 0
     """Stages after those."""
     troubles: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from planebench.model.hosting import Hosting
 from planebench.model.option import Value
 
 MONITOR_MAC = "02:00:00:00:03:01"
-"""Where VNFs side by side send everything: behind the last wire."""
+"""The destination of VNFs side by side: behind the last wire."""
 
 Side = Literal["wire", "vnf"]
 
@@ -63,7 +63,7 @@ class Topology:
     scenario: str = ""
     chain_length: int = 0
     side_by_side: bool = False
-    """Whether its VNFs are side by side, each behind one port and in a process of its own."""
+    """True if its VNFs are side by side, each behind one port and in a separate process."""
     chain: str = ""
     """The functions of a chain as they were named, or the one of VNFs side by side; empty for l2fwd."""
 

@@ -133,4 +133,4 @@ class TrafficProfile:
 
 PLAIN = TrafficProfile("", "frames of one size and one flow (no profile)")
 PLAIN_NAME = "plain"
-"""What users call it."""
+"""The name on the command line."""

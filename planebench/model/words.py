@@ -33,7 +33,7 @@ METRICS: dict[Metric, str] = {
     "latency_p99": "latency p99",
     "outage": "outage",
 }
-"""What comparisons are called."""
+"""Names of the metrics of comparisons."""
 
 VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.VALID: "accepted: the switch was saturated and nothing interfered with tester or cores",

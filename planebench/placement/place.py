@@ -40,7 +40,8 @@ class Cpus:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Who runs where. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF of the chain.
+    """Describe who runs where. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF of
+    the chain.
 
     ``shared``: the switch has no core for itself, so the numbers do not count. Each warning is a sentence that says
     what is wrong and the way out.
@@ -64,12 +65,13 @@ class Placement:
 
     @property
     def polled_by_tester(self) -> frozenset[int]:
-        """Where workers of the tester may be."""
+        """Return where workers of the tester may be."""
         tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)
         return frozenset((*self.tester_cpus, *tasks))
 
     def cpu_neighbours(self, number: int) -> tuple[str, ...]:
-        """Who else polls on the CPU of a VNF that is a process of its own: ``the switch``, ``the tester``, ``vnf2``."""
+        """Return who else polls on the CPU of a VNF that is a process of its own: ``the switch``, ``the tester``,
+        ``vnf2``."""
         return tuple(self._cpu_neighbours(number))
 
     def _cpu_neighbours(self, number: int) -> Iterator[str]:
@@ -91,7 +93,7 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pl
     the tester's, which has to keep its pace. Raises UsageError when no CPU is allowed.
     """
     if not cpus.allowed:
-        raise UsageError("no CPU to run on: the set of allowed CPUs is empty; give at least one, better two")
+        raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")
     if len(cpus.allowed) == 1:
         return _everything_on(cpus.allowed[0], vnf_count, frozenset(hosted))
     spare = _spare(cpus, vnf_count)
@@ -141,10 +143,7 @@ def _control_cpus(cpus: Cpus, left: list[int], used: set[int], first: int) -> fr
 
 
 def _everything_on(cpu: int, vnf_count: int, hosted: frozenset[int]) -> Placement:
-    text = (
-        f"only CPU {cpu} is allowed: switch and tester share it and are scheduled in turns, so the numbers do not "
-        "count; give two CPUs or more"
-    )
+    text = f"only CPU {cpu} is allowed: switch and tester share it, so results are not valid; allow two CPUs or more"
     return Placement(cpu, (cpu,), (cpu,) * vnf_count, frozenset({cpu}), shared=True, warnings=(text,), hosted=hosted)
 
 
@@ -202,7 +201,7 @@ def _ranked(cpus: Cpus, switch: int) -> list[int]:
 
 
 def _near_and_whole(cpus: Cpus, cpu: int, switch: int) -> bool:
-    """Whether a CPU is worth giving to the second end: a core of its own, on the node of the switch."""
+    """Return whether a CPU is worth giving to the second end: a core of its own, on the node of the switch."""
     return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(switch)
 
 
@@ -227,12 +226,12 @@ def _warnings(cpus: Cpus, switch: int, used: set[int]) -> tuple[str, ...]:
     if beside:
         found.append(
             f"CPU {switch} of the switch and CPU {beside[0]} of the tester are threads of one physical core and slow "
-            "each other down; give CPUs of two cores"
+            "each other down; allow CPUs of two cores"
         )
     far = sorted(cpu for cpu in used if cpus.node(cpu) != cpus.node(switch))
     if far:
         found.append(
             f"CPU {switch} of the switch is on NUMA node {cpus.node(switch)}, CPU {far[0]} on node "
-            f"{cpus.node(far[0])}: every packet crosses the socket; give more CPUs of one node"
+            f"{cpus.node(far[0])}: every packet crosses between sockets; allow more CPUs of one node"
         )
     return tuple(found)

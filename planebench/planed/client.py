@@ -91,7 +91,7 @@ class PlanedClient:
         except OSError as error:
             raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
-            raise RpcClosedError(f"no answer but something else to {method} on {self.path}: {error}") from error
+            raise RpcClosedError(f"invalid answer to {method} on {self.path}: {error}") from error
         if "error" in answer:
             raise _refusal(method, answer["error"])
         result = answer.get("result")
@@ -110,7 +110,7 @@ class PlanedClient:
         while (end := self._received.find(b"\n", searched)) < 0:
             searched = len(self._received)
             if searched > ANSWER_MAX_BYTES:
-                raise ValueError(f"more than {ANSWER_MAX_BYTES} bytes without an end")
+                raise ValueError(f"answer exceeds {ANSWER_MAX_BYTES} bytes")
             self._receive(deadline)
         line = bytes(self._received[:end])
         del self._received[: end + 1]
@@ -120,7 +120,7 @@ class PlanedClient:
         self._wait_until(deadline)
         chunk = self._socket.recv(1 << 16)
         if not chunk:
-            raise ConnectionResetError("it closed the connection")
+            raise ConnectionResetError("connection closed by planed")
         self._received += chunk
 
     def _wait_until(self, deadline: float) -> None:
@@ -150,6 +150,6 @@ def _connect(path: Path, deadline: float, give_up: Callable[[], None] | None) ->
             if give_up is not None:
                 give_up()
             if time.monotonic() >= deadline:
-                raise StartError(f"cannot connect to planed on {path}: {error}; is it running?") from error
+                raise StartError(f"cannot connect to planed on {path}: {error}; is planed running?") from error
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.02)

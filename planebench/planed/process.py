@@ -103,4 +103,4 @@ class PlanedProcess:
 
     def _give_up(self) -> None:
         if not self.process.alive():
-            raise StartError(f"{self.title} did not come up: {self._report()}")
+            raise StartError(f"{self.title} did not start: {self._report()}")

@@ -46,7 +46,7 @@ def apply(call: Call, document: Document, timeout_s: float | None = None) -> Non
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one generator sends.
+    """Describe what one generator sends.
 
     ``rate_pps`` None: as much as it can; with recorded times of a capture (``recorded``) there is no rate.
     ``frame_size_bytes`` None: the profile has sizes of its own.

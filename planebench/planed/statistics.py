@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What planed answers to ``stats.get``, ``ports.get`` and ``stamps.get``, as types (docs/design/planed-protocol.md).
+"""Describe what planed answers to ``stats.get``, ``ports.get`` and ``stamps.get``, as types
+(docs/design/planed-protocol.md).
 
 They are the answers as they come: a guest may answer anything, and who asks one takes a KeyError or TypeError for what
 it is. Keys that some tasks or streams have and others do not are NotRequired.
@@ -22,7 +23,7 @@ class Histogram(TypedDict):
 
 
 class Stream(TypedDict):
-    """What a monitor saw of one stream."""
+    """Describe what a monitor saw of one stream."""
 
     stream: int
     forwarded_packets: int
@@ -43,7 +44,7 @@ class Stream(TypedDict):
 
 
 class Monitor(TypedDict):
-    """What a monitor received."""
+    """Describe what a monitor received."""
 
     received_packets: int
     foreign_packets: int
@@ -54,7 +55,7 @@ class Monitor(TypedDict):
 
 
 class SentProfile(TypedDict, total=False):
-    """What a generator sent of a traffic profile."""
+    """Describe what a generator sent of a traffic profile."""
 
     sizes: Counts
     flows: int
@@ -62,7 +63,7 @@ class SentProfile(TypedDict, total=False):
 
 
 class Generator(TypedDict):
-    """What a generator sent, and could not send."""
+    """Describe what a generator sent, and could not send."""
 
     intended_packets: int | None
     offered_packets: int
@@ -78,7 +79,7 @@ class Generator(TypedDict):
 
 
 class FibSource(TypedDict):
-    """What the control of a VNF did whose forwarding the switch has."""
+    """Describe what the control of a VNF did whose forwarding the switch has."""
 
     up: bool
     updates_per_s: float | None
@@ -144,7 +145,7 @@ class Statistics(TypedDict):
 
 
 class Virtio(TypedDict):
-    """What the two ends of a port have negotiated."""
+    """Describe what the two ends of a port have negotiated."""
 
     features: list[str]
     ring_sizes: list[int]

@@ -15,7 +15,7 @@ from planebench.search import METHODS, search_settings
 from planebench.traffic.routes import synthetic_routes_of
 
 VNF_START_S = 0.1
-"""What each VNF adds to a start that is a process of its own: all start at once, on one core."""
+"""Start time per VNF process: all start at the same time, on one core."""
 
 HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "image": 30.0}
 """The same of VNFs of a chain, by what they run in: a VM as it boots under emulation, one of the user's own as guessed.

@@ -172,7 +172,7 @@ def max_frame_bytes(plan: Plan) -> int:
 
 
 def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
-    """Return the frame sizes that are measured without a traffic profile: what a calibration of the tester tells of."""
+    """Return the frame sizes measured without a traffic profile: those that a calibration of the tester covers."""
     return plan.frame_sizes_bytes if any(profile.plain for profile in plan.traffic) else ()
 
 

@@ -14,11 +14,11 @@ from planebench.plans.parts import with_parts
 from planebench.traffic.routes import synthetic_routes_of
 
 ROUTE_BYTES = 10
-"""Of a host route in a cuckoo table: 8.6 measured at a million and at a billion."""
+"""Bytes of a host route in a cuckoo table: 8.6 measured at a million and at a billion."""
 PROCESS_BYTES = 36 << 20
-"""Of a VNF that is a process, without its routes."""
+"""Memory of a VNF process without its routes."""
 SHARE = 0.7
-"""Of the machine's memory: all switches of a comparison, with their VNFs, are there at the same time."""
+"""Usable share of the memory of the host: all switches of a comparison run at the same time, with their VNFs."""
 LEAST_ROUTES = 1000
 
 

@@ -79,7 +79,7 @@ OPTIONS: Mapping[str, _Option] = {
     "traffic": _Option(("traffic",), items),
     "anatomy": _Option(("latency.anatomy",)),
 }
-"""What changes the measurement: option -> the keys of a plan document that it sets."""
+"""Options that change the measurement, each with the keys of a plan document that it sets."""
 
 _MATTERS_OF_FORM = ("seed", "name")
 _OF_LATENCY = ("loads", "rates", "anatomy")

@@ -69,13 +69,13 @@ def plan_from_document(document: object, source: str, folder: Path | None = None
     if not isinstance(document, dict):
         raise UsageError(f"{source}: a plan is a mapping of keys: version, name, switches, ...")
     try:
-        made = _of_parts if "parts" in document else flat_plan
+        made = _plan_of_parts if "parts" in document else flat_plan
         return made(document, folder or Path.cwd())
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
 
 
-def _of_parts(document: Document, folder: Path) -> Plan:
+def _plan_of_parts(document: Document, folder: Path) -> Plan:
     """Return a plan of several matrices: each part is checked as a plan, of its own keys and those of the plan."""
     given = document["parts"]
     if not (isinstance(given, list) and given):

@@ -11,7 +11,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_key, full_cell_title
-from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads
+from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns
 from planebench.stats.counting import latency_counts
 from planebench.stats.ranking import same_cell
 
@@ -45,24 +45,35 @@ def found_anatomies(results: Sequence[Result]) -> list[Found]:
 
 
 def anatomy_table(results: Sequence[Result]) -> PageTable:
-    """A row a direction and load: the mean, the shares of switch, VNFs and tester, and every part of it."""
+    """Return a row per direction and load: the mean, the shares of switch, VNFs and tester, and every part of it."""
     found = found_anatomies(results)
-    shares = _shares([a for _, _, a in found])
-    points = [r.point for r, _, _ in found]
-    rows = tuple(
-        Row(
-            (*point_cells(r.point, points), _load(s), a.direction, *_cells(a, shares)),
-            not latency_counts(s) or not a.parts,
-        )
-        for r, s, a in found
+    columns = (
+        *point_columns(found, lambda it: it[0].point),
+        PageColumn("load", lambda it: _load(it[1])),
+        PageColumn("way", lambda it: it[2].direction),
+        *numbers(
+            [
+                ("probes", lambda it: count(it[2].probes) if it[2].parts else NOTHING),
+                ("mean µs", lambda it: us(it[2].mean) if it[2].parts else NOTHING),
+                *((SHARES[kind], partial(_share, kind)) for kind in _shares([a for _, _, a in found])),
+            ]
+        ),
+        PageColumn("parts, mean / p50 / p99 in µs", lambda it: _parts(it[2]), "text"),
+        PageColumn("not joined", lambda it: missing_words(it[2]), "text"),
     )
-    columns = (Head("load"), Head("way"), *heads(("probes", "mean µs", *(SHARES[kind] for kind in shares))))
-    return PageTable(
-        "Latency breakdown",
-        (*point_heads(points), *columns, Head("parts, mean / p50 / p99 in µs", "text"), Head("not joined", "text")),
-        rows,
-        NOTE,
+    return page_table(
+        "Latency breakdown", columns, found, NOTE, out=lambda it: not latency_counts(it[1]) or not it[2].parts
     )
+
+
+def _share(kind: PartKind, found: Found) -> str:
+    anatomy = found[2]
+    return percent(anatomy.share(kind)) if any(part.kind == kind for part in anatomy.parts) else NOTHING
+
+
+def _parts(anatomy: AnatomySummary) -> str:
+    parts = (f"{part.name} {us(part.mean)} / {us(part.p50)} / {us(part.p99)}" for part in anatomy.parts)
+    return "; ".join(parts) or anatomy.problem
 
 
 def anatomy_rows(results: Sequence[Result]) -> list[ChartRow]:
@@ -108,19 +119,6 @@ def _shares(found: Sequence[AnatomySummary]) -> tuple[PartKind, ...]:
     """The kinds that have a column: hosting only where a VNF is hosted."""
     present = {part.kind for anatomy in found for part in anatomy.parts}
     return tuple(kind for kind in SHARES if kind != "hosting" or kind in present)
-
-
-def _cells(anatomy: AnatomySummary, shares: Sequence[PartKind]) -> tuple[str, ...]:
-    if not anatomy.parts:
-        return (NOTHING,) * (2 + len(shares)) + (anatomy.problem, missing_words(anatomy))
-    present = {part.kind for part in anatomy.parts}
-    return (
-        count(anatomy.probes),
-        us(anatomy.mean),
-        *(percent(anatomy.share(kind)) if kind in present else NOTHING for kind in shares),
-        "; ".join(f"{part.name} {us(part.mean)} / {us(part.p50)} / {us(part.p99)}" for part in anatomy.parts),
-        missing_words(anatomy),
-    )
 
 
 def missing_words(anatomy: AnatomySummary) -> str:

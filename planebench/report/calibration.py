@@ -3,87 +3,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from planebench.model.header import Calibration
 from planebench.model.words import count, frame_size, mpps, percent, us
-from planebench.report.page_table import Head, PageTable, Row, heads, some
+from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, some
 
 _ENDS = {"wire": "wire", "vnf": "VNF"}
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationPage:
-    """``words`` says when and in which conditions; tables without rows are left out."""
-
-    words: str
-    tables: list[PageTable]
-
-
-def calibration_page(calibration: Calibration | None) -> CalibrationPage | None:
-    """None for a run whose tester was not calibrated."""
-    if calibration is None:
-        return None
-    c = calibration
+def calibration_words(c: Calibration) -> str:
+    """Return when and in which conditions the tester was calibrated."""
     pages = "hugepages" if c.hugepages else "no hugepages"
-    words = (
+    return (
         f"Tester calibration of {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
         f"kernel {c.kernel}, wire {c.wire}, rings of {c.ring_size}, {pages}, "
         f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}, {c.duration_s:g} s per measurement."
     )
-    return CalibrationPage(words, some([_ceilings(c), _set_points(c), _floors(c)]))
+
+
+def calibration_tables(calibration: Calibration) -> list[PageTable]:
+    """Return the tables of a calibration that have rows."""
+    return some([_ceilings(calibration), _set_points(calibration), _floors(calibration)])
+
+
+_FRAME = PageColumn("frame", lambda it: frame_size(it.frame_size_bytes))
 
 
 def _ceilings(calibration: Calibration) -> PageTable:
-    rows = tuple(
-        Row(
-            (
-                frame_size(c.frame_size_bytes),
-                _ENDS[c.sender],
-                _ENDS[c.receiver],
-                mpps(c.pps),
-                "measured" if c.measured else "composed",
-            )
-        )
-        for c in calibration.ceilings
+    columns = (
+        _FRAME,
+        PageColumn("from", lambda it: _ENDS[it.sender]),
+        PageColumn("to", lambda it: _ENDS[it.receiver]),
+        PageColumn("Mpps", lambda it: mpps(it.pps), "strong"),
+        PageColumn("how", lambda it: "measured" if it.measured else "composed"),
     )
-    columns = (Head("frame"), Head("from"), Head("to"), Head("Mpps", "strong"), Head("how"))
-    note = (
-        "composed: computed from the cycles per packet of generator and receiver, each measured alone" if rows else ""
+    note = "composed: computed from the cycles per packet of generator and receiver, each measured alone"
+    return page_table(
+        "Calibrated tester maximum: generator and receiver without a switch", columns, calibration.ceilings, note
     )
-    return PageTable("Calibrated tester maximum: generator and receiver without a switch", columns, rows, note)
 
 
 def _set_points(calibration: Calibration) -> PageTable:
-    rows = tuple(
-        Row(
-            (
-                frame_size(s.frame_size_bytes),
-                mpps(s.intended_pps),
-                mpps(s.offered_pps),
-                mpps(s.forwarded_pps),
-                f"{s.rate_error * 100:+.3f} %",
-            )
-        )
-        for s in calibration.set_points
+    columns = (
+        _FRAME,
+        *numbers(
+            [
+                ("intended", lambda it: mpps(it.intended_pps)),
+                ("offered", lambda it: mpps(it.offered_pps)),
+                ("forwarded", lambda it: mpps(it.forwarded_pps)),
+            ]
+        ),
+        PageColumn("rate error", lambda it: f"{it.rate_error * 100:+.3f} %", "strong"),
     )
-    columns = (Head("frame"), *heads(("intended", "offered", "forwarded")), Head("rate error", "strong"))
-    return PageTable("Rate accuracy: intended, offered and forwarded load, Mpps", columns, rows)
+    return page_table("Rate accuracy: intended, offered and forwarded load, Mpps", columns, calibration.set_points)
 
 
 def _floors(calibration: Calibration) -> PageTable:
-    rows = tuple(
-        Row(
-            (
-                frame_size(f.frame_size_bytes),
-                mpps(f.background_pps),
-                us(f.p50_ns / 1e3),
-                us(f.p99_ns / 1e3),
-                count(f.probes_sent),
-                percent(1 - f.probes_received / f.probes_sent if f.probes_sent else None),
-            )
-        )
-        for f in calibration.floors
+    columns = numbers(
+        [
+            ("background Mpps", lambda it: mpps(it.background_pps)),
+            ("p50", lambda it: us(it.p50_ns / 1e3)),
+            ("p99", lambda it: us(it.p99_ns / 1e3)),
+            ("probes", lambda it: count(it.probes_sent)),
+            ("probe loss", lambda it: percent(1 - it.probes_received / it.probes_sent if it.probes_sent else None)),
+        ]
     )
-    columns = (Head("frame"), *heads(("background Mpps", "p50", "p99", "probes", "probe loss")))
-    return PageTable("Tester latency baseline, µs", columns, rows)
+    return page_table("Tester latency baseline, µs", (_FRAME, *columns), calibration.floors)

@@ -13,9 +13,9 @@ from rich.text import Text
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_key
-from planebench.report.glyphs import Glyphs
-from planebench.report.grid import bare_table
-from planebench.report.page_table import Head, PageTable, Row, heads
+from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
+from planebench.report.terminal.glyphs import Glyphs
+from planebench.report.terminal.grid import bare_table
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
 from planebench.stats.effect import Effect
 
@@ -33,38 +33,46 @@ WHOLE = "chain"
 """Of a bar: the chain itself, not one of its parts."""
 
 
-def latency_words(found: ChainLatency) -> tuple[str, ...]:
-    """chain, cell, load, mean, parts, sum, ratio, interval, told."""
-    known = found.mean_us is not None
-    parts = " + ".join(us(part.mean_us) for part in found.parts)
+def latency_columns(unit: str = "") -> tuple[PageColumn, ...]:
+    """Return the columns of a table of chain latencies; ``unit`` is in the titles of its first two figures."""
     return (
-        printable(found.point.chain_label),
-        _cell(found.point),
-        load_words(found.load),
-        us(found.mean_us) if found.mean_us is not None else NOTHING,
-        parts or NOTHING,
-        us(found.sum_us) if found.sum_us is not None else NOTHING,
-        *_effect_words(found.effect),
-        told_words(found.effect) if known else NOTHING,
+        *_NAMES,
+        PageColumn("load", lambda it: load_words(it.load)),
+        *numbers(
+            [
+                (f"chain{unit}", lambda it: _us(it.mean_us)),
+                (f"parts{unit}", lambda it: " + ".join(us(part.mean_us) for part in it.parts) or NOTHING),
+                ("sum", lambda it: _us(it.sum_us)),
+            ]
+        ),
+        *_EFFECT,
+        PageColumn("result", lambda it: NOTHING if it.mean_us is None else told_words(it.effect)),
     )
 
 
-def throughput_words(found: ChainThroughput) -> tuple[str, ...]:
-    """chain, cell, Mpps, against, ratio, interval, told. Parts have no ratio."""
-    alone = not found.against and not found.note
-    return (
-        printable(found.point.chain_label),
-        _cell(found.point),
-        ("≥" if found.bound else "") + mpps(found.throughput_pps),
-        printable(found.against) or NOTHING,
-        *_effect_words(found.effect),
-        NOTHING if alone else told_words(found.effect),
-    )
+def _us(value: float | None) -> str:
+    return NOTHING if value is None else us(value)
 
 
-LATENCY_HEADS = ("chain", "test point", "load", "chain µs", "parts µs", "sum", "ratio", "95 % CI", "result")
+def _result(found: ChainThroughput) -> str:
+    """Return the result of a comparison; a dash for a function measured alone, which has none."""
+    return told_words(found.effect) if found.against or found.note else NOTHING
 
-THROUGHPUT_HEADS = ("chain", "test point", "Mpps", "compared with", "ratio", "95 % CI", "result")
+
+_NAMES = (
+    PageColumn("switch", lambda it: it.point.switch, "switch"),
+    PageColumn("chain", lambda it: printable(it.point.chain_label)),
+    PageColumn("test point", lambda it: f"{ARROWS[it.point.direction]} {frames(it.point)}"),
+)
+_EFFECT = numbers([("ratio", lambda it: _ratio(it.effect)), ("95 % CI", lambda it: _interval(it.effect))])
+_NOTE = PageColumn("note", lambda it: it.note, "text")
+THROUGHPUT_COLUMNS = (
+    *_NAMES,
+    PageColumn("Mpps", lambda it: ("≥" if it.bound else "") + mpps(it.throughput_pps), "strong"),
+    PageColumn("compared with", lambda it: printable(it.against) or NOTHING),
+    *_EFFECT,
+    PageColumn("result", _result),
+)
 
 
 def latency_claim(chains: Chains) -> str:
@@ -101,29 +109,22 @@ def _claim(what: str, against: str, effects: Sequence[Effect | None]) -> str:
 
 
 def chain_tables(chains: Chains) -> list[PageTable]:
-    """Both claims for the page; only those that have rows."""
-    latency = tuple(Row((it.point.switch, *latency_words(it), it.note), it.effect is None) for it in chains.latency)
-    rates = tuple(
-        Row((it.point.switch, *throughput_words(it), it.note), it.throughput_pps is None) for it in chains.throughput
+    """Return the tables of both claims for the page; only those that have rows."""
+    latency = page_table(
+        LATENCY_TITLE,
+        (*latency_columns(), _NOTE),
+        chains.latency,
+        f"{latency_claim(chains)} {PAPER}",
+        out=lambda it: it.effect is None,
     )
-    columns = (Head("switch", "switch"), Head("chain"), Head("test point"))
-    note, tail = Head("note", "text"), (*heads(("ratio", "95 % CI")), Head("result"))
-    numbers = heads(("chain", "parts", "sum"))
-    tables = (
-        PageTable(
-            LATENCY_TITLE,
-            (*columns, Head("load"), *numbers, *tail, note),
-            latency,
-            f"{latency_claim(chains)} {PAPER}",
-        ),
-        PageTable(
-            THROUGHPUT_TITLE,
-            (*columns, Head("Mpps", "strong"), Head("compared with"), *tail, note),
-            rates,
-            throughput_claim(chains),
-        ),
+    throughput = page_table(
+        THROUGHPUT_TITLE,
+        (*THROUGHPUT_COLUMNS, _NOTE),
+        chains.throughput,
+        throughput_claim(chains),
+        out=lambda it: it.throughput_pps is None,
     )
-    return [table for table in tables if table.rows]
+    return [table for table in (latency, throughput) if table.rows]
 
 
 def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
@@ -149,57 +150,52 @@ def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
     return rows
 
 
-def _cell(point: Point) -> str:
-    return f"{ARROWS[point.direction]} {frames(point)}"
+def _ratio(effect: Effect | None) -> str:
+    return NOTHING if effect is None else f"{effect.ratio:.2f}"
 
 
-def _effect_words(effect: Effect | None) -> tuple[str, str]:
-    if effect is None:
-        return NOTHING, NOTHING
-    sides = ("open" if side is None else f"{side:.2f}" for side in (effect.low, effect.high))
-    bounds = " to ".join(sides) if (effect.low, effect.high) != (None, None) else NOTHING
-    return f"{effect.ratio:.2f}", bounds
+def _interval(effect: Effect | None) -> str:
+    if effect is None or (effect.low, effect.high) == (None, None):
+        return NOTHING
+    return " to ".join("open" if side is None else f"{side:.2f}" for side in (effect.low, effect.high))
 
 
 MAX_ROWS = 24
 """Of a table; a run with more has them in the page."""
 
-_TEXTS = ("switch", "chain", "test point", "load", "compared with", "result")
-
-Rows = Sequence[tuple[str, ...]]
-
 
 def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
     """Both claims, each with a sentence; its rows are only counted where they do not fit."""
-    latency = [(it.point.switch, *latency_words(it)) for it in chains.latency]
-    rates = [(it.point.switch, *throughput_words(it)) for it in chains.throughput]
-    if latency or rates:
+    if chains.latency or chains.throughput:
         title = Text("\n")
         title.append("chains", style="bold cyan")
         title.append("  chain compared with each function measured alone", style="dim")
         yield title
-    yield from _block(LATENCY_TITLE, LATENCY_HEADS, latency, glyphs, width)
-    yield from (Text(glyphs.text(claim)) for claim in filter(None, [latency_claim(chains)]))
-    yield from _block(THROUGHPUT_TITLE, THROUGHPUT_HEADS, rates, glyphs, width)
-    yield from (Text(glyphs.text(claim)) for claim in filter(None, [throughput_claim(chains)]))
+    latency = page_table(LATENCY_TITLE, latency_columns(" µs"), chains.latency, latency_claim(chains))
+    throughput = page_table(THROUGHPUT_TITLE, THROUGHPUT_COLUMNS, chains.throughput, throughput_claim(chains))
+    for table in (latency, throughput):
+        yield from _block(table, glyphs, width)
+        if table.note:
+            yield Text(glyphs.text(table.note))
 
 
-def _block(title: str, heads: tuple[str, ...], rows: Rows, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    if not rows:
+def _block(table: PageTable, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+    if not table.rows:
         return
-    columns = ("switch", *heads)
-    lines = [tuple(_plain(cell, glyphs) for cell in row) for row in rows]
-    needed = sum(max(map(len, column)) + 3 for column in zip(columns, *lines, strict=True))
-    if len(rows) > MAX_ROWS or needed > width:
-        yield Text(glyphs.text(f"{title}: {len(rows)} rows; see the report"))
+    titles = [column.title for column in table.columns]
+    lines = [[_plain(cell, glyphs) for cell in row.cells] for row in table.rows]
+    needed = sum(max(map(len, column)) + 3 for column in zip(titles, *lines, strict=True))
+    if len(lines) > MAX_ROWS or needed > width:
+        yield Text(glyphs.text(f"{table.caption}: {len(lines)} rows; see the report"))
         return
-    yield Text(glyphs.text(title), style="dim")
-    table = bare_table(glyphs)
-    for head in columns:
-        table.add_column(glyphs.text(head), no_wrap=True, justify="left" if head in _TEXTS else "right")
+    yield Text(glyphs.text(table.caption), style="dim")
+    drawn = bare_table(glyphs)
+    for column in table.columns:
+        left = column.kind in ("plain", "switch")
+        drawn.add_column(glyphs.text(column.title), no_wrap=True, justify="left" if left else "right")
     for line in lines:
-        table.add_row(*map(Text, line))
-    yield table
+        drawn.add_row(*map(Text, line))
+    yield drawn
 
 
 def _plain(cell: str, glyphs: Glyphs) -> str:

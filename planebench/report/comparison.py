@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from planebench.model.records import Point
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS, NOTHING, load_words, point_words
-from planebench.report.page_table import Head, PageTable, Row
+from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.stats.compare import undecided
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import cell_id
@@ -90,15 +91,15 @@ def _interval(comparison: Comparison) -> str:
 MAX_ROWS = 400
 """Of each table; the JSON export has them all."""
 
-_HEADS = (
-    Head("test point"),
-    Head("metric"),
-    Head("a", "switch"),
-    Head("b", "switch"),
-    Head("b / a", "strong"),
-    Head("95 % CI", "number"),
-    Head("result"),
-    Head("note", "text"),
+_COLUMNS = (
+    PageColumn("test point", attrgetter("point")),
+    PageColumn("metric", attrgetter("metric")),
+    PageColumn("a", attrgetter("a"), "switch"),
+    PageColumn("b", attrgetter("b"), "switch"),
+    PageColumn("b / a", attrgetter("ratio"), "strong"),
+    PageColumn("95 % CI", attrgetter("interval"), "number"),
+    PageColumn("result", attrgetter("told")),
+    PageColumn("note", attrgetter("note"), "text"),
 )
 
 
@@ -109,11 +110,13 @@ def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
 
 
 def _table(derived: Derived, caption: str, comparisons: Sequence[Comparison]) -> PageTable:
-    rows = tuple(
-        Row((r.point, r.metric, r.a, r.b, r.ratio, r.interval, r.told, r.note), not r.distinguishable)
-        for r in comparison_rows(derived, comparisons[:MAX_ROWS])
+    return page_table(
+        f"{caption}: {counted(comparisons)}",
+        _COLUMNS,
+        comparison_rows(derived, comparisons),
+        out=lambda it: not it.distinguishable,
+        max_rows=MAX_ROWS,
     )
-    return PageTable(f"{caption}: {counted(comparisons)}", _HEADS, rows, left_out=max(0, len(comparisons) - MAX_ROWS))
 
 
 @dataclass(frozen=True, slots=True)

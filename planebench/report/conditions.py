@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.model.run import Run
-from planebench.report.glyphs import Glyphs
-from planebench.report.grid import bare_table, chunks
+from planebench.report.terminal.glyphs import Glyphs
+from planebench.report.terminal.grid import bare_table, chunks
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import NOT_STATED, Cell, Condition, differing, unread
 

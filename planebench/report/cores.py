@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.words import NOTHING, UNKNOWN, cycles, mark, mpps, percent, throughput
+from planebench.model.words import NOTHING, UNKNOWN, cycles, mark, mpps, percent
 from planebench.report.conditions import switch_cores
-from planebench.report.page_table import Head, PageTable, Row, heads
-from planebench.report.papers import OTHER_BAND
+from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
+from planebench.report.papers import OTHER_BAND, rate_words
 from planebench.report.recommend import main_cells, use_words
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
@@ -32,41 +32,56 @@ NOTE = (
 
 
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
-    """A row a switch at the cell that each path is judged by (recommend.py)."""
+    """Return a row per switch at the test point that each path is judged by (recommend.py)."""
     cells = same_cell(results)
-    shown = [(use_words(cell), result) for cell in main_cells(cells) for result in cells[cell]]
-    rows = tuple(Row((use, r.point.switch, *_cells(r, switch_cores(run, r.point.switch))), _out(r)) for use, r in shown)
-    numbers = ("Gb/s", "cores", "Mpps per core", "cycles / packet", "core utilization", f"cores for {PORT_GBPS} Gb/s")
-    columns = (Head("path"), Head("switch", "switch"), Head("Mpps", "strong"), *heads(numbers))
-    foreign = f" In parentheses: {OTHER_BAND}." if any(of_other_band(r.verdict) for _, r in shown) else ""
-    return PageTable("Throughput of each path in total and per core", columns, rows, NOTE + foreign)
+    items = [
+        (result, use_words(cell), switch_cores(run, result.point.switch))
+        for cell in main_cells(cells)
+        for result in cells[cell]
+    ]
 
+    def accepted(words: Callable[[Result], str]) -> Callable[[Any], str]:
+        return lambda it: words(it[0]) if counts(it[0]) else NOTHING
 
-def _out(result: Result) -> bool:
-    return not counts(result) or of_other_band(result.verdict)
-
-
-def _cells(result: Result, cores: int) -> tuple[Any, ...]:
-    gbps, pps = result.throughput_l1_gbps, result.throughput_pps
-    if not counts(result) or gbps is None or pps is None:
-        return (NOTHING, NOTHING, cores, *(NOTHING,) * 4)
-    told = mark(result.verdict.kind)
-    rate = f"({throughput(result)})" if of_other_band(result.verdict) else throughput(result)
-    known = result.switch_cycles_per_packet, result.switch_busy_share
-    return (
-        rate,
-        f"{told}{gbps:.2f}",
-        cores,
-        f"{told}{mpps(pps / cores)}",
-        UNKNOWN if known[0] is None else cycles(known[0]),
-        UNKNOWN if known[1] is None else percent(known[1]),
-        _cores(result, gbps / cores),
+    columns = (
+        PageColumn("path", lambda it: it[1]),
+        PageColumn("switch", lambda it: it[0].point.switch, "switch"),
+        PageColumn("Mpps", accepted(rate_words), "strong"),
+        *numbers(
+            [
+                ("Gb/s", accepted(lambda r: f"{mark(r.verdict.kind)}{r.throughput_l1_gbps:.2f}")),
+                ("cores", lambda it: it[2]),
+                ("Mpps per core", lambda it: _per_core(it[0], it[2])),
+                ("cycles / packet", accepted(lambda r: _known(r.switch_cycles_per_packet, cycles))),
+                ("core utilization", accepted(lambda r: _known(r.switch_busy_share, percent))),
+                (f"cores for {PORT_GBPS} Gb/s", lambda it: _cores(it[0], it[2])),
+            ]
+        ),
+    )
+    foreign = f" In parentheses: {OTHER_BAND}." if any(of_other_band(r.verdict) for r, *_ in items) else ""
+    return page_table(
+        "Throughput of each path in total and per core",
+        columns,
+        items,
+        NOTE + foreign,
+        out=lambda it: not counts(it[0]) or of_other_band(it[0].verdict),
     )
 
 
-def _cores(result: Result, gbps_a_core: float) -> str:
-    if gbps_a_core <= 0:
+def _per_core(result: Result, cores: int) -> str:
+    if not counts(result) or result.throughput_pps is None:
+        return NOTHING
+    return mark(result.verdict.kind) + mpps(result.throughput_pps / cores)
+
+
+def _known(value: float | None, words: Callable[[float], str]) -> str:
+    return UNKNOWN if value is None else words(value)
+
+
+def _cores(result: Result, cores: int) -> str:
+    gbps = result.throughput_l1_gbps
+    if not counts(result) or not gbps:
         return NOTHING
     sign = {VerdictKind.TESTER_LIMITED: "≤", VerdictKind.UNSTABLE: "~"}.get(result.verdict.kind, "")
-    number = math.ceil(PORT_GBPS / gbps_a_core)
+    number = math.ceil(PORT_GBPS / (gbps / cores))
     return str(number) if number == 1 and sign == "≤" else f"{sign}{number}"

@@ -9,10 +9,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from planebench.metrics.column import Column, having, plain, row
 from planebench.metrics.results import LATENCY, RESULT, OfLatency, OfResult, results
+from planebench.model.errors import UsageError
 from planebench.report.papers import paper_records
 from planebench.stats.derived import Derived
 
@@ -83,3 +85,12 @@ def _conditions(derived: Derived) -> dict[str, Any]:
         "contradictions": list(derived.contradictions),
         "found": [plain(conditions) for conditions in derived.run.conditions],
     }
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Write a file whole and return it. UsageError where that cannot be."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}; give a file in a folder you may write") from None
+    return path

@@ -14,7 +14,7 @@ from planebench.model.words import frames_words, printable
 from planebench.papers.measured import Measured
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.chains import chain_figures
-from planebench.report.charts.figure import Colors, Figure, switch_colors
+from planebench.report.charts.figure import Colors, Figure, FigureId, switch_colors
 from planebench.report.latency import (
     Spreads,
     deviation_figures,
@@ -62,7 +62,7 @@ class FigureKind:
     ``last``: the page has room for it after all kinds of a lower number, because tables show most of the same.
     """
 
-    id: str
+    id: FigureId
     title: str
     caption: str
     figures: Callable[[Source], Iterable[Figure]]
@@ -171,8 +171,6 @@ FIGURES: tuple[FigureKind, ...] = (
     ),
 )
 """Every kind of figure, in the order of the page. The overview is in no section: it is only written to files."""
-
-KINDS = tuple(kind.id for kind in FIGURES)
 
 
 def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tuple[Figure, ...]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from planebench.model.chain_name import chain_label
@@ -13,7 +14,7 @@ from planebench.model.records import Trial, VerdictKind
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.words import count, printable
-from planebench.report.page_table import Head, PageTable, Row
+from planebench.report.page.table import PageColumn, page_table
 
 TITLE = "VNF isolation"
 
@@ -32,12 +33,14 @@ def hosting_lines(run: Run) -> list[str]:
 
 def hosting_page(run: Run) -> dict[str, Any]:
     """The section of the page; empty where all VNFs were tasks of the tester."""
-    rows = tuple(Row(row) for row in _rows(run))
-    heads = (Head("topology"), Head("VNFs"), Head("in"), Head("what it is", "text"))
-    sentences = functional_sentences(run)
-    if not (rows or sentences):
-        return {}
-    return {"table": PageTable("", heads, rows), "functional": sentences, "words": FUNCTIONAL}
+    columns = (
+        PageColumn("topology", itemgetter(0)),
+        PageColumn("VNFs", itemgetter(1)),
+        PageColumn("in", itemgetter(2)),
+        PageColumn("what it is", itemgetter(3), "text"),
+    )
+    table, sentences = page_table("", columns, _rows(run)), functional_sentences(run)
+    return {"table": table, "functional": sentences, "words": FUNCTIONAL} if table.rows or sentences else {}
 
 
 def functional_sentences(run: Run) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from planebench.metrics.results import JITTERS
@@ -21,6 +21,7 @@ from planebench.report.charts.figure import (
     ChartRow,
     Colors,
     Figure,
+    FigureId,
     cell_key,
     chain_title,
     full_cell_title,
@@ -325,11 +326,11 @@ def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[F
 
 
 def _sizes(
-    kind: str, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
+    kind: FigureId, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
 ) -> Iterator[Figure]:
     from planebench.report.charts.curves import curves_over_sizes
 
-    for cell, members in _same_but_size(results).items():
+    for cell, members in same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64).items():
         loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
         for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
             rows = over_sizes(members, load, look)
@@ -338,15 +339,6 @@ def _sizes(
                 way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
                 title = ", ".join(filter(None, (way, load_words(load), name)))
                 yield Figure(key, kind, cell.scenario, title, partial(curves_over_sizes, rows, colors, y_title))
-
-
-def _same_but_size(results: Sequence[Result]) -> dict[Point, list[Result]]:
-    """Plain frames by everything but their size; profiles are no sizes of each other."""
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        if not result.point.traffic:
-            cells.setdefault(replace(result.point, switch="", frame_size_bytes=64), []).append(result)
-    return cells
 
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from planebench.model.outage import OutageReport
 from planebench.model.run import Run
 from planebench.model.words import count, printable
-from planebench.report.page_table import Head, PageTable, Row, heads
+from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
 from planebench.stats.outages import outage_reports
 
 TITLE = "Outages"
@@ -28,23 +28,30 @@ def outage_lines(run: Run) -> list[str]:
 
 def outage_table(run: Run) -> PageTable:
     """Return a row for each restart, in the order in which they were measured."""
-    rows = []
-    for report in outage_reports(run):
-        for number, it in enumerate(report.outages, start=1):
-            times = (it.silence.duration_ns, it.calm.duration_ns, it.restart_ns)
-            frames = (it.lost_packets, it.unsent_ring_full_packets, it.dropped_packets, it.gone_packets)
-            cells = (
-                report.switch,
-                printable(_restart(report)),
-                number,
-                *(f"{ns / 1e6:.1f}" for ns in times),
-                *map(count, (*frames, it.intended_packets, it.unsent_late_packets)),
-            )
-            rows.append(Row(cells, out=bool(report.functional)))
-    times_words = ("outage ms", "calm ms", "restart ms")
-    frames_words = ("lost", "not taken", "dropped", "gone", "of", "late")
-    columns = (Head("switch", "switch"), Head("restart", "text"), *heads(("no.", *times_words, *frames_words)))
-    return PageTable("Restarts under traffic", columns, tuple(rows), NOTE)
+    items = [(report, number, it) for report in outage_reports(run) for number, it in enumerate(report.outages, 1)]
+    columns = (
+        PageColumn("switch", lambda it: it[0].switch, "switch"),
+        PageColumn("restart", lambda it: printable(_restart(it[0])), "text"),
+        *numbers(
+            [
+                ("no.", lambda it: it[1]),
+                ("outage ms", lambda it: _ms(it[2].silence.duration_ns)),
+                ("calm ms", lambda it: _ms(it[2].calm.duration_ns)),
+                ("restart ms", lambda it: _ms(it[2].restart_ns)),
+                ("lost", lambda it: count(it[2].lost_packets)),
+                ("not taken", lambda it: count(it[2].unsent_ring_full_packets)),
+                ("dropped", lambda it: count(it[2].dropped_packets)),
+                ("gone", lambda it: count(it[2].gone_packets)),
+                ("of", lambda it: count(it[2].intended_packets)),
+                ("late", lambda it: count(it[2].unsent_late_packets)),
+            ]
+        ),
+    )
+    return page_table("Restarts under traffic", columns, items, NOTE, out=lambda it: bool(it[0].functional))
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.1f}"
 
 
 def _what(report: OutageReport) -> str:

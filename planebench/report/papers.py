@@ -16,7 +16,7 @@ from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_al
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
-from planebench.report.page_table import Head, PageTable, Row, heads
+from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
@@ -74,14 +74,15 @@ def record(judgement: Judgement) -> dict[str, Any]:
 
 
 def shape_table(table: Shape) -> PageTable:
-    """A row a switch, a column a cell: ours, and the paper's below it."""
+    """Return a row per switch and a column per cell: ours, and the paper's below it."""
     entries = {(entry.switch, entry.cell): entry for entry in table.entries}
-    rows = tuple(
-        Row((printable(switch), *(_two(entries.get((switch, cell))) for cell in table.cells)))
-        for switch in table.switches
-    )
-    columns = (Head("switch", "switch"), *heads(table.cells, "two"))
-    return PageTable(f"{table.paper}: {table.title}", columns, rows, f"{table.note} Above: this run. Below: published.")
+
+    def column(cell: str) -> PageColumn:
+        return PageColumn(cell, lambda switch: _two(entries.get((switch, cell))), "two")
+
+    columns = (PageColumn("switch", printable, "switch"), *map(column, table.cells))
+    note = f"{table.note} Above: this run. Below: published."
+    return page_table(f"{table.paper}: {table.title}", columns, table.switches, note)
 
 
 def _paper(name: str, judgements: Sequence[Judgement]) -> dict[str, Any]:
@@ -213,7 +214,7 @@ def paper_tables(results: Sequence[Result]) -> list[Matrix]:
 
 
 def _throughput(results: Sequence[Result]) -> Matrix:
-    cells = {(r.point.switch, _path(r), frames(r.point)): _rate(r) for r in results}
+    cells = {(r.point.switch, _path(r), frames(r.point)): rate_words(r) for r in results}
     direction = results[0].point.direction
     note = (
         "As in conext19, Figs. 4 to 6. R+ (forwarding rate at maximum offered load), aggregate of all "
@@ -258,7 +259,8 @@ def _mean(summary: LatencySummary) -> str:
     return us(summary.mean) if sound else f"({us(summary.mean)})"
 
 
-def _rate(result: Result) -> str:
+def rate_words(result: Result) -> str:
+    """Return the throughput; in parentheses where it is of the other core-to-core latency group."""
     return f"({throughput(result)})" if of_other_band(result.verdict) else throughput(result)
 
 

@@ -9,33 +9,30 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
+from planebench.model.records import VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps, printable, us
-from planebench.report.cells import Notes
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_key, full_cell_title
-from planebench.report.grid import bare_table, chunks, column_of, column_title
-from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads, verdict_cell
-from planebench.report.search_words import methods_of, search_bands, search_figure
-from planebench.search import short_name
+from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns, verdict_cell
+from planebench.report.terminal.cells import Notes
+from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
+from planebench.search import METHODS, short_name
 from planebench.stats.counting import search_counts
 from planebench.stats.ranking import same_cell
 
 
 def search_table(results: Sequence[Result]) -> PageTable:
-    """Bounds in Mpps, below them what is forwarded at the lower one and, where it does not simply count, why."""
+    """Return bounds in Mpps; below them the rate forwarded at the lower one and, where it is not accepted, why."""
     members = [r for r in results if r.searches]
-    points = [r.point for r in members]
-    methods = methods_of(members)
-    rows = []
-    for result in members:
-        found = {s.method: s for s in result.searches}
-        cells = (_cell(found[m]) if m in found else (NOTHING, "") for m in methods)
-        rows.append(Row((*point_cells(result.point, points), *cells, search_bands(result.searches))))
-    titles = [short_name(m) for m in methods]
-    return PageTable(
+    columns = (
+        *point_columns(members, lambda it: it.point),
+        *(PageColumn(short_name(method), partial(_cell, method), "two") for method in methods_of(members)),
+        PageColumn("core group", lambda it: search_bands(it.searches)),
+    )
+    return page_table(
         "Rates by search, Mpps",
-        (*point_heads(points), *heads(titles, "two"), Head("core group")),
-        tuple(rows),
+        columns,
+        members,
         "Relevant lower and upper bound of the search goal; below, the forwarding rate at the lower bound. "
         "First loss: from the frame loss rate test. Back-to-back: mean longest burst without loss, in frames. "
         "In parentheses: did not converge, rejected, or of another core-to-core latency group than the run.",
@@ -43,33 +40,30 @@ def search_table(results: Sequence[Result]) -> PageTable:
 
 
 def burst_table(results: Sequence[Result]) -> PageTable:
-    """Back-to-back frames (RFC 9004): the longest bursts without loss, and the buffer time they imply."""
-    members = [(r, s, s.burst) for r in results for s in r.searches if s.burst is not None]
-    points = [r.point for r, _, _ in members]
-    rows = tuple(
-        Row(
-            (
-                *point_cells(r.point, points),
-                mpps(b.rate_pps),
-                count(round(b.mean_packets)),
-                count(b.min_packets),
-                count(b.max_packets),
-                count(round(b.stddev_packets)),
-                b.repetitions,
-                us(b.buffer_ns / 1e3),
-                verdict_cell(s.verdict),
-            ),
-            not search_counts(s),
-        )
-        for r, s, b in members
+    """Return the longest bursts without loss (RFC 9004) and the buffer time that they imply."""
+    items = [(r, s, s.burst) for r in results for s in r.searches if s.burst is not None]
+    columns = (
+        *point_columns(items, lambda it: it[0].point),
+        *numbers(
+            [
+                ("at Mpps", lambda it: mpps(it[2].rate_pps)),
+                ("mean frames", lambda it: count(round(it[2].mean_packets))),
+                ("min", lambda it: count(it[2].min_packets)),
+                ("max", lambda it: count(it[2].max_packets)),
+                ("sd", lambda it: count(round(it[2].stddev_packets))),
+                ("repetitions", lambda it: it[2].repetitions),
+                ("buffer µs", lambda it: us(it[2].buffer_ns / 1e3)),
+            ]
+        ),
+        PageColumn("verdict", lambda it: verdict_cell(it[1].verdict), "verdict"),
     )
-    names = ("at Mpps", "mean frames", "min", "max", "sd", "repetitions", "buffer µs")
-    return PageTable(
-        "Back-to-back frames (RFC 9004)", (*point_heads(points), *heads(names), Head("verdict", "verdict")), rows
-    )
+    return page_table("Back-to-back frames (RFC 9004)", columns, items, out=lambda it: not search_counts(it[1]))
 
 
-def _cell(search: SearchResult) -> tuple[str, str]:
+def _cell(method: str, result: Result) -> tuple[str, str]:
+    search = next((s for s in result.searches if s.method == method), None)
+    if search is None:
+        return NOTHING, ""
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
     return search_figure(search), "; ".join([*small, *search.verdict.texts])
 
@@ -173,3 +167,37 @@ def deviations(results: Iterable[Result]) -> list[str]:
             if name not in names:
                 names.append(name)
     return [f"{', '.join(names)}: {text}" for text, names in methods.items()]
+
+
+def search_bounds(search: SearchResult) -> str:
+    """Highest load that met the goal and lowest that did not; ``≥5.10`` where none failed. Mpps."""
+    lower, upper = search.lower_pps, search.upper_pps
+    if lower is None:
+        return NOTHING if upper is None else f"<{mpps(upper)}"
+    if upper is None:
+        return f"≥{mpps(lower)}" if search.complete else mpps(lower)
+    return f"{mpps(lower)}{NOTHING}{mpps(upper)}"
+
+
+def search_figure(search: SearchResult) -> str:
+    """Bounds in Mpps, or the mean longest burst in packets; in brackets where it does not count."""
+    if search.method in METHODS and METHODS[search.method].figure == "burst":
+        figure = NOTHING if search.burst is None else count(round(search.burst.mean_packets))
+    else:
+        figure = search_bounds(search)
+        if search.verdict.kind is VerdictKind.TESTER_LIMITED and figure[0].isdigit():
+            figure = f"≥{figure}"
+    return figure if search_counts(search) else f"({figure})"
+
+
+def search_bands(searches: Sequence[SearchResult]) -> str:
+    """The core-distance band of searches: ``near``; each with its own where they differ, ``NDR near, PDR far``."""
+    if len({s.band for s in searches}) == 1:
+        return searches[0].band or NOTHING
+    return ", ".join(f"{short_name(s.method)} {s.band or 'unknown'}" for s in searches)
+
+
+def methods_of(results: Sequence[Result]) -> list[str]:
+    """The methods that were run, in the order of their columns."""
+    found = dict.fromkeys(s.method for r in results for s in r.searches)
+    return [m for m in METHODS if m in found] + [m for m in found if m not in METHODS]

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
-from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.words import ARROWS, NOTHING, cycles, estimate, frames, mark, mpps, percent, printable, throughput
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
+from planebench.stats.ranking import same_cell
 
 
 def throughput_row(result: Result) -> ChartRow:
@@ -91,10 +90,7 @@ def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[
     if any(r.point.named for r in results):
         yield from _named_chains(results, colors)
         return
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        cells.setdefault(replace(result.point, switch="", chain_length=1), []).append(result)
-    for cell, members in cells.items():
+    for cell, members in same_cell(results, chain_length=1).items():
         rows = [throughput_row(r) for r in members]
         if any(row["counts"] for row in rows):
             key = f"chain-{cell.direction}-{frames_key(cell)}"
@@ -106,11 +102,7 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
     """Bars by chain, a figure a direction and frame size."""
     from planebench.report.charts.bars import throughput_bars
 
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        cells.setdefault(replace(result.point, switch="", chain_length=1, chain="", hosting="process"), []).append(
-            result
-        )
+    cells = same_cell(results, chain_length=1, chain="", hosting="process")
     top = top_mpps(results)
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]

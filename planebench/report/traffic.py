@@ -8,42 +8,40 @@ from collections.abc import Iterator, Sequence
 from planebench.model.records import TrafficSent
 from planebench.model.results import Result
 from planebench.model.words import NOTHING, count, percent, point_words, printable
-from planebench.report.page_table import Head, PageTable, Row, heads, point_cells, point_heads
+from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns
 
 MAX_SIZES = 12
 """Sizes of a mix that are listed; a capture may have hundreds."""
 
 
 def traffic_table(results: Sequence[Result]) -> PageTable:
-    """A row a direction of each point with a traffic profile, of the saturating trials that count."""
+    """Return a row for each direction of each point with a traffic profile, from the accepted saturating trials."""
     pairs = [(result, sent) for result in results for sent in result.sent]
-    points = [result.point for result, _ in pairs]
+    updates = numbers([("FIB updates/s", lambda it: updates_words(it[0]))])
     updating = any(result.fib_updates_per_s is not None for result, _ in pairs)
-    rows = tuple(
-        Row(
-            (
-                *point_cells(result.point, points),
-                sent.name,
-                count(sent.packets),
-                NOTHING if sent.mean_frame_bytes is None else f"{sent.mean_frame_bytes:.2f}",
-                sizes_words(sent),
-                number_words(sent.flows_sent),
-                number_words(len(sent.dst_macs) or None),
-                number_words(sent.dst_ips_sent),
-                pcap_words(sent),
-                *((updates_words(result),) if updating else ()),
-            )
-        )
-        for result, sent in pairs
+    columns = (
+        *point_columns(pairs, lambda it: it[0].point),
+        PageColumn("way", lambda it: it[1].name),
+        *numbers([("frames", lambda it: count(it[1].packets)), ("mean B", lambda it: _mean(it[1]))]),
+        PageColumn("sizes", lambda it: sizes_words(it[1]), "text"),
+        *numbers(
+            [
+                ("flows", lambda it: number_words(it[1].flows_sent)),
+                ("MACs", lambda it: number_words(len(it[1].dst_macs) or None)),
+                ("IPs", lambda it: number_words(it[1].dst_ips_sent)),
+            ]
+        ),
+        PageColumn("capture", lambda it: pcap_words(it[1]), "text"),
+        *(updates if updating else ()),
     )
-    columns = (Head("way"), *heads(("frames", "mean B")), Head("sizes", "text"))
-    more = (*heads(("flows", "MACs", "IPs")), Head("capture", "text"), *heads(("FIB updates/s",) * updating))
-    return PageTable(
-        "Offered traffic",
-        (*point_heads(points), *columns, *more),
-        rows,
-        "Counted by the generators when their ports accepted the frames. Flows, MACs, IPs: number of distinct values.",
+    note = (
+        "Counted by the generators when their ports accepted the frames. Flows, MACs, IPs: number of distinct values."
     )
+    return page_table("Offered traffic", columns, pairs, note)
+
+
+def _mean(sent: TrafficSent) -> str:
+    return NOTHING if sent.mean_frame_bytes is None else f"{sent.mean_frame_bytes:.2f}"
 
 
 def traffic_sentences(results: Sequence[Result]) -> list[str]:

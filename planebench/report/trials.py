@@ -11,7 +11,7 @@ from planebench.model.records import Trial, VerdictKind
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, load_words, mpps, point_words, reasons
 from planebench.report.evidence import causes, evidence_text, why_rejected
-from planebench.report.page_table import Head, PageTable, Row, verdict_cell
+from planebench.report.page.table import PageColumn, PageTable, page_table, verdict_cell
 
 Record = dict[str, Any]
 
@@ -21,16 +21,15 @@ MAX_REJECTED = 300
 MAX_TRIALS = 1000
 """Rows of the table of all trials."""
 
-_HEADS = (
-    Head("#", "number"),
-    Head("switch", "switch"),
-    Head("point"),
-    Head("load"),
-    Head("Mpps", "number"),
-    Head("core group"),
-    Head("verdict", "verdict"),
-    Head("evidence", "text"),
+_COLUMNS = (
+    PageColumn("#", lambda it: it.index, "number"),
+    PageColumn("switch", lambda it: it.point.switch, "switch"),
+    PageColumn("point", lambda it: point_words(it.point)),
+    PageColumn("load", lambda it: _load(it)),
+    PageColumn("Mpps", lambda it: NOTHING if _no_figure(it) else mpps(it.throughput_pps), "number"),
+    PageColumn("core group", lambda it: it.band or NOTHING),
 )
+_EVIDENCE = PageColumn("evidence", evidence_text, "text")
 
 
 def verdict_counts(run: Run) -> list[Record]:
@@ -48,54 +47,40 @@ def verdict_counts(run: Run) -> list[Record]:
 
 
 def cause_table(rejected: Sequence[Trial]) -> PageTable:
-    """Why trials did not count, most frequent cause first."""
-    rows = tuple(
-        Row(
-            (
-                group.trials,
-                (group.kind.value, (reasons((group.text,), 300),)),
-                ", ".join(f"{n} {label}" for label, n in group.switches),
-            )
-        )
-        for group in causes(rejected)
+    """Return why trials were rejected, most frequent cause first."""
+    columns = (
+        PageColumn("trials", lambda it: it.trials, "strong"),
+        PageColumn("verdict and cause", lambda it: (it.kind.value, (reasons((it.text,), 300),)), "verdict"),
+        PageColumn("by switch", lambda it: ", ".join(f"{n} {label}" for label, n in it.switches), "text"),
     )
-    heads = (Head("trials", "strong"), Head("verdict and cause", "verdict"), Head("by switch", "text"))
     note = "N stands for a number that differs between trials. A trial with two causes is listed under both."
-    return PageTable("Reasons for rejected trials", heads, rows, note)
+    return page_table("Reasons for rejected trials", columns, causes(rejected), note)
 
 
 def rejected_table(rejected: Sequence[Trial]) -> PageTable:
-    """Every trial that no result rests on, in the order of the run, why, and its evidence."""
-    rows = tuple(
-        Row((*_cells(t), (t.verdict.kind.value, why_rejected(t)), evidence_text(t))) for t in rejected[:MAX_REJECTED]
-    )
-    return PageTable("", _HEADS, rows, left_out=max(0, len(rejected) - MAX_REJECTED))
+    """Return every trial that no result rests on, in the order of the run, why, and its evidence."""
+    verdict = PageColumn("verdict", lambda it: (it.verdict.kind.value, why_rejected(it)), "verdict")
+    return page_table("", (*_COLUMNS, verdict, _EVIDENCE), rejected, max_rows=MAX_REJECTED)
 
 
 def trial_table(run: Run, rejected: Sequence[Trial]) -> PageTable:
-    """All trials but warm-ups, with verdict and evidence; pale where no result rests on it."""
+    """Return all trials but warm-ups, with verdict and evidence; pale where no result rests on it."""
     trials = [t for t in run.trials if t.role != "warmup"]
-    out = {t.index for t in rejected}
-    rows = tuple(
-        Row((*_cells(t), verdict_cell(t.verdict), evidence_text(t)), t.index in out or _no_figure(t))
-        for t in trials[:MAX_TRIALS]
+    unused = {t.index for t in rejected}
+    return page_table(
+        "",
+        (*_COLUMNS, PageColumn("verdict", lambda it: verdict_cell(it.verdict), "verdict"), _EVIDENCE),
+        trials,
+        out=lambda it: it.index in unused or _no_figure(it),
+        max_rows=MAX_TRIALS,
     )
-    return PageTable("", _HEADS, rows, left_out=max(0, len(trials) - MAX_TRIALS))
 
 
 def _no_figure(trial: Trial) -> bool:
     return trial.verdict.kind is VerdictKind.FUNCTIONAL
 
 
-def _cells(trial: Trial) -> tuple[Any, ...]:
-    flat_out = trial.load.pps_per_direction is None
-    load = "maximum offered load" if flat_out else load_words(trial.load.label)
-    searched = f"{trial.search}: {load}" if trial.search else load
-    return (
-        trial.index,
-        trial.point.switch,
-        point_words(trial.point),
-        searched,
-        NOTHING if _no_figure(trial) else mpps(trial.throughput_pps),
-        trial.band or NOTHING,
-    )
+def _load(trial: Trial) -> str:
+    at_maximum = trial.load.pps_per_direction is None
+    load = "maximum offered load" if at_maximum else load_words(trial.load.label)
+    return f"{trial.search}: {load}" if trial.search else load

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from planebench.metrics.results import JITTERS
@@ -18,6 +17,7 @@ from planebench.report.latency import Look, Spreads, _counting, _row, jitter_of,
 from planebench.report.throughput import throughput_row
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
+from planebench.stats.ranking import same_cell
 
 _THROUGHPUT, _LATENCY = "throughput, Mpps (log scale)", "mean latency, µs (log scale)"
 
@@ -26,7 +26,7 @@ _JITTER = "mean jitter, µs (log scale)"
 
 def over_vnfs(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
     """Each for every kind of VNF, frame size and traffic with several numbers of VNFs; none for one number."""
-    for cell, members in _same_but_count(results).items():
+    for cell, members in same_cell(results, chain_length=1).items():
         rows = throughput_over_vnfs(members)
         if rows:
             chart = partial(curves_over_vnfs, rows, colors, _THROUGHPUT)
@@ -44,13 +44,6 @@ def _latencies(cell: Point, members: Sequence[Result], colors: Colors, spreads: 
                 chart = partial(curves_over_vnfs, rows, colors, y_title)
                 words = f"{name}, {load_words(load)}"
                 yield Figure(_key(cell, safe(words)), "vnfs", cell.scenario, _title(cell, words), chart)
-
-
-def _same_but_count(results: Sequence[Result]) -> dict[Point, list[Result]]:
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        cells.setdefault(replace(result.point, switch="", chain_length=1), []).append(result)
-    return cells
 
 
 def _key(cell: Point, what: str) -> str:

@@ -154,10 +154,10 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
         "max_rate_pps": throughput.max_rate_pps,
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
         "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
-        "latency_duration_s": _of_parts(plan, lambda how: how.duration_s),
-        "latency_repetitions": _of_parts(plan, lambda how: how.repetitions),
-        "probe_rate_pps": _of_parts(plan, lambda how: how.probe_rate_pps),
-        "v2v_latency_pps": _of_parts(plan, lambda how: how.v2v_pps),
+        "latency_duration_s": _joined_over_parts(plan, lambda how: how.duration_s),
+        "latency_repetitions": _joined_over_parts(plan, lambda how: how.repetitions),
+        "probe_rate_pps": _joined_over_parts(plan, lambda how: how.probe_rate_pps),
+        "v2v_latency_pps": _joined_over_parts(plan, lambda how: how.v2v_pps),
         "search": ",".join(("r_plus", *search.methods)),
         **{
             f"search_{'trial_duration_s' if field.name == 'duration_s' else field.name}": getattr(search, field.name)
@@ -177,7 +177,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[
     }
 
 
-def _of_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float | int | str:
+def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float | int | str:
     """Return the values of the parts of a plan that measure latency, separated by commas."""
     parts = [part.latency for part in plan.sections if part.latency.wanted] or [plan.latency]
     first, *others = dict.fromkeys(value(how) for how in parts)

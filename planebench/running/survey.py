@@ -50,19 +50,19 @@ class Survey:
     labels: tuple[SwitchLabel, ...]
     """The switches of the run: all of the plan, less those that are not installed and may be left out."""
     adapters: Mapping[str, Adapter]
-    """By label."""
+    """Adapters by label."""
     versions: Mapping[str, str]
-    """Of the installed switches, by label."""
+    """Versions of the installed switches, by label."""
     points: tuple[Point, ...]
     """Every point of the plan."""
     absent: Mapping[Point, str]
     """The points that are not measured, and why: the switch is not installed, or refuses them."""
     missing: tuple[str, ...]
-    """What is not installed and a run needs: one sentence each. A run does not start before it is there."""
+    """Missing software, one sentence each; a run does not start without it."""
     smaller: tuple[Skipped, ...]
     """The FIBs that were made smaller to fit into memory."""
     hugepages: bool
-    """Whether the switches run with hugepages."""
+    """True if the switches run with hugepages."""
 
     @property
     def measured(self) -> tuple[Point, ...]:

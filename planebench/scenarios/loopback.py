@@ -24,7 +24,7 @@ register(
         name="loopback",
         order=40,
         path="NIC -> switch -> VNF 1 -> switch -> ... -> VNF N -> switch -> NIC",
-        meaning="A whole service chain of N VNFs: every packet crosses the switch N + 1 times.",
+        meaning="Service chain of N VNFs: every packet crosses the switch N + 1 times.",
         build=_build,
         vnfs="chain",
         vnfs_max=CHAIN_LENGTH_MAX,

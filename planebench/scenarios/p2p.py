@@ -9,7 +9,7 @@ register(
         name="p2p",
         order=10,
         path="NIC -> switch -> NIC",
-        meaning="Bare forwarding, the baseline.",
+        meaning="Forwarding between two NICs: the baseline.",
         use="between NICs",
         build=lambda _: pair("n0", "n1"),
     )

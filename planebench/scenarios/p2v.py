@@ -9,7 +9,7 @@ register(
         name="p2v",
         order=20,
         path="NIC -> switch -> VNF",
-        meaning="First and last hop of a service chain: what virtual I/O costs.",
+        meaning="First or last hop of a service chain; shows the cost of virtual I/O.",
         use="between NIC and VNF",
         build=lambda _: pair("n0", "v0"),
         directions=("unidirectional", "bidirectional", "reversed"),

@@ -40,7 +40,9 @@ register(
         name="parallel",
         order=50,
         path="NIC -> switch -> one of N VNFs, by MAC -> switch -> NIC",
-        meaning="N VNFs side by side, each with its own MAC and a process of its own: what few cores make of many.",
+        meaning=(
+            "N independent VNFs, each with its own MAC address and process; shows many VNFs sharing few switch cores."
+        ),
         build=_build,
         directions=("unidirectional",),
         vnfs="side-by-side",

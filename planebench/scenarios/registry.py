@@ -31,7 +31,7 @@ def parse_scenario(text: str) -> ScenarioName:
     for name, scenario in SCENARIOS.items():
         if scenario.has_vnfs and text.startswith(f"{name}-"):
             count = f"its {scenario.count_name} (1..{scenario.vnfs_max})"
-            raise UsageError(f'scenario "{text}": name it {name}, and give {count}')
+            raise UsageError(f'scenario "{text}": use {name}, and give {count}')
     raise unknown("scenario", text, SCENARIOS)
 
 

@@ -27,7 +27,7 @@ def build(
     """
     found = scenario_named(scenario)
     if echo and not found.latency_by_echo:
-        raise UsageError(f"echo is only for {_names_of_echo()}, not for {scenario}: leave it out")
+        raise UsageError(f"echo applies only to {_names_of_echo()}, not to {scenario}; remove it")
     if not found.has_vnfs and (count or vnfs):
         with_vnfs = " and ".join(name for name, known in SCENARIOS.items() if known.has_vnfs)
         raise UsageError(f"{count} VNFs do not fit {scenario}: only {with_vnfs} have a chain of network functions")

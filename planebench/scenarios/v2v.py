@@ -9,7 +9,7 @@ register(
         name="v2v",
         order=30,
         path="VNF -> switch -> VNF",
-        meaning="One hop between two VNFs: bounded by memory, not by a NIC.",
+        meaning="One hop between two VNFs; limited by memory bandwidth, not by a NIC.",
         use="between VNFs",
         build=lambda _: pair("v0", "v1"),
         ends=("vnf", "vnf"),

@@ -69,7 +69,7 @@ class ComparedExport(_Described):
     low: float | None
     high: float | None
     paper_ratio: float | None
-    """Of the paper's own figures, if it gives both."""
+    """Ratio of the published figures, if the paper gives both."""
     why: str
     """Why it cannot be told."""
 
@@ -87,7 +87,7 @@ class ClaimExport(_Described):
     evidence: str
     missing: list[str]
     compared: list[ComparedExport]
-    """What the outcome rests on."""
+    """Basis of the outcome."""
     beside: list[ComparedExport]
     """The same of switches that the paper does not have."""
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from planebench.metrics.column import ADDED, LEFT_OUT
-from planebench.model import anatomy, conditions, header, hosting, plan, records, results, updates
+from planebench.model import anatomy, conditions, header, hosting, plan, records, results
 from planebench.model import run as run_records
 from planebench.model import traffic as profile
 from planebench.model.closed import CLOSED, close
@@ -39,7 +39,7 @@ KINDS: Mapping[str, Any] = {
     "export": ExportDocument,
 }
 _MODULES: tuple[ModuleType, ...] = (
-    *(anatomy, conditions, header, hosting, records, results, run_records, updates),
+    *(anatomy, conditions, header, hosting, records, results, run_records),
     *(plan, ask, profile, chains, effect, fairness),
 )
 
@@ -54,7 +54,7 @@ _RULES: Mapping[str, Document] = {
         "else": {"properties": {"chain_length": {"maximum": 0}}},
     },
 }
-"""What the records check when they are made (``__post_init__``), as far as JSON Schema can say it."""
+"""Checks of the records (``__post_init__``) that JSON Schema can express."""
 
 
 class _Generator(GenerateJsonSchema):

@@ -19,7 +19,7 @@ BURST_MIN_S = 2e-6
 """The shortest trial that is asked for, whatever the rate: twice what the tester takes."""
 BURST_FIRST_PACKETS = 1024
 BURST_GROWTH = 8
-"""The search goes up in such steps until a burst fails: a burst of seconds at an impossible rate tells nothing more."""
+"""Factor of the bursts until one fails: a burst of seconds at an impossible rate gives no more information."""
 BURST_MAX_S = 2.0
 RFC2544_REPETITIONS = 50
 RFC9004_BURST_MAX_S = 30
@@ -93,8 +93,7 @@ def _shortest(task: Task, rate_pps: float) -> int:
 
 
 def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int | None:
-    """Return the number of packets were sent in a burst of which none was lost, in one of max(r) tries; None if all
-    lost."""
+    """Return the packets of a burst without loss, in one of max(r) tries; None if all tries lost packets."""
     for _ in range(task.settings.max_r):
         trial = measure(task.ask(rate_pps, _duration_s(packets, rate_pps), goal=0.0))
         if trial.loss_ratio == 0:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from planebench.model.records import SCHEDSTAT_MIN_NS, Trial
 
 STRETCH_TOLERANCE = 0.001
-"""A generator that takes longer than it was told by more than this did not send at the rate it was told."""
+"""A generator that exceeds the intended duration by more than this did not send at the intended rate."""
 STRETCH_FLOOR_NS = 50_000
 """Less than this is no stretch however short the trial: a burst of 20 us is timed no better."""
 
 FLAT_OUT_LABEL = "saturating"
-"""Label of flat-out loads. A run may pace them at the rate of a line: they are flat out all the same."""
+"""Label of the maximum offered load, also if a run limits it to the rate of a line."""
 
 
 def aggregate_pps(trial: Trial) -> float | None:
@@ -26,7 +26,7 @@ def is_flat_out(trial: Trial) -> bool:
 
 
 def is_stretched(trial: Trial) -> bool:
-    """Return whether a paced generator took longer than it was told, so sent slower than it says (trex-core #442)."""
+    """Return whether a paced generator exceeded the intended duration, so sent slower than reported (trex #442)."""
     allowed_ns = max(STRETCH_TOLERANCE * trial.intended_duration_ns, STRETCH_FLOOR_NS)
     return trial.offered_duration_ns - trial.intended_duration_ns > allowed_ns
 

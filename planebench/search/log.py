@@ -12,7 +12,7 @@ from planebench.search.ask import Ask
 from planebench.search.facts import aggregate_pps, explained_by_gaps, is_flat_out, is_stretched
 
 TRIES_MAX = 8
-"""A load that was tried so often in a row without a trial that counts ends the search."""
+"""Maximum number of successive rejected trials of a load; then the search ends."""
 
 EXCUSES_MAX = 5
 """So many trials of a load that miss the goal by no more than gaps of the pollers explain are passed over: the next may
@@ -131,7 +131,7 @@ def _gave_up(ask: Ask, tries: Sequence[Trial]) -> Verdict:
 
 
 def _worth(trial: Trial) -> str:
-    """Return why a trial does not count, in two words."""
+    """Return why a trial was rejected, in two words."""
     if trial.verdict.kind is not VerdictKind.VALID:
         return trial.verdict.kind.value
     if trial.load.pps_per_direction is not None and is_stretched(trial):

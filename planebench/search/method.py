@@ -31,12 +31,12 @@ class Method:
     """A search. Everything that names searches asks this: plan, command line, estimate, report, export."""
 
     name: str
-    """As in plans, in stored trials and in ``--search``."""
+    """The name in plans, in stored trials and in ``--search``."""
     title: str
     short_name: str
     """At the head of a column; the title is too long for one."""
     help: str
-    """What it finds, as a noun phrase."""
+    """The figure that it finds, as a noun phrase."""
     standard: str
     """The document that defines it."""
     search: Callable[[Measure, Task, Finding], None]
@@ -48,9 +48,9 @@ class Method:
     standard_s: float
     """Seconds of a trial by the standard; the mean where they differ."""
     figure: Literal["rate", "burst"] = "rate"
-    """What its result is: bounds of a rate, or the longest burst."""
+    """The kind of its result: bounds of a rate, or the longest burst."""
     every_trial: bool = False
-    """Whether each repetition is answered by its last trial, whatever its verdict, and the statistics choose."""
+    """True if the last trial answers each repetition, whatever its verdict; the statistics choose."""
     parameters: tuple[Parameter, ...] = ()
     """The keys of a plan that are for this search alone."""
 

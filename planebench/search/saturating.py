@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""R+: repetitions of a flat-out trial, over several starts of the switch."""
+"""R+: repetitions of a trial at maximum offered load, over several starts of the switch."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from planebench.search.facts import aggregate_pps, is_flat_out, is_stretched
 from planebench.search.log import GaveUp
 
 MAX_LOAD_FACTOR = 1.25
-"""The highest load of a search, of what was forwarded flat out."""
+"""The highest load of a search, relative to the forwarding rate at maximum offered load."""
 
 CAP_FACTOR = 0.98
 """The highest load of a search, of what the tester sent when it fell short."""
@@ -23,7 +23,7 @@ CAP_TRIES = 2
 CAP_DURATION_MIN_NS = 10_000_000
 """Shorter trials say too little of what the tester can keep up."""
 CAP_LOADS_MAX = 8
-"""A tester that falls short at so many loads, each below the one before, does not pace at all."""
+"""A tester that falls short at this many falling loads does not pace at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What chance decides in one trial. Everything is drawn every time, in one order: a key changes only what it says."""
+"""Describe what chance decides in one trial. Everything is drawn every time, in one order: a key changes only what
+it says."""
 
 from __future__ import annotations
 

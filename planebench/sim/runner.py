@@ -69,7 +69,7 @@ class SimRunner:
         return None
 
     def alive(self) -> bool:
-        """Whether the last trial found it alive."""
+        """Return whether the last trial found it alive."""
         return self._alive
 
     def stop(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a simulated switch is like: ``sim:capacity=10M:noise=1%``, taken apart and checked."""
+"""Describe what a simulated switch is like: ``sim:capacity=10M:noise=1%``, taken apart and checked."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ from planebench.model.spec import parse_switch
 ADAPTER = "sim"
 
 _KEYS: tuple[tuple[str, OptionKind, str], ...] = (
-    ("capacity", "rate", "what the switch forwards at most, packets a second of all directions"),
-    ("noise", "share", "standard deviation of the capacity from trial to trial, as a share of it"),
-    ("modes", "ratio", "capacity in a second, hidden mode, as a ratio; drawn at each start of the switch"),
-    ("mode_share", "share", "how often a start falls into the second mode"),
+    ("capacity", "rate", "maximum forwarding rate in packets per second, sum of all directions"),
+    ("noise", "share", "standard deviation of the capacity between trials, as a share of the capacity"),
+    ("modes", "ratio", "capacity ratio of a second, hidden mode, drawn at each start of the switch"),
+    ("mode_share", "share", "share of starts in the second mode"),
     ("stall_share", "share", "share of trials in which the switch stalls and loses stall_packets"),
-    ("stall_packets", "whole", "frames lost in a stall"),
-    ("loss", "share", "share of frames lost at every load"),
-    ("stretch", "ratio", "a paced generator takes this much longer, but sends every frame it intended"),
-    ("max_rate", "rate", "the most the generator sends, packets a second of all directions; the rest is unsent"),
-    ("drop_one_in", "whole", "a fault: exactly every n-th frame of a direction is dropped; 0: none"),
-    ("ring", "whole", "frames that queue in front of the switch while more come than it can take"),
-    ("latency_us", "amount", "latency without load, in microseconds; 0: no latency is taken"),
-    ("batch", "whole", "the switch waits for so many frames before it forwards them: slow at low load"),
-    ("disturbed_share", "share", "share of trials in which a poller loses its CPU"),
+    ("stall_packets", "whole", "number of frames lost in a stall"),
+    ("loss", "share", "share of frames lost at any load"),
+    ("stretch", "ratio", "factor by which a paced generator takes longer to send all intended frames"),
+    (
+        "max_rate",
+        "rate",
+        "maximum rate of the generator in packets per second, sum of all directions; the rest is unsent",
+    ),
+    ("drop_one_in", "whole", "fault: drop one in N frames of each direction (0: none)"),
+    ("ring", "whole", "number of frames that queue in front of an overloaded switch"),
+    ("latency_us", "amount", "latency without load in microseconds (0: no latency measurement)"),
+    ("batch", "whole", "number of frames the switch collects before it forwards them (slow at low load)"),
+    ("disturbed_share", "share", "share of trials in which a poller is preempted"),
     ("far_share", "share", "share of trials in the far band"),
-    ("far_ratio", "ratio", "capacity in the far band, as a ratio"),
+    ("far_ratio", "ratio", "capacity ratio in the far band"),
     ("band_change_share", "share", "share of trials in which the band changes from near to far"),
-    ("cycles", "amount", "cycles a packet costs; 0: the switch does not tell"),
+    ("cycles", "amount", "cycles per packet (0: not reported)"),
     ("dies_share", "share", "share of trials in which the switch dies"),
 )
 SIM_KEYS = {name: Option(name, name, kind, help) for name, kind, help in _KEYS}

@@ -33,9 +33,9 @@ from planebench.stats.histogram import decode, summarise
 from planebench.stats.intervals import percentile_interval
 
 MIN_CARRIED = 0.98
-"""Of the frames that were intended: a latency trial that carries less measures full queues, not functions."""
+"""Minimum share of intended frames: a latency trial that forwards fewer measures full queues, not functions."""
 CERTAIN_TRIALS = 4
-"""On each side: two equal samples of so many lie apart in fewer than 1 of 20 cases; of fewer, a wide gap must be."""
+"""Trials per side with which equal samples are apart in fewer than 1 of 20 cases; fewer trials need a wide gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ChainLatency:
     effect: Effect | None
     band: str | None = None
     trials: int = 0
-    """Of the side that has fewest."""
+    """Trials of the side with the fewest."""
     note: str = ""
 
     @property

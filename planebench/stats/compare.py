@@ -111,7 +111,7 @@ class _Side:
 
     @property
     def rates(self) -> tuple[Metric, ...]:
-        """Return those of RATES that have an accepted figure."""
+        """Return the metrics of RATES with an accepted figure."""
         searched = tuple(m for m in SEARCHES if (found := _searched(m, self)) is not None and _came_to_a_rate(found))
         return ("throughput", *searched) if self.usable_bands else searched
 

@@ -14,11 +14,11 @@ from planebench.stats.histogram import Counts, merge_counts, percentile_ns, resa
 from planebench.stats.intervals import Interval, median_ratio_interval, percentile_interval
 
 MIN_TRIALS = 3
-"""On each side; below it no interval is given and nothing is told apart."""
+"""Minimum per side; with fewer there is no interval and nothing is tested."""
 MIN_EFFECT = 0.01
 """Differences below 1 % are below what placement and page colouring do (METHODOLOGY)."""
 ALPHA = 0.05
-"""Of the exact two-sided Mann-Whitney test, where the samples are large enough to reach it."""
+"""Significance level of the exact two-sided Mann-Whitney test, if the samples are large enough to reach it."""
 RESAMPLES = 2000
 
 NO_DIFFERENCE = "no significant difference"

@@ -17,7 +17,7 @@ from planebench.model.run import Run
 from planebench.stats.measured import FEATURES, MEASURED_ONLY, MHZ, THREADS, Measured, measured
 
 NOT_STATED = "\N{EN DASH}"
-"""Of a key that is another switch's own."""
+"""Text for a key that only another switch has."""
 MHZ_TOLERANCE = 0.02
 """A CPU whose frequency is reported is never twice at the same MHz."""
 

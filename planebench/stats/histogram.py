@@ -24,7 +24,7 @@ Counts = NDArray[np.int64]
 """One count for each HDR bucket, dense."""
 
 _SUB_BUCKETS = 2048
-"""HDR: smallest power of two that tells 2 x 10^3 values apart. The upper half of each doubling is used."""
+"""HDR: smallest power of two above 2 x 10^3 values. The upper half of each doubling is used."""
 _HALF = _SUB_BUCKETS // 2
 _LENGTH: int = HdrHistogram(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS).counts_len
 

@@ -18,7 +18,7 @@ from planebench.stats.jitter import merged_jitter, pdv
 from planebench.stats.latency_load import LoadPoint, load_finding
 
 MAX_PROBES_MISSING = 0.01
-"""Of the probes sent: beyond it those that are missing, the slow ones, move the percentiles."""
+"""Limit of missing probes as a share of those sent: more missing probes, the slow ones, move the percentiles."""
 
 _ANY_KIND = (VALID, LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Comparison, Result
@@ -14,7 +14,7 @@ from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.intervals import relative_spread
 
 MIN_CYCLES_LEAD = 0.01
-"""Placement and page colouring alone move cycles a packet by this share (METHODOLOGY: differences below 1 %)."""
+"""Placement and page coloring alone change cycles per packet by this share (METHODOLOGY: differences below 1 %)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,14 @@ class Ranking:
         return self.results[0]
 
 
-def same_cell(results: Iterable[Result]) -> dict[Point, list[Result]]:
-    """Return the results by test point: the key is the point with an empty switch label."""
+def same_cell(results: Iterable[Result], **alike: Any) -> dict[Point, list[Result]]:
+    """Return the results by test point: the key is the point with an empty switch label.
+
+    Points that differ only in the fields ``alike`` are one, e.g. ``chain_length=1``; the key has these values.
+    """
     cells: dict[Point, list[Result]] = {}
     for result in results:
-        cells.setdefault(replace(result.point, switch=""), []).append(result)
+        cells.setdefault(replace(result.point, switch="", **alike), []).append(result)
     return cells
 
 

@@ -43,7 +43,7 @@ def from_json(kind: type[R], data: bytes, where: str) -> R:
 
 
 def header_from_json(data: bytes, where: str) -> RunHeader:
-    """Parse run.json. A foreign schema version is told first: its other differences would only confuse."""
+    """Parse run.json. Another schema version is reported first: its other differences would only confuse."""
     try:
         version = json.loads(data).get("schema_version")
     except (ValueError, AttributeError) as error:

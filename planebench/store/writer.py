@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writing a run folder: header first, then a line a trial, then how it ended. One writer a folder."""
+"""Writer of a run folder: the header, one line per trial, the end. A folder has one writer."""
 
 from __future__ import annotations
 

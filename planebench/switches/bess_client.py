@@ -46,7 +46,7 @@ class BessClient:
         self._channel = grpc.insecure_channel(f"unix:{socket}", options=[("grpc.enable_http_proxy", 0)])
 
     def ready(self) -> bool:
-        """Whether bessd answers."""
+        """Return whether bessd answers."""
         try:
             self.call("GetVersion")
         except PlanebenchError:
@@ -80,7 +80,7 @@ class BessClient:
 
 
 def error_of(reply: Any) -> str:
-    """What a reply says that went wrong: bessd answers errors with a status of OK."""
+    """Return what a reply says that went wrong: bessd answers errors with a status of OK."""
     if "error" not in reply.DESCRIPTOR.fields_by_name or reply.error.code == 0:
         return ""
     return f"{reply.error.errmsg} (code {reply.error.code})"

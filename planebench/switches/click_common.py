@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Click and FastClick share: the program ``click``, whose it is, the control socket, a cross-connect as elements.
+"""Describe what Click and FastClick share: the program ``click``, whose it is, the control socket, a cross-connect
+as elements.
 
 Three programs have the name ``click``: Click, FastClick, and a package tool of Debian that is neither. The first line
 of ``--version`` tells: ``click (FastClick) 2.1``.
@@ -123,7 +124,8 @@ class RunningClick(common.ProcessGroup):
 
 
 def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_S) -> dict[str, str]:
-    """What read handlers answer, by name; those that the router has not are left out. PlanebenchError if it is silent.
+    """Return what read handlers answer, by name; those that the router has not are left out. PlanebenchError if it
+    is silent.
 
     All are asked at once, and answered between two bursts: the counters are of one moment.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What several switch adapters need: checks of a request, processes that belong together, DPDK arguments."""
+"""Describe what several switch adapters need: checks of a request, processes that belong together, DPDK arguments."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ProcessGroup:
 
 
 def is_socket(path: Path) -> bool:
-    """Whether a unix socket exists at ``path`` (links followed)."""
+    """Return whether a unix socket exists at ``path`` (links followed)."""
     try:
         return stat.S_ISSOCK(path.stat().st_mode)
     except OSError:
@@ -59,7 +59,7 @@ def is_socket(path: Path) -> bool:
 
 
 def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
-    """Whether the switch listens on every vhost-user port."""
+    """Return whether the switch listens on every vhost-user port."""
     return all(is_socket(socket_path(port)) for port in ports if port.kind == "vhost-user")
 
 
@@ -71,7 +71,7 @@ def remove_sockets(ports: Sequence[SwitchPort]) -> None:
 
 
 def require(adapter: Adapter) -> Found:
-    """Where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
+    """Return where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()
     if isinstance(found, NotFound):
         raise NotInstalledError(f"{adapter.title} {found.words}")
@@ -115,7 +115,7 @@ def check_frame_size(request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES) 
 
 
 def is_jumbo(request: SwitchRequest) -> bool:
-    """Whether a switch has to leave its defaults for the largest frame."""
+    """Return whether a switch has to leave its defaults for the largest frame."""
     return request.max_frame_bytes > STANDARD_FRAME_BYTES
 
 
@@ -194,7 +194,7 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, Feat
 
 
 def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
-    """What a DPDK switch drives its wire ports with, for its settings; ``-`` where it has none."""
+    """Return what a DPDK switch drives its wire ports with, for its settings; ``-`` where it has none."""
     drivers = {"virtio-user": virtio, "memif": "DPDK's memif", "af_packet": "DPDK's af_packet"}
     kinds = dict.fromkeys(drivers[port.kind] for port in request.ports if port.kind in drivers)
     return ", ".join(kinds) or "-"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What switches inside the kernel have in common: veth ports only, no process, and a core for what they do.
+"""Describe what switches inside the kernel have in common: veth ports only, no process, and a core for what they do.
 
 A frame sent into a veth pair is forwarded by whoever sent it, in its softirq: on the tester's core, at the tester's
 expense. So each port of the switch is polled by a kernel thread (threaded NAPI) on the switch's core; what these use of
@@ -114,7 +114,7 @@ class KernelAdapter(Adapter):
 
 
 def has_core() -> bool:
-    """Whether it forwards on the switch's core: we may load XDP programs, and place kernel threads."""
+    """Return whether it forwards on the switch's core: we may load XDP programs, and place kernel threads."""
     return os.geteuid() == 0
 
 
@@ -238,7 +238,7 @@ class RunningKernel:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What the kernel counted at an interface."""
+    """Describe what the kernel counted at an interface."""
 
     rx_packets: int
     rx_dropped: int

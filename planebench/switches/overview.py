@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What there is to know of every switch before anything is measured; one that is broken takes no other with it."""
+"""Describe what there is to know of every switch before anything is measured; one that is broken takes no other with
+it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Whether a scenario can be measured on a wire; ``remark``: why not, or under which condition."""
+    """Describe whether a scenario can be measured on a wire; ``remark``: why not, or under which condition."""
 
     supported: bool
     remark: str = ""
@@ -74,7 +75,8 @@ class Unclear(NotFound):
 
 
 def look(adapter: Adapter) -> Found | NotFound:
-    """As ``adapter.find()``, but for a path of the user's that is wrong, or a stranger's adapter that fails."""
+    """Look as ``adapter.find()`` does, but for a path of the user's that is wrong, or a stranger's adapter that
+    fails."""
     try:
         return adapter.find()
     except PlanebenchError as error:
@@ -88,7 +90,7 @@ def _scenarios(adapter: Adapter, wire: WireName) -> dict[ScenarioName, Support]:
 
 
 def _support(adapter: Adapter, scenario: ScenarioName, wire: WireName) -> Support:
-    """Of a chain, every length from one on; of VNFs side by side one router; each with and without hugepages."""
+    """Check of a chain every length from one on; of VNFs side by side one router; each with and without hugepages."""
     longest = 0
     remarks: dict[str, None] = {}
     known = scenario_named(scenario)

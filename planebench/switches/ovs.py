@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every Open vSwitch here has in common: a private database, one bridge, an ``in_port`` flow each way (conext19).
+"""Describe what every Open vSwitch here has in common: a private database, one bridge, an ``in_port`` flow each way
+(conext19).
 
 Everything lives in ``<workdir>/ovs`` and, for vswitchd, in a network namespace of its own where it is given none: the
 bridge's local interface never shows on the host, and making it needs no root (a user namespace does).
@@ -51,7 +52,7 @@ Commands = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where the parts of one Open vSwitch are. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
+    """Describe where the parts of one Open vSwitch are. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
 
     root: Path
 
@@ -96,7 +97,7 @@ class OvsAdapter(Adapter):
 
     @abstractmethod
     def running(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> RunningOvs:
-        """What was started, its threads where they belong. Raises StartError where they are not."""
+        """Return what was started, its threads where they belong. Raises StartError where they are not."""
 
     @abstractmethod
     def check(self, request: SwitchRequest) -> None:
@@ -111,7 +112,7 @@ class OvsAdapter(Adapter):
         """The version in what ``--version`` prints; None if the program is not fit for this adapter."""
 
     def interface(self, port: SwitchPort) -> str:
-        """What Open vSwitch calls a port."""
+        """Return what Open vSwitch calls a port."""
         return port.name
 
     def find(self) -> Found | NotFound:
@@ -220,7 +221,7 @@ class RunningOvs(common.ProcessGroup):
             raise StartError(f"Open vSwitch does not poll every port on CPU {self._request.cpu}:\n{text}")
 
     def ask(self, *command: str) -> str:
-        """What ``ovs-appctl`` prints. Raises DiedError."""
+        """Return what ``ovs-appctl`` prints. Raises DiedError."""
         self.check()
         try:
             return unixctl(self._paths.control, *command)
@@ -241,7 +242,7 @@ def in_port_flows(request: SwitchRequest) -> list[str]:
 
 
 def flows_of(request: SwitchRequest) -> list[str]:
-    """Those of every cross-connect; or, of stations, one by MAC each and one for all that they send."""
+    """Return those of every cross-connect; or, of stations, one by MAC each and one for all that they send."""
     if not request.stations:
         return in_port_flows(request)
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
@@ -325,7 +326,7 @@ def _link_sockets(request: SwitchRequest, paths: Paths) -> None:
 
 
 def _ports_added(names: Sequence[str], vswitchd: Process, paths: Paths) -> bool:
-    """Whether the bridge has every port; StartError as soon as one is refused."""
+    """Return whether the bridge has every port; StartError as soon as one is refused."""
     with contextlib.suppress(OSError):
         log = vswitchd.log_path.read_text(errors="replace")
         refused = _REFUSED.search(log)
@@ -339,7 +340,7 @@ def _ports_added(names: Sequence[str], vswitchd: Process, paths: Paths) -> bool:
 
 
 def _listens(path: Path) -> bool:
-    """Whether somebody answers at a unix socket: it is there, but refuses, between bind() and listen()."""
+    """Return whether somebody answers at a unix socket: it is there, but refuses, between bind() and listen()."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         return connection.connect_ex(str(path)) == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Open vSwitch prints of its threads and ports, as counters. Pure.
+"""Describe what Open vSwitch prints of its threads and ports, as counters. Pure.
 
 Versions before 3.5 print text only, so each number is taken with its label and with what ends it: a text that is cut
 or worded otherwise gives None, or no key, but never another number.
@@ -33,7 +33,7 @@ _SENT = re.compile(r"^ +tx pkts=(\d+),.*? drop=(\d+|\?), errs=(\d+|\?),", re.MUL
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """Of all ports together; None where one of them does not tell. ``tx_drops``: of DPDK ports only."""
+    """Counters of all ports together; None where one of them does not tell. ``tx_drops``: of DPDK ports only."""
 
     drops: dict[str, int] = field(default_factory=dict)
     """By ``PORT:REASON``."""
@@ -88,7 +88,7 @@ def _parse_port(block: str, kernel: bool) -> _Port:
 
 
 def pmd_cycles(stats: str, perf: str, ports: PortCounters) -> SwitchCycles:
-    """Of the one PMD thread: ``pmd-stats-show`` and ``pmd-perf-show``.
+    """Return the cycles of the one PMD thread: ``pmd-stats-show`` and ``pmd-perf-show``.
 
     It forwards what it tries to send less what DPDK ports say they did not take; of kernel interfaces, what left them.
     All frames of a poll leave by one port, at once, so it has as many polls that found frames as batches that it sent.
@@ -106,7 +106,8 @@ def pmd_cycles(stats: str, perf: str, ports: PortCounters) -> SwitchCycles:
 
 
 def main_thread_cycles(stats: str, ports: PortCounters) -> SwitchCycles:
-    """Of the main thread, which has neither cycles nor batches. ``stats`` are older than ``ports``, and nothing moves.
+    """Return the cycles of the main thread, which has neither cycles nor batches. ``stats`` are older than
+    ``ports``, and nothing moves.
 
     What an interface received and the thread did not get, the kernel dropped at the full buffer of the socket.
     """

@@ -51,7 +51,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
 
     @property
     def afxdp(self) -> bool:
-        """Whether its ports are AF_XDP sockets."""
+        """Return whether its ports are AF_XDP sockets."""
         return bool(self.value("io", "system") == "afxdp")
 
     def interface(self, port: SwitchPort) -> str:

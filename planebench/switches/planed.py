@@ -46,11 +46,11 @@ class PlanedAdapter(Adapter):
 
     @property
     def offloads(self) -> bool:
-        """Whether it forwards in the place of VNFs side by side."""
+        """Return whether it forwards in the place of VNFs side by side."""
         return self.chosen.offload is not None
 
     def refusal(self, situation: Situation) -> str:
-        """What its wires tell, and what its options are for."""
+        """Return what its wires tell, and what its options are for."""
         return super().refusal(situation) or planed_stations.refusal(situation, self.chosen)
 
     def with_options(self, texts: Mapping[str, str]) -> PlanedAdapter:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What planed is as a switch: its options, and the configuration document of a request."""
+"""Describe what planed is as a switch: its options, and the configuration document of a request."""
 
 from __future__ import annotations
 

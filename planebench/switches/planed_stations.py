@@ -42,7 +42,7 @@ def refusal(situation: Situation, options: PlanedOptions) -> str:
 
 
 def words(request: SwitchRequest, offload: str | None) -> str:
-    """What it does, for the manifest."""
+    """Return what it does, for the manifest."""
     count = len(request.stations)
     if offload is None:
         return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"

@@ -129,7 +129,7 @@ class RunningSnabb(common.ProcessGroup):
         self._links = {b: f"{a}.tx -> {b}.rx" for pair in pairs for a, b in (pair, pair[::-1])}
 
     def forwards(self) -> bool:
-        """Whether the engine runs."""
+        """Return whether the engine runs."""
         return b"forwarding, pid " in self._process.log_path.read_bytes()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:

@@ -57,13 +57,13 @@ class T4p4sAdapter(Adapter):
         version = dpdk_version(where.path, where.env, says="T4P4S")
         if version is None:
             raise UsageError(
-                f'{where.said_by} "{where.path}" is no program of t4p4s, or does not start: '
+                f'{where.said_by} "{where.path}" is not a t4p4s binary or does not start: '
                 f"`{where.path} --no-huge --no-pci -m 8 -- --help` says why"
             )
         return Found(f"{where.path.name} on {version}", where.path)
 
     def refusal(self, situation: Situation) -> str:
-        """What its wires tell, and what is compiled into it."""
+        """Return what its wires tell, and what is compiled into it."""
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"t4p4s is compiled for frames up to {common.STANDARD_FRAME_BYTES} bytes"
         return super().refusal(situation)
@@ -105,7 +105,7 @@ class T4p4sAdapter(Adapter):
             switch.stop()
             if isinstance(error, StartError):  # EAL tries every port, so the first complaint is not among the last
                 lines = process.log_tail(LOG_LINES)
-                raise StartError(f"t4p4s did not come up; its last log lines:\n{lines}") from error
+                raise StartError(f"t4p4s did not start; its last log lines:\n{lines}") from error
             raise
         return switch
 
@@ -120,7 +120,7 @@ class RunningT4p4s(common.ProcessGroup):
         self._telemetry = telemetry
 
     def ready(self) -> bool:
-        """Whether it has started every port; its lcore polls a moment later."""
+        """Return whether it has started every port; its lcore polls a moment later."""
         if not common.sockets_exist(self._ports):
             return False
         try:
@@ -172,7 +172,8 @@ def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> di
 
 
 def arguments(request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
-    """Of EAL, ``--``, and its own. Port ids follow the order of the vdevs, and that the cross-connects."""
+    """Return the arguments of EAL, ``--``, and those of t4p4s. Port ids follow the order of the vdevs, and that the
+    cross-connects."""
     numbers = range(len(ports))
     return [
         # It sets up queues to send for lcores 0, 1, ... and drops what others send: the lcore must be number 0.

@@ -103,7 +103,7 @@ class TestpmdAdapter(Adapter):
         )
 
     def _chosen(self, request: SwitchRequest) -> dict[str, str]:
-        """What options change of the manifest."""
+        """Return what options change of the manifest."""
         usual = common.ring_size(request)
         rings = {"ring_size": f"{usual} (receive {self.value('rx_ring', usual)}, send {self.value('tx_ring', usual)})"}
         cache = {"mbuf_cache": str(self.values["mbuf_cache"])} if "mbuf_cache" in self.values else {}
@@ -150,7 +150,7 @@ class RunningTestpmd(common.ProcessGroup):
         self._khz: int | None = None
 
     def at_prompt(self) -> bool:
-        """Whether its last output is the prompt: it waits for a command."""
+        """Return whether its last output is the prompt: it waits for a command."""
         return self._process.log_path.read_bytes().endswith(PROMPT)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
@@ -180,7 +180,7 @@ class RunningTestpmd(common.ProcessGroup):
         )
 
     def _tsc_khz(self) -> int | None:
-        """As EAL measured it at the start."""
+        """Return the frequency that EAL measured at the start."""
         if self._khz is None:
             match = _TSC.search(self._process.log_path.read_bytes())
             self._khz = int(match[1]) if match else None

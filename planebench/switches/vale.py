@@ -69,7 +69,8 @@ class ValeAdapter(KernelAdapter):
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """As all in the kernel, with netmap's rings and buffers. In emulated mode each frame is passed on by itself."""
+        """Return the settings as all in the kernel, with netmap's rings and buffers. In emulated mode each frame is
+        passed on by itself."""
         rings, buffers, size = (_shown(name) for name in ("generic_ringsize", "buf_num", "buf_size"))
         return {
             **super().settings(request),
@@ -81,7 +82,8 @@ class ValeAdapter(KernelAdapter):
         }
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        """As all in the kernel. StartError too where netmap's parameters, which are the machine's, do not do."""
+        """Start as all in the kernel. Raises StartError too where netmap's parameters, which are the machine's, do
+        not do."""
         common.require(self)
         check_parameters()
         return super().start(request, supervisor)

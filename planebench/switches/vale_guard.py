@@ -37,7 +37,7 @@ def detach(vale_ctl: str, ports: Sequence[str]) -> bool:
 
 
 def _told(vale_ctl: str, action: str, port: str) -> bool:
-    """Whether ``vale-ctl`` did it. What it says goes to standard error."""
+    """Return whether ``vale-ctl`` did it. What it says goes to standard error."""
     try:
         code = subprocess.run([vale_ctl, action, port], stdin=subprocess.DEVNULL, check=False).returncode
     except OSError as error:

@@ -187,7 +187,7 @@ class RunningVpp(common.ProcessGroup):
         self._env = env
 
     def answers(self) -> bool:
-        """Whether its CLI does."""
+        """Return whether its CLI does."""
         return common.is_socket(self._paths.cli) and "vpp v" in (self._run("vppctl", *self._cli("show version")) or "")
 
     def configure(self, lines: Sequence[str]) -> None:
@@ -216,7 +216,7 @@ class RunningVpp(common.ProcessGroup):
         return ("-s", str(self._paths.cli), *line.split())
 
     def _run(self, tool: str, *arguments: str) -> str | None:
-        """What a tool of VPP prints; None if it fails, or takes too long."""
+        """Return what a tool of VPP prints; None if it fails, or takes too long."""
         try:
             return subprocess.run(
                 [str(_tool(self._binary, tool)), *arguments],

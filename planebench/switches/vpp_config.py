@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What VPP is told: startup.conf, and the CLI commands that make ports and connect them. It starts nothing."""
+"""Describe what VPP is told: startup.conf, and the CLI commands that make ports and connect them. It starts nothing."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Paths:
 
     @property
     def cli(self) -> Path:
-        """Where vppctl asks."""
+        """Return where vppctl asks."""
         return self.folder / "cli.sock"
 
     @property
     def stats(self) -> Path:
-        """Where vpp_get_stats gets the stats segment."""
+        """Return where vpp_get_stats gets the stats segment."""
         return self.folder / "stats.sock"
 
     @property
@@ -66,7 +66,7 @@ class Paths:
 
     @property
     def shared_memory(self) -> tuple[Path, ...]:
-        """What it makes in /dev/shm, and removes when it ends by itself."""
+        """Return what it makes in /dev/shm, and removes when it ends by itself."""
         return tuple(Path("/dev/shm", f"{self.prefix}-{name}") for name in ("global_vm", "vpe-api"))
 
 

@@ -71,7 +71,7 @@ class Port:
 
 
 def patterns(ports: Sequence[Port]) -> list[str]:
-    """What to dump (basic regular expressions)."""
+    """Return what to dump (basic regular expressions)."""
     return [
         "^/if/names$",
         "^/if/rx$",

@@ -47,7 +47,7 @@ def capture_facts(path: Path) -> CaptureFacts:
     while offset + record.size <= len(data):
         seconds, part, captured, length = record.unpack_from(data, offset)
         if captured > RECORD_MAX_BYTES or offset + record.size + captured > len(data):
-            raise UsageError(f"{path}: the frame at byte {offset} is cut off or damaged; mend the file with editcap")
+            raise UsageError(f"{path}: the frame at byte {offset} is cut off or damaged; repair the file with editcap")
         offset += record.size
         if _sent(data[offset : offset + min(captured, HEADERS_BYTES)]):
             last = seconds + part / fraction
@@ -57,14 +57,14 @@ def capture_facts(path: Path) -> CaptureFacts:
         offset += captured
     if not 1 <= frames <= FRAMES_MAX:
         raise UsageError(
-            f"{path} has {frames} frames of UDP or TCP over IP. Valid: 1 to {FRAMES_MAX}; cut it with editcap"
+            f"{path} has {frames} UDP or TCP frames over IP. Valid: 1 to {FRAMES_MAX}; shorten it with editcap"
         )
     period_s = (last - first) * frames / (frames - 1) if frames > 1 else 0.0
     return CaptureFacts(frames, sizes / frames, largest, max(0.0, period_s))
 
 
 def _sent(frame: bytes) -> bool:
-    """Whether these first bytes are those of IPv4 or IPv6 with UDP or TCP, not a fragment."""
+    """Return whether these first bytes are those of IPv4 or IPv6 with UDP or TCP, not a fragment."""
     at = 12
     while frame[at : at + 2] in _VLANS:
         at += 4
@@ -80,6 +80,6 @@ def _format(data: bytes, path: Path) -> tuple[str, float]:
         magic = struct.unpack_from(f"{order}I", data)[0] if len(data) >= 24 else 0
         if magic in _FRACTIONS:
             if struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF != _ETHERNET:
-                raise UsageError(f"{path}: its frames are not Ethernet; capture on an Ethernet interface")
+                raise UsageError(f"{path}: link type is not Ethernet; capture on an Ethernet interface")
             return order, _FRACTIONS[magic]
-    raise UsageError(f"{path} is no pcap file; a pcapng is made one by: editcap -F pcap IN OUT")
+    raise UsageError(f"{path} is not a pcap file; convert pcapng with: editcap -F pcap IN OUT")

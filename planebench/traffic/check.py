@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a profile cannot be combined with, said before anything starts."""
+"""Describe what a profile cannot be combined with, said before anything starts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> No
     if short:
         where = "sizes" if profile.sizes else "--frame-size"
         raise UsageError(
-            f"traffic {profile.name or 'plain'}: frames of {short[0]} B are too short for {profile.headers} and the 18 "
-            f"bytes of the tester: the smallest is {least}. Give {least} or more as {where}"
+            f"traffic {profile.name or 'plain'}: frames of {short[0]} B are too short for {profile.headers} headers "
+            f"and the tester's 18 bytes. Use {least} B or more for {where}"
         )
 
 
@@ -40,7 +40,7 @@ def check_wire(wire: WireName, profile: TrafficProfile, frame_sizes_bytes: Seque
     if profile.pcap is None and largest > FRAME_SIZE_MAX_BYTES:
         what = f"traffic {profile.name}: " if profile.name else ""
         raise UsageError(
-            f"{what}frames of {largest} B do not fit the {wire} wire, which takes {FRAME_SIZE_MAX_BYTES} at most "
+            f"{what}frames of {largest} B do not fit the {wire} wire, which carries at most {FRAME_SIZE_MAX_BYTES} "
             f"(DPDK's {STANDARD_FRAMES_ONLY[wire]} driver): use --wire virtio, or smaller frames"
         )
 
@@ -52,8 +52,8 @@ def check_methods(profile: TrafficProfile, searches: Sequence[str], loads: Seque
     asked = "a search" if searches else "latency at loads" if loads else "a highest rate" if rate_set else ""
     if asked:
         raise UsageError(
-            f"traffic {profile.name}: its frames come at recorded times, so there is no load to set for {asked}; "
-            "leave out scale, rate and timing, or give --loads none and no --search and --max-rate"
+            f"traffic {profile.name}: its frames have recorded times, so no load can be set for {asked}; remove "
+            "scale, rate and timing, or use --loads none without --search and --max-rate"
         )
 
 

@@ -50,7 +50,7 @@ def mean_words(name: str, profile: TrafficProfile) -> str:
 
 
 def varies(profile: TrafficProfile) -> list[str]:
-    """What differs from frame to frame, and from plain frames."""
+    """Return what differs from frame to frame, and from plain frames."""
     words = ["frame size"] if profile.sizes else []
     if profile.flows is not None:
         words.append(f"{profile.flows.count} flows ({profile.flows.draw.replace('_', ' ')})")

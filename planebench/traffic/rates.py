@@ -45,7 +45,7 @@ def parse_rate(text: str) -> float:
     """``14.88M``, ``100k``, ``5e6``: packets per second. UsageError for what is no rate above 0."""
     value = parse_number(text)
     if value is None or not 0 < value <= RATE_MAX_PPS:
-        raise UsageError(f'rate "{text}" is not valid. Valid: packets per second, as 14.88M, 100k or 5e6')
+        raise UsageError(f'rate "{text}" is not valid. Valid: packets per second, e.g. 14.88M, 100k or 5e6')
     return value
 
 

@@ -82,7 +82,7 @@ def parse_all(texts: Iterable[str]) -> tuple[TrafficProfile, ...]:
     for text in texts:
         profile = parse_traffic(text)
         if found.setdefault(profile.name, profile) != profile:
-            raise UsageError(f'two traffic profiles are called "{profile.name}"; give one another: {text}:name=OTHER')
+            raise UsageError(f'two traffic profiles have the name "{profile.name}"; rename one: {text}:name=OTHER')
     return tuple(found.values())
 
 
@@ -98,7 +98,7 @@ def _document(name: str) -> tuple[dict[str, Any], str]:
         return _parse(_read(Path(name).expanduser()), name), name
     if name not in list_profiles():
         names = (PLAIN_NAME, *list_profiles())
-        raise UsageError(f"{unknown('traffic', name, names)}; or the path of a profile of your own, as {name}.yaml")
+        raise UsageError(f"{unknown('traffic', name, names)}; or give the path of your own profile, e.g. {name}.yaml")
     return _parse((_PROFILES / f"{name}.yaml").read_text(encoding="utf-8"), name), f"traffic {name}"
 
 
@@ -116,7 +116,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict):
-        raise UsageError(f"{source}: a traffic profile is a mapping of keys, as sizes, flows, dst_macs")
+        raise UsageError(f"{source}: a traffic profile must be a mapping with keys such as sizes, flows, dst_macs")
     return document
 
 
@@ -127,7 +127,7 @@ def _option(option: str, document: dict[str, Any], text: str) -> str:
             section, _, key = OPTIONS[counted].partition(".")
             if key in (document.get(section) or {}):
                 return counted
-        raise UsageError(f'traffic "{text}": there is nothing to count. Valid: {", ".join(OPTIONS)}')
+        raise UsageError(f'traffic "{text}": count does not apply. Valid: {", ".join(OPTIONS)}')
     if option not in OPTIONS:
         raise UsageError(f'traffic "{text}": {unknown("option", option, ("name", "count", *OPTIONS))}')
     return option

@@ -102,7 +102,9 @@ def _prefixes(routes: Path, ip: Ip) -> list[str]:
         text = routes.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"routes {routes} cannot be read: {reason}; give a text file, one prefix a line") from None
+        raise UsageError(
+            f"routes {routes} cannot be read: {reason}; give a text file with one prefix per line"
+        ) from None
     found = list(_from_json(text, routes) if text.lstrip()[:1] in ("{", "[") else _from_lines(text))
     of_family = [prefix for prefix in found if (":" in prefix) == (ip == 6)]
     if not of_family:
@@ -123,7 +125,7 @@ def _from_json(text: str, routes: Path) -> Iterator[str]:
         entries = document["routes"] if isinstance(document, dict) else document
         yield from (str(entry["prefix"]) for entry in entries if not entry.get("drop"))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UsageError(f'routes {routes} is no JSON of routes: [{{"prefix": "10.0.0.0/8"}}, ...]') from None
+        raise UsageError(f'routes {routes} is not JSON with routes such as [{{"prefix": "10.0.0.0/8"}}, ...]') from None
 
 
 def _address(text: str, ip: Ip, rng: random.Random, candidates: Sequence[str], where: str) -> str:
@@ -135,7 +137,7 @@ def _address(text: str, ip: Ip, rng: random.Random, candidates: Sequence[str], w
             if _forwarded(address, ip):
                 return socket.inet_ntop(_FAMILY[ip], address.to_bytes(_BITS[ip] // 8, "big"))
         text = rng.choice(candidates)
-    raise UsageError(f"{where}: no IPv{ip} prefix with addresses that a router forwards was found; give another table")
+    raise UsageError(f"{where}: no routable IPv{ip} prefix found; use another table")
 
 
 def _parsed(text: str, ip: Ip, where: str) -> tuple[int, int]:
@@ -147,7 +149,7 @@ def _parsed(text: str, ip: Ip, where: str) -> tuple[int, int]:
         if not 0 <= host_bits <= _BITS[ip]:
             raise ValueError
     except (OSError, ValueError):
-        raise UsageError(f'{where}: "{text}" is no prefix; write it as 10.1.0.0/16') from None
+        raise UsageError(f'{where}: "{text}" is not a prefix; write e.g. 10.1.0.0/16') from None
     return int.from_bytes(packed, "big") >> host_bits << host_bits, host_bits
 
 

@@ -44,7 +44,7 @@ class FlowsModel(_Closed):
     @model_validator(mode="after")
     def _fits(self) -> FlowsModel:
         if self.exponent is not None and self.draw != "zipf":
-            raise ValueError(f"exponent is for draw zipf, not for {self.draw}; leave it out")
+            raise ValueError(f"exponent applies only to draw zipf, not to {self.draw}; remove it")
         return self
 
     def record(self) -> records.Flows:
@@ -75,9 +75,9 @@ class DestinationsModel(_Closed):
     @model_validator(mode="after")
     def _fits(self) -> DestinationsModel:
         if (self.file is None) == (self.fib is None):
-            raise ValueError("give either file (addresses, one a line) or fib (how many to draw from routes)")
+            raise ValueError("give either file (one address per line) or fib (number of addresses drawn from routes)")
         if self.routes is not None and self.fib is None:
-            raise ValueError("routes needs fib: how many addresses to draw from them")
+            raise ValueError("routes needs fib, the number of addresses drawn from them")
         return self
 
     def record(self) -> records.Destinations:
@@ -96,9 +96,9 @@ class ArrivalModel(_Closed):
     @model_validator(mode="after")
     def _fits(self) -> ArrivalModel:
         if (self.process == "on_off") != (self.on_ns is not None and self.off_ns is not None):
-            raise ValueError("process on_off needs on_ns and off_ns, and only it has them")
+            raise ValueError("process on_off needs on_ns and off_ns")
         if self.process != "on_off" and (self.on_ns or self.off_ns):
-            raise ValueError(f"on_ns and off_ns are for process on_off, not for {self.process}")
+            raise ValueError(f"on_ns and off_ns apply only to process on_off, not to {self.process}")
         return self
 
     def record(self) -> records.Arrival:
@@ -117,9 +117,9 @@ class PcapModel(_Closed):
     @model_validator(mode="after")
     def _fits(self) -> PcapModel:
         if self.time_scale is not None and self.rate_pps is not None:
-            raise ValueError("time_scale and rate_pps say the same in two ways; give one of them")
+            raise ValueError("time_scale and rate_pps are mutually exclusive")
         if self.timing == "rate" and (self.time_scale is not None or self.rate_pps is not None):
-            raise ValueError("time_scale and rate_pps scale recorded times; leave out timing rate")
+            raise ValueError("time_scale and rate_pps scale recorded times; remove timing: rate")
         return self
 
     def record(self) -> records.Pcap:
@@ -130,7 +130,7 @@ class PcapModel(_Closed):
         if self.time_scale is not None or self.rate_pps is not None:
             timing = "recorded"
         if timing == "recorded" and facts.period_s <= 0:
-            raise UsageError(f"{path}: its frames have no times to replay at; leave out timing, scale and rate")
+            raise UsageError(f"{path}: its frames have no time stamps; remove timing, scale and rate")
         if self.rate_pps is not None:
             scale = min(max(self.rate_pps * facts.period_s / facts.frames, 1e-6), 1e6)
         return records.Pcap(str(path), timing, scale, facts.frames, facts.mean_frame_bytes, facts.max_frame_bytes)
@@ -160,7 +160,7 @@ class ProfileModel(_Closed):
         own = ("sizes", "ip", "transport", "vlan", "flows", "dst_macs", "dst_ips")
         taken = [key for key in own if key in self.model_fields_set]
         if taken:
-            raise ValueError(f"{taken[0]} does not go with pcap, whose frames have their own; leave one of them out")
+            raise ValueError(f"{taken[0]} cannot be combined with pcap; remove one of them")
         return self
 
     def record(self, name: str) -> records.TrafficProfile:
@@ -183,7 +183,7 @@ class ProfileModel(_Closed):
             updates=self.updates,
         )
         if made.recorded and made.arrival is not None:
-            raise UsageError("arrival does not go with recorded times; leave one of them out")
+            raise UsageError("arrival cannot be combined with recorded times; remove one of them")
         return made
 
 
@@ -191,14 +191,16 @@ def existing(path: str) -> Path:
     """The absolute path of a file that is there. UsageError otherwise."""
     found = Path(path).expanduser().absolute()
     if not found.is_file():
-        raise UsageError(f"there is no file {found}")
+        raise UsageError(f"file {found} does not exist")
     return found
 
 
 def profile_from_document(document: object, name: str, source: str) -> records.TrafficProfile:
     """A profile from parsed YAML. UsageError: ``source``, the key, its value, and what is valid."""
     if not isinstance(document, dict):
-        raise UsageError(f"{source}: a traffic profile is a mapping of keys: {', '.join(ProfileModel.model_fields)}")
+        raise UsageError(
+            f"{source}: a traffic profile must be a mapping with the keys {', '.join(ProfileModel.model_fields)}"
+        )
     try:
         return ProfileModel.model_validate(document).record(name)
     except ValidationError as error:

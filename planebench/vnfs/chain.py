@@ -46,12 +46,13 @@ class ChainVnf:
 
     @property
     def own(self) -> bool:
-        """Whether it is the user's own, no function of planed."""
+        """Return whether it is the user's own, no function of planed."""
         return not self.kind.kind
 
     @property
     def text(self) -> str:
-        """As in the text of a chain; options in the order of the registries, so that one chain has one text."""
+        """Return the VNF as in the text of a chain; options in the order of the registries, so that one chain has
+        one text."""
         name = quote(self.subject) if self.own else self.kind.name
         given = [f"{o.name}={quote(self.options[o.name])}" for o in _given(self.kind.all_options, self.options)]
         given += [f"{o.name}={quote(self.hosting_options[o.name])}" for o in self._hosting_given()]
@@ -166,7 +167,7 @@ def _given(options: Iterable[Option], texts: Mapping[str, str]) -> Iterator[Opti
 
 def _parse_vnf(text: str) -> ChainVnf:
     if text.count('"') and split(text + SEPARATOR, SEPARATOR)[-1]:
-        raise UsageError(f'{text} has a double quote without its other; close it, or write \\" for a quote in quotes')
+        raise UsageError('unbalanced double quote; close it, or write \\" for a quote in quotes')
     first, *rest = split(text, ":")
     told = next((name for name in HOSTING_NAMES if name == first), None)
     if told is None:
@@ -213,7 +214,7 @@ def _read_settings(path: Path, vnf: str) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
         raise UsageError(f'{vnf}: settings "{path}" cannot be read: {reason}; give a JSON file') from None
     if not isinstance(found, dict):
-        raise UsageError(f'{vnf}: settings "{path}" is no object; give a JSON file as {{"key": value}}')
+        raise UsageError(f'{vnf}: settings "{path}" is not a JSON object; give a file such as {{"key": value}}')
     return {key: str(path.parent / value) if _names_file(key, value) else value for key, value in found.items()}
 
 

@@ -16,7 +16,7 @@ from planebench.model.option import Option
 from planebench.vnfs import memory
 
 SETTINGS_OPTION = "settings"
-_SETTINGS = Option(SETTINGS_OPTION, "", "file", "JSON, the whole settings object")
+_SETTINGS = Option(SETTINGS_OPTION, "", "file", "JSON file with the whole settings object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,26 @@ class VnfKind:
 
 
 _KINDS = (
-    VnfKind("l2fwd", "l2fwd", "forwards by the other port and writes the MAC addresses", one_port=True),
+    VnfKind("l2fwd", "l2fwd", "forwards to the other port and rewrites the MAC addresses", one_port=True),
     VnfKind(
         "l3fwd",
         "l3fwd",
         "routes IPv4 and IPv6 by longest prefix: TTL, checksum, next hop's MAC",
         (
-            Option("routes", "routes_file", "file", "routes, a prefix a line or JSON", "10 routes, 1 of IPv6"),
-            Option("fib", "fib", "text", "host routes by prefix match, or by cuckoo", "lpm", ("lpm", "cuckoo")),
-            Option("synthetic", "synthetic", "whole", "or so many host routes, from 10.0.0.0 on"),
-            Option("mtu", "mtu", "whole", "longest IP packet that leaves", "none"),
-            Option("own_mac_only", "own_mac_only", "flag", "drop frames to other MACs", "false"),
+            Option(
+                "routes", "routes_file", "file", "file of routes: one prefix per line, or JSON", "10 routes, 1 of IPv6"
+            ),
+            Option(
+                "fib",
+                "fib",
+                "text",
+                "lookup of host routes: longest prefix match or cuckoo hash",
+                "lpm",
+                ("lpm", "cuckoo"),
+            ),
+            Option("synthetic", "synthetic", "whole", "instead of routes: number of host routes from 10.0.0.0 on"),
+            Option("mtu", "mtu", "whole", "maximum IP packet size on output, in bytes", "none"),
+            Option("own_mac_only", "own_mac_only", "flag", "drop frames to other MAC addresses", "false"),
         ),
         one_port=True,
         router=True,
@@ -65,12 +74,12 @@ _KINDS = (
     VnfKind(
         "firewall",
         "firewall",
-        "permits or drops by 5-tuple rules with prefixes and port ranges; the first match wins",
+        "permits or drops packets by 5-tuple rules with prefixes and port ranges; the first match wins",
         (
-            Option("rules", "rules_file", "file", "rules, one a line or JSON", "10 rules"),
-            Option("default", "default", "text", "what no rule matches", "drop", ("drop", "permit")),
-            Option("not_ip", "not_ip", "text", "ARP and the like", "drop", ("drop", "permit")),
-            Option("fragments", "fragments", "text", "fragments but the first", "match", ("match", "drop")),
+            Option("rules", "rules_file", "file", "file of rules: one per line, or JSON", "10 rules"),
+            Option("default", "default", "text", "action for packets that match no rule", "drop", ("drop", "permit")),
+            Option("not_ip", "not_ip", "text", "action for other protocols, e.g. ARP", "drop", ("drop", "permit")),
+            Option("fragments", "fragments", "text", "non-first fragments", "match", ("match", "drop")),
         ),
         memory.firewall,
     ),
@@ -79,46 +88,64 @@ _KINDS = (
         "nat44",
         "translates source addresses and ports (NAPT); the first port is inside",
         (
-            Option("outside", "outside", "list", "outside addresses", "one, and a forward for the bench"),
-            Option("inside", "inside", "list", "prefixes that are translated", "all"),
+            Option("outside", "outside", "list", "outside addresses", "one, with a port forward for the bench"),
+            Option("inside", "inside", "list", "inside prefixes to translate", "all"),
             Option("port_min", "port_min", "whole", "lowest outside port", "1024"),
             Option("port_max", "port_max", "whole", "highest outside port", "65535"),
-            Option("sessions_max", "sessions_max", "whole", "sessions at most", "65536"),
-            Option("sessions_per_host", "sessions_per_host", "whole", "sessions of an inside host at most", "none"),
-            Option("udp_s", "udp_s", "whole", "seconds until an idle UDP session ends", "300"),
-            Option("tcp_established_s", "tcp_established_s", "whole", "the same of a TCP connection", "7440"),
-            Option("tcp_transitory_s", "tcp_transitory_s", "whole", "of one that opens or closes", "240"),
-            Option("icmp_s", "icmp_s", "whole", "seconds until an idle ICMP session ends", "60"),
-            Option("hairpin", "hairpin", "flag", "inside to inside by an outside address", "true"),
+            Option("sessions_max", "sessions_max", "whole", "maximum number of sessions", "65536"),
+            Option(
+                "sessions_per_host", "sessions_per_host", "whole", "maximum number of sessions per inside host", "none"
+            ),
+            Option("udp_s", "udp_s", "whole", "timeout of an idle UDP session in seconds", "300"),
+            Option(
+                "tcp_established_s",
+                "tcp_established_s",
+                "whole",
+                "timeout of an established TCP connection in seconds",
+                "7440",
+            ),
+            Option(
+                "tcp_transitory_s",
+                "tcp_transitory_s",
+                "whole",
+                "timeout of an opening or closing TCP connection in seconds",
+                "240",
+            ),
+            Option("icmp_s", "icmp_s", "whole", "timeout of an idle ICMP session in seconds", "60"),
+            Option("hairpin", "hairpin", "flag", "let inside hosts reach each other by an outside address", "true"),
         ),
         ip_versions=(4,),
-        misdirection_hint="nat44 sends back what goes to an outside address of its own; nat44:hairpin=false drops it",
+        misdirection_hint=(
+            "nat44 sends packets for its own outside addresses back (hairpinning); use nat44:hairpin=false to drop them"
+        ),
     ),
     VnfKind(
         "load_balancer",
         "load_balancer",
         "spreads connections over backends by Maglev hashing; direct server return",
         (
-            Option("table_size", "table_size", "whole", "entries of the lookup table, a prime", "65537"),
-            Option("connections", "connections", "whole", "connections that keep their backend; 0: none"),
-            Option("connection_timeout_s", "connection_timeout_s", "whole", "seconds until an idle one is forgotten"),
-            Option("other", "other", "text", "traffic to no service", "forward", ("forward", "drop")),
+            Option("table_size", "table_size", "whole", "size of the lookup table (a prime number)", "65537"),
+            Option(
+                "connections", "connections", "whole", "number of connections that are kept on their backend (0: none)"
+            ),
+            Option("connection_timeout_s", "connection_timeout_s", "whole", "timeout of an idle connection in seconds"),
+            Option("other", "other", "text", "action for traffic to no service", "forward", ("forward", "drop")),
         ),
     ),
     VnfKind(
         "rate_limiter",
         "rate_limiter",
-        "a token bucket: drops what comes above a rate and a burst",
+        "drops traffic above a rate and a burst size (token bucket)",
         (
-            Option("rate_bps", "rate_bps", "whole", "bits a second", "100G"),
-            Option("rate_pps", "rate_pps", "whole", "or packets a second"),
-            Option("burst_bytes", "burst_bytes", "whole", "size of the bucket"),
-            Option("burst_packets", "burst_packets", "whole", "or in packets"),
+            Option("rate_bps", "rate_bps", "whole", "rate in bits per second", "100G"),
+            Option("rate_pps", "rate_pps", "whole", "instead of rate_bps: rate in packets per second"),
+            Option("burst_bytes", "burst_bytes", "whole", "bucket size in bytes"),
+            Option("burst_packets", "burst_packets", "whole", "bucket size in packets"),
             Option(
                 "per",
                 "per",
                 "text",
-                "what has a bucket of its own",
+                "scope of one bucket",
                 "all",
                 ("all", "direction", "source", "destination"),
             ),
@@ -126,11 +153,11 @@ _KINDS = (
                 "directions",
                 "directions",
                 "text",
-                "what is limited",
+                "directions that are limited",
                 "both",
                 ("both", "from_clients", "from_servers"),
             ),
-            Option("buckets_max", "buckets_max", "whole", "buckets at most"),
+            Option("buckets_max", "buckets_max", "whole", "maximum number of buckets"),
         ),
     ),
     VnfKind(
@@ -138,8 +165,14 @@ _KINDS = (
         "flow_monitor",
         "counts packets and bytes of each flow, and forwards everything",
         (
-            Option("flows_max", "flows_max", "whole", "flows at most", "65536"),
-            Option("idle_timeout_s", "idle_timeout_s", "whole", "seconds until an idle flow may be replaced", "60"),
+            Option("flows_max", "flows_max", "whole", "maximum number of flows", "65536"),
+            Option(
+                "idle_timeout_s",
+                "idle_timeout_s",
+                "whole",
+                "timeout in seconds after which an idle flow may be replaced",
+                "60",
+            ),
         ),
     ),
 )

@@ -25,7 +25,7 @@ def build_chain(
     known = scenario_named(scenario)
     functions = parse_chain(chain) if chain else ()
     if known.chained and functions and len(functions) != known.parse_count(count):
-        raise UsageError(f"chain {chain} has {len(functions)} functions, not {count}")
+        raise UsageError(f"chain {chain} has {len(functions)} functions; the scenario needs {count}")
     if known.side_by_side and functions:
         _check_one_port(chain, functions)
     vnfs = [_vnf(function, hosting) for function in functions]
@@ -39,12 +39,14 @@ def _plain(known: Scenario, count: int, hosting: Hosting) -> list[Vnf]:
 def _check_one_port(chain: str, functions: tuple[ChainVnf, ...]) -> None:
     """Raise UsageError unless a chain is one function that can be side by side with others."""
     if len(functions) != 1:
-        raise UsageError(f"chain {chain} has {len(functions)} functions; VNFs side by side are all of one kind")
+        raise UsageError(
+            f"chain {chain} has {len(functions)} functions; VNFs side by side all run the same function; give one"
+        )
     function = functions[0]
     if function.own:
-        raise UsageError(f"{function.text}: VNFs side by side are functions of planed. Valid: {ONE_PORTED}")
+        raise UsageError(f"{function.text}: VNFs side by side must be functions of planed. Valid: {ONE_PORTED}")
     if not function.kind.one_port:
-        raise UsageError(f"{function.kind.name} takes two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
+        raise UsageError(f"{function.kind.name} needs two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
 
 
 def _vnf(function: ChainVnf, hosting: Hosting) -> Vnf:

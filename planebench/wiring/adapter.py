@@ -23,7 +23,7 @@ from planebench.wiring.request import SwitchRequest, VnfInterface
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Where a switch would be measured: what :meth:`SwitchAdapter.refusal` is asked about.
+    """Describe where a switch would be measured: what :meth:`SwitchAdapter.refusal` is asked about.
 
     ``chain``: the network functions, as in a point.
     """
@@ -39,18 +39,18 @@ class Situation:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether the VNFs are side by side, found by their MAC addresses."""
+        """Return whether the VNFs are side by side, found by their MAC addresses."""
         return scenario_named(self.scenario).side_by_side
 
     @property
     def wired(self) -> bool:
-        """Whether a port of the switch is a wire."""
+        """Return whether a port of the switch is a wire."""
         return scenario_named(self.scenario).wired
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What kind of switch it is, in the terms of conext19, Table 1. ``source``: who says so."""
+    """Describe what kind of switch it is, in the terms of conext19, Table 1. ``source``: who says so."""
 
     architecture: Literal["modular", "self-contained"]
     paradigm: Literal["structured", "match/action"]
@@ -132,12 +132,12 @@ class Adapter(ABC):
 
     @property
     def offloads(self) -> bool:
-        """Whether it forwards in the place of VNFs side by side, which then hold only their control."""
+        """Return whether it forwards in the place of VNFs side by side, which then hold only their control."""
         return False
 
     @property
     def cost(self) -> SwitchCost:
-        """What it adds to the time of a run."""
+        """Return what it adds to the time of a run."""
         return SwitchCost(self.start_s, self.trial_overhead_s, self.offloads)
 
     def value(self, key: str, default: Any) -> Any:
@@ -145,7 +145,8 @@ class Adapter(ABC):
         return self.values.get(key, default)
 
     def installation(self) -> Installation:
-        """What the user says about where it is: the option ``path``, PLANEBENCH_NAME, switches.toml. UsageError."""
+        """Return what the user says about where it is: the option ``path``, PLANEBENCH_NAME, switches.toml.
+        UsageError."""
         return installation(self.name, self.values.get(PATH_OPTION.key))
 
     def refusal(self, situation: Situation) -> str:
@@ -172,9 +173,9 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
     """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked, of VNFs that are
     hosted one that has vhost-user ports for them, and does not forward in their place."""
     if situation.side_by_side and not adapter.stations:
-        return f"{adapter.name} is set up for pairs of ports, not to give frames to many VNFs by their MAC addresses"
+        return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
     if situation.hosted and adapter.vnf_interface != "vhost-user":
-        return f"VNFs of {adapter.name} are connected by {adapter.vnf_interface}; in VMs and containers by vhost-user"
+        return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
-        return f"{adapter.name} forwards in the place of its VNFs, which then run in nothing"
+        return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
     return adapter.refusal(situation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a switch is asked for: its ports, what they are joined to, and where it may run."""
+"""Describe what a switch is asked for: its ports, what they are joined to, and where it may run."""
 
 from __future__ import annotations
 

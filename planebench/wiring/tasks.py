@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tester process runs for a topology, and which worker polls which task."""
+"""Describe what the tester process runs for a topology, and which worker polls which task."""
 
 from __future__ import annotations
 

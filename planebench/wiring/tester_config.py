@@ -59,7 +59,7 @@ class LinkSettings:
     """The port of a VNF side by side with others at which the tester is its control, and sends its FIB messages."""
 
     def is_veth(self, port: TopologyPort) -> bool:
-        """Whether a port is an end of a pair of kernel interfaces."""
+        """Return whether a port is an end of a pair of kernel interfaces."""
         return self.wire == "veth" if port.side == "wire" else self.vnf_interface == "veth"
 
     def socket(self, port: str) -> Path:
@@ -92,7 +92,8 @@ def switch_request(
     netns_pid: int | None = None,
     tsc_hz: int | None = None,
 ) -> SwitchRequest:
-    """What a switch adapter is started with for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
+    """Return what a switch adapter is started with for this topology; ``netns_pid`` and ``tsc_hz`` as in
+    SwitchRequest."""
     return SwitchRequest(
         ports=tuple(_switch_port(port, links) for port in topology.ports),
         cross_connects=topology.cross_connects,

@@ -33,8 +33,8 @@ def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
 
 
 def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
-    """Whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do. Those side
-    by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
+    """Return whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do.
+    Those side by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
     return bool(placement.cpu_neighbours(number)) and not topology.side_by_side
 
 

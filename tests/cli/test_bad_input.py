@@ -157,8 +157,8 @@ def test_a_suite_leaves_out_a_switch_that_is_not_there(planebench, own_run_folde
     path.write_text(PLAN.replace("[planed]", "[planed, testpmd]") + "missing_switches: skip\n")
     done = planebench("run", path)
     assert done.code == 0
-    assert "left out: testpmd: not installed; get it with: " in done.err
-    assert "Skipped testpmd: not installed; get it with: " in done.out
+    assert "left out: testpmd: not installed; to install: " in done.err
+    assert "Skipped testpmd: not installed; to install: " in done.out
     (folder,) = own_run_folder.iterdir()
     run = read_run(folder)
     assert [switch.label for switch in run.header.switches] == ["planed"]

@@ -70,7 +70,7 @@ def without_charts(stored: Run, monkeypatch, tmp_path: Path) -> Run:
     pictures = SimpleNamespace(
         write_figures=lambda run, out, formats, only, width: [out / f"p2p.{name}" for name in formats]
     )
-    monkeypatch.setitem(sys.modules, "planebench.report.image_files", pictures)
+    monkeypatch.setitem(sys.modules, "planebench.report.images", pictures)
     return stored
 
 

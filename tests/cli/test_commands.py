@@ -286,6 +286,6 @@ def test_an_outage_that_a_switch_cannot_have_is_refused_before_anything_starts(p
     if "is not installed" in done.err:
         pytest.skip(done.err)
     assert done.code == 2
-    assert "--switch linux-bridge: not supported: VNFs of linux-bridge are connected by veth" in done.err
+    assert "--switch linux-bridge: not supported: linux-bridge connects VNFs by veth" in done.err
     assert "ring_size" in planebench(*told, "--ring-size", "100").err
     assert 'unknown wire "token-ring"' in planebench(*told, "--wire", "token-ring").err

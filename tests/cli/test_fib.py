@@ -22,14 +22,14 @@ def test_show_has_what_ip_route_has(planebench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["show", "--interface", "nosuch0"], 'there is no interface "nosuch0" in this network namespace; it has lo'),
-        (["agent", "--interface", "nosuch0"], 'there is no interface "nosuch0"'),
+        (["show", "--interface", "nosuch0"], 'no interface "nosuch0" in this network namespace. Valid: lo'),
+        (["agent", "--interface", "nosuch0"], 'no interface "nosuch0"'),
         (
             ["agent", "--interface", "lo", "--wire", "8"],
             'wire "8" is not valid; give a number from 0 to 7, or INTERFACE=',
         ),
         (["agent", "--interface", "lo", "--wire", "=1"], 'wire "=1" is not valid'),
-        (["agent", "--interface", "lo", "--wire", "nosuch0=1"], 'there is no interface "nosuch0"'),
+        (["agent", "--interface", "lo", "--wire", "nosuch0=1"], 'no interface "nosuch0"'),
         (["show", "--interface", "lo", "--table", "mian"], 'table "mian" is not valid; give main, default or a number'),
         (["agent", "--interface", "lo", "--table", "0"], 'table "0" is not valid'),
         (["agent"], "Missing option '--interface'"),

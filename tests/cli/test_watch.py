@@ -26,7 +26,7 @@ from planebench.cli.watch_show import Lines, Screen
 from planebench.host.procfs import start_ticks
 from planebench.model.records import Load, SwitchCycles, Trial
 from planebench.model.status import CurrentTrial, Stage, Status
-from planebench.report.glyphs import Glyphs
+from planebench.report.terminal.glyphs import Glyphs
 from planebench.store import RunWriter
 from planebench.store.follow import Seen
 from planebench.store.status import write_status
@@ -107,7 +107,7 @@ last     trial  switch   point       load    Mpps  loss
             #1  testpmd  p2p → 64 B  R+    ≥14.00  17 %  tester-limited switch …
             #0  planed   p2p → 64 B  R+     15.32  17 %  valid
 
-results  p2p, R+ in Mpps  → 64 B  ⇄ 64 B   ≥ lower bound · ~ unstable · – nothi…
+results  p2p, R+ in Mpps  → 64 B  ⇄ 64 B   ≥ lower bound · ~ unstable · – no ac…
          planed            15.32  ~13.80
          testpmd          ≥14.00       –
 

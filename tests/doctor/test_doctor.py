@@ -43,7 +43,7 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
     ("code", "change", "level", "remedy"),
     [
         ("cores", {"cpus_allowed": (0,)}, "problem", "taskset"),
-        ("cores", {"cpus_allowed": (0, 1)}, "warning", "third core"),
+        ("cores", {"cpus_allowed": (0, 1)}, "warning", "3 or more cores"),
         ("smt", {"siblings": {2: frozenset({2, 3}), 3: frozenset({2, 3})}}, "warning", "smt/control"),
         ("isolated", {"isolated_cpus": ()}, "warning", "isolcpus=1,2,3 "),
         ("isolated", {"isolated_cpus": (), "cpus_online": (0, 1), "cpus_allowed": (0, 1)}, "warning", "isolcpus=1 "),
@@ -52,7 +52,7 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
         ("cgroup", {"cgroup_cpu_limit": 0.5}, "problem", "--cpus=2"),
         ("tsc", {"constant_tsc": False}, "problem", "invtsc"),
         ("tsc", {"nonstop_tsc": False}, "problem", "another machine"),
-        ("virtualised", {"hypervisor": "KVM"}, "warning", "pin the virtual CPUs"),
+        ("virtualised", {"hypervisor": "KVM"}, "warning", "pin the vCPUs"),
         ("steal", {"steal_share": 0.05}, "warning", "dedicated"),
         ("autogroup", {"autogroup": True}, "warning", "sysctl kernel.sched_autogroup_enabled=0"),
         ("load", {"load_average_1m": 1.5}, "warning", "top"),
@@ -96,7 +96,7 @@ def core(*cpus: int) -> dict[int, frozenset[int]]:
     ("allowed", "siblings", "level", "text"),
     [
         ((0, 1), core(0, 1), "warning", "both threads of a core (CPUs 0+1)"),
-        ((0, 1, 2, 3), core(0, 4) | core(1, 5) | core(2, 6) | core(3, 7), "ok", "core for itself"),
+        ((0, 1, 2, 3), core(0, 4) | core(1, 5) | core(2, 6) | core(3, 7), "ok", "dedicated core"),
         ((0, 1, 2, 3), core(0, 1) | core(2, 3), "warning", "both threads of a core (CPUs 0+1)"),
         ((1, 3), core(0, 1) | core(2, 3), "warning", "CPUs 0+1, 2+3 share a core, with a poller on one"),
     ],

@@ -146,7 +146,7 @@ def test_a_file_that_went_away_is_told(machine: Machine) -> None:
     machine.fix()
     machine.remove(DAMON)
     left = [it for it in machine.undo() if it.kind == "left"]
-    assert [(it.path, it.note) for it in left] == [(f"/{DAMON}", "it is not there any more")]
+    assert [(it.path, it.note) for it in left] == [(f"/{DAMON}", "it no longer exists")]
     assert not machine.state.exists()
 
 
@@ -220,7 +220,7 @@ def test_what_the_kernel_ignores_is_a_failure(machine: Machine, monkeypatch: pyt
     with monkeypatch.context() as patch:
         write_but(patch, lambda file: file.name == "no_turbo")
         failed = [it for it in machine.fix() if it.kind == "failed"]
-    assert [it.note for it in failed] == ["it is 0 after writing"]
+    assert [it.note for it in failed] == ["it reads 0 after writing"]
 
 
 def test_what_somebody_else_changed_is_left_alone(machine: Machine) -> None:
@@ -251,7 +251,7 @@ def test_fewer_hugepages_than_asked_for_are_undone_too(machine: Machine, monkeyp
     with monkeypatch.context() as patch:
         write_but(patch, give_700)
         (partial,) = [it for it in machine.fix() if it.note]
-    assert partial.text == f"/{HUGEPAGES}: 16 -> 700 (1024 was asked for)"
+    assert partial.text == f"/{HUGEPAGES}: 16 -> 700 (1024 was requested)"
     machine.undo()
     assert machine.now() == UNTUNED
 

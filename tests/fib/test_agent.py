@@ -259,5 +259,5 @@ def test_a_quota_of_next_hops_leaves_the_rest_to_the_vnf(start: Start) -> None:
 def test_an_interface_that_goes_ends_it(start: Start) -> None:
     rig = start()
     rig.kernel.queue.append(InterfaceGone(OURS))
-    with pytest.raises(InterfaceGoneError, match="interface 7 is gone"):
+    with pytest.raises(InterfaceGoneError, match="interface 7 disappeared"):
         rig.agent.turn()

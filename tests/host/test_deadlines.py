@@ -26,14 +26,14 @@ def test_factor(monkeypatch: pytest.MonkeyPatch, text: str | None, deadline_s: f
 @pytest.mark.parametrize("text", ["0", "0.5", "-1", "nan", "inf", "1e9", "ten"])
 def test_what_is_no_factor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(UsageError, match=f'{VARIABLE} "{text}" is no factor .* from 1 to 1000'):
+    with pytest.raises(UsageError, match=f'{VARIABLE} "{text}" is not a valid timeout factor.* from 1 to 1000'):
         Supervisor(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_deadline_that_passes_is_told_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "2")
-    with pytest.raises(StartError, match=r"nothing did not come up within 0\.02 s"):
+    with pytest.raises(StartError, match=r"nothing did not start within 0\.02 s"):
         wait_ready("nothing", lambda: False, deadline_s=0.01)
 
 

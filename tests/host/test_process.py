@@ -147,7 +147,7 @@ def test_a_program_that_is_not_there_says_so_in_its_exit_report(supervisor: Supe
 
 def test_wait_ready_reports_a_death_with_the_log(supervisor: Supervisor) -> None:
     process = supervisor.spawn("dying", ["sh", "-c", "echo cannot open port; exit 3"], cpus=CPU0)
-    with pytest.raises(StartError, match=r"(?s)the thing did not come up.*exit code 3.*cannot open port"):
+    with pytest.raises(StartError, match=r"(?s)the thing did not start.*exit code 3.*cannot open port"):
         wait_ready("the thing", lambda: False, [process])
 
 

@@ -50,7 +50,7 @@ def test_a_planed_that_does_not_load_says_which_library_it_needs(
 
 def test_a_planed_that_is_not_there_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PLANED_ENV, "/nowhere/planed")
-    with pytest.raises(NotInstalledError, match="is not installed; get it with: build it with `make setup`"):
+    with pytest.raises(NotInstalledError, match="is not installed; to install: build it with `make setup`"):
         require_planed()
 
 
@@ -92,7 +92,7 @@ def test_home_and_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_path_that_does_not_exist_names_who_said_it(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match='switch vpp: path "/nope" does not exist; give the program or its folder'):
+    with pytest.raises(UsageError, match='switch vpp: path "/nope" does not exist; give the program or its directory'):
         installation("vpp", "/nope")
     monkeypatch.setenv("PLANEBENCH_VPP", "/nope")
     with pytest.raises(UsageError, match='PLANEBENCH_VPP "/nope" does not exist'):
@@ -173,7 +173,7 @@ def test_a_path_of_the_users_is_the_only_place(tmp_path: Path, monkeypatch: pyte
     program(tmp_path / "bin/vpp")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r'PLANEBENCH_VPP ".*/empty" has no program vpp'):
+    with pytest.raises(UsageError, match=r'PLANEBENCH_VPP ".*/empty" contains no program vpp'):
         Installation(tmp_path / "empty", said_by="PLANEBENCH_VPP").program("vpp", (str(tmp_path / "bin/vpp"),))
 
 

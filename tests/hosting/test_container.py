@@ -163,15 +163,15 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
             supervisor,
         )
     supervisor.processes[known].terminate()
-    with pytest.raises(StartError, match=r"(?s)vnf0 \(container\) did not come up: .*size_mb"):
+    with pytest.raises(StartError, match=r"(?s)vnf0 \(container\) did not start: .*size_mb"):
         start_vnf(hosting, replace(request, document=replace(request.document, memory=small)), supervisor)
-    with pytest.raises(StartError, match=r"(?s)did not come up: .*bwrap: Can't find source path /no/file"):
+    with pytest.raises(StartError, match=r"(?s)did not start: .*bwrap: Can't find source path /no/file"):
         start_vnf(hosting, replace(request, files=(Path("/no/file"),)), supervisor)
     assert not any(process.alive() for process in supervisor.processes[known:])
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("planebench.host.programs._SYSTEM_FOLDERS", "/nowhere")
     for runtime, remedy in (("auto", "bubblewrap"), ("bwrap", "bubblewrap"), ("podman", "podman")):
-        with pytest.raises(NotInstalledError, match=f"hosting container cannot be had here; install {remedy}"):
+        with pytest.raises(NotInstalledError, match=f"hosting container is not available; install {remedy}"):
             hosting.start(replace(request, values={"runtime": runtime}), supervisor)
     assert isinstance(hosting.find(), NotFound)
 

@@ -61,10 +61,10 @@ def test_a_command_is_told_ports_and_cpus() -> None:
     ("command", "words"),
     [
         ("", "exec needs a command"),
-        ("fwd 'open", "no command line: No closing quotation"),
+        ("fwd 'open", "cannot parse command line .*: No closing quotation"),
         ("fwd {port9}", r"\{port9\}.*\{port0\}"),
-        ("fwd --all={eal}", r"\{eal\} is several words"),
-        ("/tmp/fwd", "/tmp/fwd is in /tmp, of which a container has its own"),
+        ("fwd --all={eal}", r"\{eal\} expands to several words"),
+        ("/tmp/fwd", "/tmp/fwd is in /tmp, which the container replaces"),
     ],
 )
 def test_a_command_that_cannot_be_is_refused(command: str, words: str, supervisor: Supervisor) -> None:
@@ -115,7 +115,7 @@ def test_limits_hold_and_are_told(supervisor: Supervisor) -> None:
     if not all(words.count("by a control group") == 2 for words in told):
         pytest.skip(f"not here: {told}")
     assert "64 MiB of memory" in told[0] and "8 processes" in told[1]
-    assert "it was at its limit of 64 MiB of memory: give it more with memory_mb=" in ended(hog)
+    assert "it reached its memory limit of 64 MiB; raise the limit with memory_mb=" in ended(hog)
     until(lambda: "fork" in forks.processes[0].log_tail(), "it cannot fork")
     forks.stop()
 

@@ -43,11 +43,11 @@ def test_a_guest_that_comes_up_is_evidence_for_as_long_as_the_machine_runs(
     tmp_path: Path, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     it = probe(tmp_path, supervisor, "echo booting; echo GUEST-UP; exec sleep 1000")
-    assert it.accelerator("auto") == it.accelerator("kvm") == Accelerator("kvm", "kvm, a probe boot worked")
+    assert it.accelerator("auto") == it.accelerator("kvm") == Accelerator("kvm", "kvm, verified by a test boot")
     (called,) = calls(tmp_path)
     assert "-accel kvm -cpu host" in called
     assert not supervisor.processes[0].alive()
-    assert it.accelerator("tcg") == Accelerator("tcg", "tcg, as asked for")
+    assert it.accelerator("tcg") == Accelerator("tcg", "tcg, as requested")
     monkeypatch.setattr(kvm_probe.procfs, "boot_id", lambda: "another boot")
     assert it.accelerator("auto").name == "kvm" and len(calls(tmp_path)) == 2
 
@@ -58,10 +58,10 @@ def test_a_guest_that_comes_up_is_evidence_for_as_long_as_the_machine_runs(
         (
             "echo 'KVM internal error. Suberror: 1' >&2; echo EAX=0; exit 1",
             60.0,
-            "the probe boot failed: KVM internal error. Suberror: 1",
+            "the test boot failed: KVM internal error. Suberror: 1",
         ),
-        ("exit 3", 60.0, "the probe boot failed: exit code 3"),
-        ("echo booting; exec sleep 1000", 0.3, "the probe boot was not up after 0.3 s"),
+        ("exit 3", 60.0, "the test boot failed: exit code 3"),
+        ("echo booting; exec sleep 1000", 0.3, "the test boot did not finish within 0.3 s"),
     ],
 )
 def test_a_guest_that_does_not_come_up_is_emulated(
@@ -69,8 +69,8 @@ def test_a_guest_that_does_not_come_up_is_emulated(
 ) -> None:
     it = probe(tmp_path, supervisor, qemu, limit_s)
     found = it.accelerator("auto")
-    assert found == Accelerator("tcg", f"tcg, no KVM: {why}")
-    with pytest.raises(StartError, match=r"accel=kvm, but there is no KVM: the probe boot .*; give accel=tcg") as error:
+    assert found == Accelerator("tcg", f"tcg, because KVM does not work: {why}")
+    with pytest.raises(StartError, match=r"accel=kvm, but KVM does not work: the test boot .*; use accel=tcg") as error:
         it.accelerator("kvm")
     assert len(supervisor.processes) == 1
     Path(str(error.value).rpartition("rm -f ")[2]).unlink()
@@ -80,5 +80,5 @@ def test_a_guest_that_does_not_come_up_is_emulated(
 def test_without_a_device_nothing_is_started(tmp_path: Path, supervisor: Supervisor) -> None:
     it = probe(tmp_path, supervisor, "echo GUEST-UP")
     it.device.unlink()
-    assert it.accelerator("auto") == Accelerator("tcg", f"tcg, no KVM: there is no {it.device}")
+    assert it.accelerator("auto") == Accelerator("tcg", f"tcg, because KVM does not work: {it.device} does not exist")
     assert not calls(tmp_path)

@@ -99,5 +99,5 @@ def test_a_group_that_cannot_be_made_after_all_is_an_error(
 ) -> None:
     machine(monkeypatch, tmp_path, V2, "0::/", {"cgroup.procs": "", "cgroup.subtree_control": "memory pids"})
     (tmp_path / f"{supervisor.root.name}-w-vnf0").write_text("a file")
-    with pytest.raises(StartError, match=r"the control group .* cannot be made: .*exists"):
+    with pytest.raises(StartError, match=r"cannot create control group .*: .*exists"):
         limits.limit(request(supervisor.workdir("w")), Limits(100, 9), supervisor)

@@ -109,7 +109,7 @@ def test_planed_in_a_guest_is_given_nics_hugepages_and_cpus_of_the_guest() -> No
     assert guest_document.hugepages(given) == 65
     more_mb = guest_document.least_memory_mb(given, 2**20 + 1) - guest_document.least_memory_mb(given, 0)
     assert more_mb == 2 * guest_document.FILE_COPIES
-    with pytest.raises(StartError, match=r"port v1 of the VNF's document is not one of its ports \(v0\)"):
+    with pytest.raises(StartError, match=r"document of the VNF has port v1, which is not one of its ports \(v0\)"):
         guest_document.guest_document(typed(DOCUMENT), PORTS[:1], (7,), 0)
 
 
@@ -119,7 +119,7 @@ def test_options_decide_and_are_checked() -> None:
     with pytest.raises(UsageError, match="vnf0: vcpus=1, but the VNF polls on 2 CPUs; give vcpus=2 or more"):
         machine_options.vcpu_count(request(values={"vcpus": 1}), 1)
     assert machine_options.memory_mb(request(values={"memory_mb": 301}), 200, 100) == 302
-    with pytest.raises(UsageError, match="vnf0: memory_mb=99 is too little for it; give memory_mb=100 or more"):
+    with pytest.raises(UsageError, match="vnf0: memory_mb=99 is too small; give memory_mb=100 or more"):
         machine_options.memory_mb(request(values={"memory_mb": 99}), 200, 100)
     jumbo = machine_options.nic_settings(request(document=None, max_frame_bytes=9018, ring_size=64))
     assert jumbo.mergeable and jumbo.device_ring_size == 256

@@ -136,11 +136,11 @@ def test_guests_come_up_together_and_one_that_cannot_says_why(supervisor: Superv
 def test_what_cannot_be_had_is_refused_before_anything_starts(supervisor: Supervisor) -> None:
     with Bed(supervisor) as bed:
         started = len(supervisor.processes)
-        with pytest.raises(UsageError, match="memory_mb=64 is too little for it; give memory_mb="):
+        with pytest.raises(UsageError, match="memory_mb=64 is too small; give memory_mb="):
             VmHosting().start(
                 bed.request("small", bed.document(), values={"memory_mb": 64, "accel": "tcg"}), supervisor
             )
-        with pytest.raises(UsageError, match="rings of 4096 entries: QEMU's virtio-net has 1024 at most"):
+        with pytest.raises(UsageError, match="ring size 4096 is too large: QEMU's virtio-net supports 1024 at most"):
             request = bed.request("long", bed.document(), ring_size=4096, values={"accel": "tcg"})
             VmHosting().start(request, supervisor)
         assert len(supervisor.processes) == started

@@ -140,7 +140,7 @@ def test_a_distribution_of_nothing_says_what_there_is() -> None:
     ):
         with pytest.raises(UsageError, match=said):
             run.histogram(**where)
-    with pytest.raises(UsageError, match="percentile 0 is none"):
+    with pytest.raises(UsageError, match="percentile 0 is not valid"):
         run.percentiles((0,))
 
 

@@ -73,7 +73,7 @@ def test_a_probe_that_is_not_everywhere_is_not_joined_and_it_is_said_why(stamps:
 def test_parts_that_do_not_stand_for_the_whole_are_told_with_both_numbers() -> None:
     problem = split(THERE, path(*WHOLE), HZ, 1520.0).problem
     assert problem == (
-        "the parts of 2 probes add up to 1.50 us on average, the monitor reports 1.52 us for all of them"
+        "the parts of 2 probes add up to 1.50 us on average; the monitor reports 1.52 us for all of them"
     )
     assert split(THERE, path(*WHOLE), HZ, 1514.0).problem == ""
 

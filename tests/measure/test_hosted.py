@@ -23,7 +23,7 @@ from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Tr
 from planebench.model.run import Run
 from planebench.placement import Cpus, place
 from planebench.report.hosting import FUNCTIONAL, functional_sentences
-from planebench.report.table import table_text
+from planebench.report.terminal.table import table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.vnfs import build_chain
@@ -44,7 +44,7 @@ class Fake:
         if self.fails != "forward" and len(self.log) < 3:
             self.up.wait(20)
         if request.name == self.fails:
-            raise StartError(f"{request.name} did not come up: no kernel")
+            raise StartError(f"{request.name} did not start: no kernel")
         self.log.append(f"start {request.name}")
         return Running(request.name, self)
 
@@ -104,7 +104,7 @@ def test_all_come_up_at_the_same_time_and_before_one_polls(monkeypatch: pytest.M
 @pytest.mark.parametrize(("fails", "started"), [("vnf1", ["vnf0", "vnf2"]), ("forward", ["vnf0", "vnf1", "vnf2"])])
 def test_where_one_fails_all_end(monkeypatch: pytest.MonkeyPatch, fails: str, started: list[str]) -> None:
     hosting = Fake(fails)
-    with pytest.raises(StartError, match=r"VNFs of loopback-3: (vnf1 did not come up: no kernel|planed refused)"):
+    with pytest.raises(StartError, match=r"VNFs of loopback-3: (vnf1 did not start: no kernel|planed refused)"):
         begin(monkeypatch, hosting)
     assert sorted(text for text in hosting.log if text.startswith("stop")) == [f"stop {name}" for name in started]
 

@@ -14,9 +14,16 @@ from planebench.measure.updates import fib_updates, not_applied, updating, wait_
 from planebench.measure.verdict import judge
 from planebench.model.errors import StartError
 from planebench.model.reasons import ReasonCode
-from planebench.model.records import DirectionCounts, Evidence, Point, SwitchCycles, ThreadEvidence, VerdictKind
+from planebench.model.records import (
+    DirectionCounts,
+    Evidence,
+    FibUpdates,
+    Point,
+    SwitchCycles,
+    ThreadEvidence,
+    VerdictKind,
+)
 from planebench.model.traffic import PLAIN
-from planebench.model.updates import FibUpdates
 from planebench.scenarios import Flow, build
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.stats.ledger import _with_function

@@ -235,8 +235,7 @@ def test_generators_at_three_ports_add_up(planed: Planed, other: Planed, flat_ou
     planed.links_up()
     rate = {"flat_out": True} if flat_out else {"rate_pps": 5_000}  # 100 each, 200 to a port: they fit in its ring
     other.send(*(load(f"gen-{name}", **rate) for name in names))  # who is where is known from here on
-    planed.call("stats.clear")
-    other.send(*(load(f"gen-{name}", **rate) for name in names), epoch=2)
+    other.send(*(load(f"gen-{name}", **rate) for name in names), epoch=2, clear=planed)
     bridge, there = planed.settled()["br"], other.settled()
     assert_adds_up(bridge)
     sent = {name: there[f"gen-{name}"]["tx_packets"] for name in names}

@@ -134,8 +134,7 @@ def ports(planed: Planed) -> Document:
 
 def send(switch: Planed, guest: Planed, names: list[str], epoch: int = 1, **rate: Any) -> tuple[Document, Document]:
     """Send from these generators; what the switch and the guests counted."""
-    switch.call("stats.clear")
-    guest.send(*(load(name, 64, **rate) for name in names), epoch=epoch)
+    guest.send(*(load(name, 64, **rate) for name in names), epoch=epoch, clear=switch)
     return switch.settled(), guest.settled()
 
 

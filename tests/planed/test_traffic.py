@@ -60,7 +60,7 @@ def tasks_on(planed: Planed, *tasks: Document) -> None:
 
 def send_through(device: Planed, driver: Planed, *loads: Document, epoch: int = 1) -> tuple[Document, Document]:
     """Send, and read the device last: on a busy machine the driver may send back long after it received."""
-    device.send(*loads, epoch=epoch)
+    device.send(*loads, epoch=epoch, clear=driver)
     there = driver.settled()
     return device.settled(), there
 
@@ -75,10 +75,10 @@ def test_a_ring_gives_back_what_it_took(planed: Planed, rate: Document, frame_by
 
 def test_a_ring_that_nobody_empties_refuses_what_does_not_fit(planed: Planed) -> None:
     planed.apply([ring("r0")], [task("gen", "generator", "r0")])
-    sent = planed.send(load("gen", **PACED), duration_s=0.2)["gen"]["generator"]
-    assert sent["intended_packets"] == 4000
+    sent = planed.send(load("gen", rate_pps=2_000_000), duration_s=0.2)["gen"]["generator"]
+    assert sent["intended_packets"] == 400_000
     assert sent["offered_packets"] < sent["intended_packets"], "the ring has fewer entries"
-    assert sent["unsent_ring_full_packets"] + sent["unsent_late_packets"] == 4000 - sent["offered_packets"]
+    assert sent["unsent_ring_full_packets"] + sent["unsent_late_packets"] == 400_000 - sent["offered_packets"]
     assert sent["refused_packets"] > 0
 
 
@@ -157,7 +157,6 @@ def test_a_fault_takes_every_nth_frame_of_a_task_and_no_other(planed: Planed, ot
     device, driver = join(planed, other, f"fault-{len(rate)}-{'flat_out' in rate}", fault={"drop_one_in": 7})
     passed = faults = 0
     for epoch in (1, 2):
-        driver.call("stats.clear")
         here, driven = send_through(device, driver, load("gen1", **rate), load("gen2", **rate), epoch=epoch)
         there = driven["join"]
         passed, faults = passed + there["rx_packets"], faults + there["drops"]["fault"]
@@ -184,8 +183,7 @@ def test_drops_name_the_port_whose_ring_was_full(planed: Planed, other: Planed, 
     """Nobody takes anything out of n2, the other side of v2."""
     device, driver = join(planed, other, f"full-{kind}", kind=kind)
     tasks_on(device, task("gen1", "generator", "n1", stream=1))
-    driver.call("stats.clear")
-    here = device.send(load("gen1", **PACED), duration_s=0.05)
+    here = device.send(load("gen1", **FLAT_OUT), duration_s=0.05, clear=driver)  # more than a ring holds
     there = driver.settled()["join"]
     assert there["rx_packets"] == here["gen1"]["tx_packets"] > there["tx_packets"] > 0
     dropped = there["rx_packets"] - there["tx_packets"]

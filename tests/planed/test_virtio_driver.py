@@ -78,8 +78,8 @@ def counts(there: Document) -> tuple[int, int]:
 
 
 def assert_conserved(switch: Planed, guest: Planed, epoch: int = 1, frame_bytes: int = 64, **rate: Any) -> None:
-    switch.call("stats.clear")
-    sent, came = assert_intact(both_ways(guest, epoch, frame_bytes, **rate))
+    guest.send(*(load(f"gen{index}", frame_bytes, **rate) for index in (0, 1)), epoch=epoch, clear=switch)
+    sent, came = assert_intact(guest.settled())
     middle = switch.settled()["sw"]
     assert middle["rx_packets"] == sent > 0
     assert middle["tx_packets"] == came == sent - middle["drops"]["tx_full"]

@@ -175,7 +175,7 @@ def test_a_device_that_says_nothing(other: Planed, path: Path) -> None:
         pytest.raises(RpcError, match="port v0 cannot be opened: Connection timed out"),
     ):
         handshake(other, path)
-    assert "SET_MEM_TABLE: no answer in time; milliseconds (0x7d0)" in other.process.log_tail()
+    assert "SET_MEM_TABLE: no answer in time; milliseconds (0x1388)" in other.process.log_tail()
 
 
 @pytest.mark.parametrize(

@@ -118,13 +118,13 @@ def test_a_switch_without_vhost_user_ports_for_vnfs_is_told_as_not_supported() -
     adapters = {name: get_adapter(name) for name in ("linux-bridge", "testpmd")}
     found = refusals(plan, points, adapters, hugepages=False)
     (why,) = {why for point, why in found.items() if point.switch == "linux-bridge"}
-    assert why == "not supported: VNFs of linux-bridge are connected by veth; in VMs and containers by vhost-user"
+    assert why == "not supported: linux-bridge connects VNFs by veth, but VMs and containers need vhost-user"
 
 
 def test_a_hosting_that_is_not_installed_is_reported_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(HOSTINGS["container"]), "find", lambda _: NotFound("apt-get install bubblewrap"))
     held = survey(QUICK, {"switch": "testpmd", "scenario": "loopback", "hosting": "container"})
-    sentence = 'hosting "container" is not installed; get it with: apt-get install bubblewrap'
+    sentence = 'hosting "container" is not installed; to install: apt-get install bubblewrap'
     assert sentence in held.missing
     with pytest.raises(NotInstalledError, match=sentence):
         held.required()

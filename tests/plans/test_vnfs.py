@@ -55,10 +55,10 @@ def test_a_plan_has_numbers_of_vnfs_beside_chains(document: dict[str, Any]) -> N
         ({"scenario": "parallel", "vnfs": "64"}, ['number of VNFs "64"', "1..63"]),
         ({"scenario": "parallel", "vnfs": "0"}, ['"0"', "1..63"]),
         ({"vnfs": "8"}, ["--vnfs 8", "add --scenario parallel"]),
-        ({"scenario": "parallel-8"}, ["name it parallel", "1..63"]),
-        ({"scenario": "parallel", "chain": ["l3fwd,l2fwd"]}, ["of one function each"]),
+        ({"scenario": "parallel-8"}, ["use parallel", "1..63"]),
+        ({"scenario": "parallel", "chain": ["l3fwd,l2fwd"]}, ["one function each"]),
         ({"scenario": "parallel", "direction": "bidirectional"}, ["not valid for parallel", "unidirectional"]),
-        ({"scenario": "parallel", "anatomy": True}, ["anatomy", "processes of their own"]),
+        ({"scenario": "parallel", "anatomy": True}, ["anatomy", "separate processes"]),
     ],
 )
 def test_what_does_not_go_together_is_told(options: dict[str, Any], words: list[str]) -> None:

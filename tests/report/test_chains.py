@@ -20,8 +20,8 @@ from planebench.report.chains import chain_figures, latency_claim, throughput_cl
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
-from planebench.report.image_files import write_figures
-from planebench.report.table import table_text
+from planebench.report.images import write_figures
+from planebench.report.terminal.table import table_text
 from planebench.stats.chains import Chains
 from planebench.stats.compare import runs_compared
 from planebench.stats.derived import Derived

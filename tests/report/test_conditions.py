@@ -18,7 +18,7 @@ from planebench.model.records import SwitchCycles
 from planebench.model.run import Run
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
-from planebench.report.table import print_conditions, table_text
+from planebench.report.terminal.table import print_conditions, table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.switches.manifest import MANIFEST_KEYS

@@ -8,7 +8,7 @@ from builders import make_header, make_point, make_trial
 
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
-from planebench.report.image_files import FORMATS, write_figures
+from planebench.report.images import FORMATS, write_figures
 from planebench.stats.derived import Derived
 
 

@@ -14,14 +14,13 @@ from builders import make_header, make_point, make_trial
 from rich_run import rich
 
 from planebench.model import words
-from planebench.model.records import SwitchCycles, TrafficSent
+from planebench.model.records import FibUpdates, SwitchCycles, TrafficSent
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.updates import FibUpdates
 from planebench.report.anatomy import anatomy_table
 from planebench.report.export import to_json
-from planebench.report.page_data import band_table, jitter_table, latency_table, ledger_table, throughput_table
-from planebench.report.page_table import PageTable
+from planebench.report.page.scenario import band_table, jitter_table, latency_table, ledger_table, throughput_table
+from planebench.report.page.table import PageTable
 from planebench.report.searches import burst_table, search_table
 from planebench.report.traffic import traffic_table
 from planebench.stats.derived import Derived
@@ -36,7 +35,7 @@ TABLES: tuple[Callable[[Run, list[Result]], PageTable], ...] = (
     latency_table,
     jitter_table,
     ledger_table,
-    band_table,
+    lambda _, results: band_table(results),
     lambda _, results: search_table(results),
     lambda _, results: burst_table(results),
     lambda _, results: anatomy_table(results),
@@ -78,10 +77,10 @@ def _written(number: float) -> set[str]:
 def _missing(table: PageTable, exported: set[str]) -> list[str]:
     """Return the cells of a table whose numbers are not among those that the export has, with their heads."""
     return [
-        f"{table.caption}: {head.name}: {cell}"
+        f"{table.caption}: {column.title}: {cell}"
         for row in table.rows
-        for head, cell in zip(table.heads, row.cells, strict=True)
-        if head.name not in OF_TWO and not set(_NUMBER.findall(str(cell))) <= exported
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if column.title not in OF_TWO and not set(_NUMBER.findall(str(cell))) <= exported
     ]
 
 

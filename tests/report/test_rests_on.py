@@ -11,14 +11,14 @@ from test_html import _Page
 from planebench.model.records import Evidence
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
 from planebench.model.run import Run
-from planebench.report.calibration import calibration_page
+from planebench.report.calibration import calibration_tables
 from planebench.report.comparison import comparison_rows, told_words
 from planebench.report.html import to_html
 from planebench.report.latency import load_sentences
 from planebench.report.ledger import unexplained_sentences
-from planebench.report.page_data import band_table, jitter_table, latency_table, ledger_table, throughput_table
+from planebench.report.page.scenario import band_table, jitter_table, latency_table, ledger_table, throughput_table
 from planebench.report.recommend import headline
-from planebench.report.table import table_text
+from planebench.report.terminal.table import table_text
 from planebench.report.trials import MAX_TRIALS, trial_table
 from planebench.stats import derive_results
 from planebench.stats.derived import Derived
@@ -87,7 +87,7 @@ def test_a_section_without_data_is_not_there() -> None:
 
 
 def test_figures_of_the_other_band_stand_beside_the_result(everything: Derived) -> None:
-    rows = {row[0]: row for row in _cells(band_table(everything.run, everything.results))}
+    rows = {row[0]: row for row in _cells(band_table(everything.results))}
     assert rows["testpmd"][3:] == ("12.84 near", "5.00", "far", 1, "0.39")
     assert "far 5.00 (1)" in table_text(everything)
 
@@ -137,13 +137,10 @@ def test_jitter_is_mean_p99_and_max_of_each_definition(everything: Derived) -> N
 
 
 def test_calibration_has_ceilings_rate_errors_and_floors() -> None:
-    found = calibration_page(make_calibration())
-    assert found is not None
-    ceilings, set_points, floors = ([row.cells for row in table.rows] for table in found.tables)
+    ceilings, set_points, floors = (_cells(table) for table in calibration_tables(make_calibration()))
     assert ceilings == [("64 B", "wire", "wire", "21.40", "measured"), ("64 B", "VNF", "wire", "17.90", "composed")]
     assert [row[-1] for row in set_points] == ["+0.020 %", "-0.100 %"]
     assert floors == [("64 B", "1.00", "1.20", "3.10", "1\u202f000", "0.2 %")]
-    assert calibration_page(None) is None
 
 
 def test_inversion_and_knee_are_sentences() -> None:
@@ -229,7 +226,7 @@ def _comparison(*, distinguishable: bool) -> Comparison:
 
 
 def _names(table) -> list[str]:  # type: ignore[no-untyped-def]
-    return [head.name for head in table.heads]
+    return [column.title for column in table.columns]
 
 
 def _cells(table) -> list[tuple]:  # type: ignore[no-untyped-def,type-arg]

@@ -10,9 +10,8 @@ from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.report.figures import make_figures
-from planebench.report.search_words import search_figure
-from planebench.report.searches import burst_table, deviations, search_table
-from planebench.report.table import table_text
+from planebench.report.searches import burst_table, deviations, search_figure, search_table
+from planebench.report.terminal.table import table_text
 from planebench.stats import derive_results
 from planebench.stats.choose import other_band_reason
 from planebench.stats.derived import Derived
@@ -42,7 +41,7 @@ def test_a_search_is_its_bounds_in_brackets_where_it_does_not_count(found: Searc
 
 def test_the_table_has_a_column_a_method_and_the_reason_of_what_is_incomplete() -> None:
     table = search_table(rich().results)
-    assert [head.name for head in table.heads][3:] == [
+    assert [column.title for column in table.columns][3:] == [
         "NDR",
         "PDR",
         "RFC 2544",

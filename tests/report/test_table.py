@@ -12,9 +12,9 @@ from rich_run import rich
 from planebench.model.header import Skipped
 from planebench.model.run import Finished, Run
 from planebench.model.words import NOTHING, mpps
-from planebench.report.glyphs import Glyphs
 from planebench.report.html import to_html
-from planebench.report.table import print_table, table_text
+from planebench.report.terminal.glyphs import Glyphs
+from planebench.report.terminal.table import print_table, table_text
 from planebench.stats.derived import Derived
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")

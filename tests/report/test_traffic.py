@@ -21,7 +21,7 @@ from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.images import inline_svg
-from planebench.report.table import table_text
+from planebench.report.terminal.table import table_text
 from planebench.report.traffic import traffic_table
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import encode
@@ -72,7 +72,7 @@ def test_the_table_says_what_was_sent_and_names_the_traffic() -> None:
 
 def test_the_table_of_parts_has_shares_and_every_part() -> None:
     (row,) = anatomy_table(derive_results(run())).rows
-    cells = dict(zip((head.name for head in anatomy_table(derive_results(run())).heads), row.cells, strict=True))
+    cells = dict(zip((column.title for column in anatomy_table(derive_results(run())).columns), row.cells, strict=True))
     assert (cells["mean µs"], cells["switch"], cells["VNFs"], cells["tester"]) == ("4.00", "85 %", "5.0 %", "10 %")
     assert cells["parts, mean / p50 / p99 in µs"].startswith("generator 0.10 / 0.10 / 0.10; hop 1 1.50")
     assert cells["not joined"] == "3 did not reach vnf0"
@@ -83,7 +83,7 @@ def test_hops_to_hosted_vnfs_have_a_column_and_a_color_of_their_own() -> None:
     plain = anatomy()
     hosted = [replace(part, kind="hosting" if part.kind == "switch" else part.kind) for part in plain.parts]
     results = derive_results(run(anatomies=(plain, replace(plain, name="n1->n0", parts=tuple(hosted)))))
-    names = [head.name for head in anatomy_table(results).heads]
+    names = [column.title for column in anatomy_table(results).columns]
     mixed = [dict(zip(names, row.cells, strict=True)) for row in anatomy_table(results).rows]
     assert [(it["switch"], it["hosting"], it["VNFs"]) for it in mixed] == [
         ("85 %", "–", "5.0 %"),

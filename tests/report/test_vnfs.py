@@ -8,9 +8,9 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 from planebench.model.records import Point, Trial
 from planebench.model.run import Finished, Run
 from planebench.report.figures import make_figures
-from planebench.report.grid import chain_words
-from planebench.report.page_table import point_cells
+from planebench.report.page.table import point_columns
 from planebench.report.recommend import use_words
+from planebench.report.terminal.grid import chain_words
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 
@@ -50,7 +50,8 @@ def test_rows_say_how_many_and_of_which_kind() -> None:
     results = derive_results(run_of(ROUTER))
     assert [r.point.chain_length for r in results if r.point.switch == "planed"] == [1, 8, 63]
     assert chain_words(at("planed", 63, ROUTER), results) == f"63 x {ROUTER}"
-    assert point_cells(at("planed", 63, ROUTER), [r.point for r in results])[1] == f"63 x {ROUTER}"
+    (_, chain, *_) = point_columns(results, lambda it: it.point)
+    assert chain.shown(next(r for r in results if r.point.chain_length == 63)) == f"63 x {ROUTER}"
     assert chain_words(at("planed", 63, ""), derive_results(run_of(""))) == "63"
 
 

@@ -62,11 +62,11 @@ def test_a_refused_point_costs_no_trial_and_is_left_out_with_its_reason(hungry: 
 def test_a_switch_that_is_not_installed_is_left_out_only_if_the_plan_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     vpp = type(get_adapter("vpp"))
     monkeypatch.setattr(vpp, "find", lambda self: NotFound("apt-get install vpp"))
-    with pytest.raises(NotInstalledError, match='switch "vpp" is not installed; get it with: apt-get install vpp'):
+    with pytest.raises(NotInstalledError, match='switch "vpp" is not installed; to install: apt-get install vpp'):
         survey(override(QUICK, switch="sim,vpp")).required()
     import dataclasses
 
     optional = dataclasses.replace(override(QUICK, switch="sim,vpp"), missing_switches="skip")
     held = survey(optional).required()
     assert [label.label for label in held.labels] == ["sim"]
-    assert [(e.what, e.reason) for e in held.skipped] == [("vpp", "not installed; get it with: apt-get install vpp")]
+    assert [(e.what, e.reason) for e in held.skipped] == [("vpp", "not installed; to install: apt-get install vpp")]

@@ -44,7 +44,12 @@ def test_a_synthetic_fib_is_known_to_the_topology() -> None:
 
 @pytest.mark.parametrize(
     ("count", "chain", "words"),
-    [(64, "", "1..63"), (0, "", "1..63"), (2, "firewall", "firewall takes two ports"), (2, "l2fwd,l2fwd", "one kind")],
+    [
+        (64, "", "1..63"),
+        (0, "", "1..63"),
+        (2, "firewall", "firewall needs two ports"),
+        (2, "l2fwd,l2fwd", "the same function"),
+    ],
 )
 def test_what_cannot_be_built_is_told(count: int, chain: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):

@@ -67,7 +67,7 @@ def test_echo_sends_back_at_end_b() -> None:
 
 @pytest.mark.parametrize("scenario", ["p2p", "p2v", "loopback"])
 def test_echo_is_for_v2v(scenario: ScenarioName) -> None:
-    with pytest.raises(UsageError, match=f"not for {scenario}"):
+    with pytest.raises(UsageError, match=f"not to {scenario}"):
         build(scenario, echo=True)
 
 

@@ -13,7 +13,7 @@ from builders import make_point, make_trial
 from planebench.model.records import DirectionCounts, Evidence, Load, ThreadEvidence, Trial, VerdictKind
 from planebench.search import explained_by_gaps
 from planebench.search.facts import gap_ns
-from planebench.search.gaps import bound_by_others, late_only
+from planebench.search.judge import bound_by_others, late_only
 from planebench.search.log import EXCUSES_MAX
 
 

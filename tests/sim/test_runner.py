@@ -139,7 +139,7 @@ def test_a_change_of_band_disturbs():
 def test_a_disturbed_trial_shows_who_lost_the_cpu():
     trial = run("sim:disturbed_share=1", 1e6)
     assert trial.verdict.kind is VerdictKind.DISTURBED
-    assert "switch thread sim waited for its CPU 5.0% of the time" in trial.verdict.texts[0]
+    assert "switch thread sim was preempted: 5.0% run-queue wait" in trial.verdict.texts[0]
 
 
 def test_a_switch_that_dies_makes_an_invalid_trial():

@@ -18,8 +18,8 @@ import planebench
 from planebench.cli import output
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
-from planebench.report.image_files import write_figures
-from planebench.report.table import table_text
+from planebench.report.images import write_figures
+from planebench.report.terminal.table import table_text
 from planebench.stats import chains, compare, fairness, results
 from planebench.stats.derived import Derived
 

@@ -14,7 +14,7 @@ from planebench.model.outage import Outage, Silence
 from planebench.model.records import Trial
 from planebench.model.run import Run
 from planebench.report.outages import outage_lines, outage_table
-from planebench.report.table import table_text
+from planebench.report.terminal.table import table_text
 from planebench.stats.compare import runs_compared
 from planebench.stats.derived import Derived
 from planebench.stats.outages import compare_outages, outage_reports

@@ -197,7 +197,7 @@ def test_no_probe_came_back() -> None:
         (summary,) = _only(make_trial(), make_latency_trial(samples_ns=samples)).latency
         assert summary.samples == 0
         assert math.isnan(summary.p99)
-        assert (summary.verdict.kind, summary.verdict.texts) == (VerdictKind.INVALID, ("no latency probe came back",))
+        assert (summary.verdict.kind, summary.verdict.texts) == (VerdictKind.INVALID, ("no latency probe returned",))
 
 
 @pytest.mark.parametrize(

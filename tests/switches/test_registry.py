@@ -51,7 +51,7 @@ class Misled(Foreign):
     name = "misled"
 
     def find(self) -> Found | NotFound:
-        raise UsageError('PLANEBENCH_MISLED "/nope" does not exist; give the program or its folder')
+        raise UsageError('PLANEBENCH_MISLED "/nope" does not exist; give the program or its directory')
 
 
 @pytest.fixture(autouse=True)

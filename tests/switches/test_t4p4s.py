@@ -192,7 +192,7 @@ def test_it_is_where_the_user_says(program: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("said", ["RTE Version: 'DPDK 22.11.11'", "Invalid T4P4S arguments", ""])
 def test_another_program_is_refused(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, monkeypatch, f'#!/bin/sh\necho "{said}"\n')
-    with pytest.raises(UsageError, match=r"PLANEBENCH_T4P4S .* is no program of t4p4s"):
+    with pytest.raises(UsageError, match=r"PLANEBENCH_T4P4S .* is not a t4p4s binary"):
         t4p4s.ADAPTER.find()
     monkeypatch.setenv("PLANEBENCH_T4P4S", str(tmp_path))
     with pytest.raises(UsageError, match="is no program; give the one that t4p4s made"):

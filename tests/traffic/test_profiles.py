@@ -78,7 +78,7 @@ def test_options_replace_keys_and_name_the_profile() -> None:
 
 def test_a_list_of_profiles_counts_each_once() -> None:
     assert [p.name for p in parse_all(["imix", "plain", "imix"])] == ["imix", ""]
-    with pytest.raises(UsageError, match='two traffic profiles are called "imix"'):
+    with pytest.raises(UsageError, match='two traffic profiles have the name "imix"'):
         parse_all(["imix", "facebook:name=imix"])
 
 
@@ -103,16 +103,16 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
         ("imix:ip=5", ["imix:ip=5", "ip:", "4 or 6"]),
         ("imix:ip", ["is not key=value"]),
         ("imix:ip=4:ip=6", ["given twice"]),
-        ("imix:count=3", ["nothing to count"]),
+        ("imix:count=3", ["count does not apply"]),
         ("imix:name=a/b", ['name "a/b" is not valid']),
         ("plain:ip=6", ["plain has no options"]),
         ("flows-1k:count=99M", ["flows.count", "99000000"]),
-        ("flows-1k:exponent=2", ["exponent is for draw zipf"]),
+        ("flows-1k:exponent=2", ["exponent applies only to draw zipf"]),
         ("macs-5000", ["dst_macs.count", "4096"]),
-        ("bursts:process=poisson", ["on_ns and off_ns", "only it has them"]),
+        ("bursts:process=poisson", ["on_ns and off_ns", "process on_off needs"]),
         ("pcap", ["key pcap.path is missing"]),
-        ("pcap:path=/no/such.pcap", ["there is no file /no/such.pcap"]),
-        ("fib:routes=/no/such.txt", ["there is no file /no/such.txt"]),
+        ("pcap:path=/no/such.pcap", ["file /no/such.pcap does not exist"]),
+        ("fib:routes=/no/such.txt", ["file /no/such.txt does not exist"]),
         ("/no/such.yaml", ["/no/such.yaml cannot be read"]),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_bad_name_or_option_is_told_in_one_sentence(text: str, words: list[str
 @pytest.mark.parametrize(
     ("yaml", "words"),
     [
-        ("[1, 2]", ["is a mapping of keys"]),
+        ("[1, 2]", ["must be a mapping"]),
         ("a: [", ["is not YAML"]),
         ("sizs: []", ['unknown key "sizs"', "did you mean sizes?"]),
         ("flows: {cont: 3}", ['unknown key "flows.cont"', "flows.count"]),
@@ -140,8 +140,8 @@ def test_a_bad_name_or_option_is_told_in_one_sentence(text: str, words: list[str
         ("dst_ips: {}", ["give either file"]),
         ("dst_ips: {file: x, routes: y}", ["routes needs fib"]),
         ("vlan: 4095", ["vlan", "4094"]),
-        ("sizes: [[64, 1]]\npcap: {path: x}", ["sizes does not go with pcap"]),
-        ("pcap: {path: x, time_scale: 2, rate_pps: 5}", ["give one of them"]),
+        ("sizes: [[64, 1]]\npcap: {path: x}", ["sizes cannot be combined with pcap"]),
+        ("pcap: {path: x, time_scale: 2, rate_pps: 5}", ["time_scale and rate_pps are mutually exclusive"]),
         ("name: 'a b'", ["name", "a b"]),
     ],
 )
@@ -162,12 +162,12 @@ def test_the_smallest_frame_follows_from_the_headers(text: str, least: int) -> N
     profile = parse_traffic(text)
     check_sizes(profile, (least, 1518))
     if least > 64:
-        with pytest.raises(UsageError, match=rf"the smallest is {least}. Give {least} or more as --frame-size"):
+        with pytest.raises(UsageError, match=rf"Use {least} B or more for --frame-size"):
             check_sizes(profile, (1518, least - 1))
 
 
 def test_a_mix_is_held_against_its_headers_too() -> None:
-    with pytest.raises(UsageError, match=r"too short for IPv6/UDP .* as sizes"):
+    with pytest.raises(UsageError, match=r"too short for IPv6/UDP .* for sizes"):
         check_sizes(parse_traffic("imix:ip=6"), (1518,))
 
 
@@ -197,9 +197,9 @@ def test_a_capture_is_known_before_the_run(order: str, nano: bool, tmp_path: Pat
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda p: p.write_bytes(b"no capture at all, only text"), "is no pcap file"),
-        (lambda p: p.write_bytes(b""), "is no pcap file"),
-        (lambda p: capture(p, [(1.0, ARP, 60)]), "has 0 frames of UDP or TCP over IP"),
+        (lambda p: p.write_bytes(b"no capture at all, only text"), "is not a pcap file"),
+        (lambda p: p.write_bytes(b""), "is not a pcap file"),
+        (lambda p: capture(p, [(1.0, ARP, 60)]), "has 0 UDP or TCP frames over IP"),
         (lambda p: p.write_bytes(capture(p, [(1.0, UDP, 60)]).read_bytes()[:-5]), "the frame at byte 24 is cut off"),
         (lambda p: p.write_bytes(capture(p, []).read_bytes()[:20] + struct.pack("<I", 113)), "not Ethernet"),
     ],

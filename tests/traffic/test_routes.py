@@ -67,9 +67,9 @@ def test_no_address_that_a_router_keeps_off_the_wire(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("2001:db8::/32\n", "has no IPv4 prefix"),
-        ("10.0.0.0/33\n", '"10.0.0.0/33" is no prefix'),
-        ("[1, 2]", "is no JSON of routes"),
-        ("224.0.0.0/4\n", "no IPv4 prefix with addresses that a router forwards"),
+        ("10.0.0.0/33\n", '"10.0.0.0/33" is not a prefix'),
+        ("[1, 2]", "is not JSON with routes"),
+        ("224.0.0.0/4\n", "no routable IPv4 prefix found"),
     ],
 )
 def test_a_table_that_cannot_be_drawn_from(text: str, words: str, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_paths_of_a_hosting_become_absolute(tmp_path: Path) -> None:
         ("l2fwd:pids=1", ["l2fwd has no option"]),
         ("container:l2fwd:runtime=docker", ['runtime "docker" is not valid', "auto, bwrap, podman"]),
         ("container:firewall:pid=1", ["unknown option of firewall", "did you mean pids?"]),
-        ('exec:"my-vnf,l2fwd', ["without its other"]),
+        ('exec:"my-vnf,l2fwd', ["unbalanced double quote"]),
         ("docker:l2fwd", ["unknown network function", "docker"]),
     ],
 )
@@ -115,5 +115,5 @@ def test_a_topology_knows_who_is_no_task_of_the_tester() -> None:
     whole = build_chain("loopback", 2, hosting="container")
     assert [vnf.hosting for vnf in whole.vnfs] == ["container"] * 2
     assert not build("v2v", echo=True).hosted_vnfs
-    with pytest.raises(UsageError, match="side by side are functions of planed"):
+    with pytest.raises(UsageError, match="side by side must be functions of planed"):
         build_chain("parallel", 2, chain="exec:true")

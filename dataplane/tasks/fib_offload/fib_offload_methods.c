@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "lib/route_parse.h"
+#include "lib/route_file.h"
 #include "lib/schema.h"
 #include "tasks/fib_offload/fib_offload.h"
 
@@ -112,11 +112,6 @@ void offload_sweep_all(struct fib *fib)
 	}
 }
 
-static json_t *mac_json(const uint8_t *mac)
-{
-	return json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-}
-
 static void add_hop(const struct offload *o, const struct fib_hop *hop, json_t *object)
 {
 	json_object_set_new(object, "kind", json_string(kinds[hop->kind % RTE_DIM(kinds)]));
@@ -124,8 +119,8 @@ static void add_hop(const struct offload *o, const struct fib_hop *hop, json_t *
 		return;
 	if (hop->port < o->settings.fib.wire_count)
 		json_object_set_new(object, "wire", json_string(o->settings.fib.wires[hop->port]));
-	json_object_set_new(object, "mac", mac_json(hop->macs));
-	json_object_set_new(object, "source", mac_json(hop->macs + RTE_ETHER_ADDR_LEN));
+	json_object_set_new(object, "mac", schema_mac_json(hop->macs));
+	json_object_set_new(object, "source", schema_mac_json(hop->macs + RTE_ETHER_ADDR_LEN));
 }
 
 // --- What a method is given ------------------------------------------------------------------------------

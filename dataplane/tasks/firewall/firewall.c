@@ -20,6 +20,7 @@
 #include "lib/packet.h"
 #include "lib/schema.h"
 #include "tasks/firewall/rule.h"
+#include "tasks/vnf/vnf.h"
 
 // A list of rules as tries of DPDK's rte_acl, and what a burst of packets matches in them. Packets with ports
 // and packets without are looked up in tries of their own, IPv4 and IPv6 too: four classes. A rule that names

@@ -302,17 +302,6 @@ static struct rule *rule_add(struct rule_list *list, const char *where, char *er
 
 // --- Text ------------------------------------------------------------------------------------------------
 
-// What of a line is in a message: no byte that a terminal or JSON could mind.
-static const char *shown(const char *line, size_t length, char *out)
-{
-	size_t kept = length < SHOWN_MAX - 1 ? length : SHOWN_MAX - 1;
-
-	for (size_t i = 0; i < kept; i++)
-		out[i] = isascii(line[i]) && isprint(line[i]) && line[i] != '"' ? line[i] : '?';
-	out[kept] = '\0';
-	return out;
-}
-
 static bool is_odd(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -334,7 +323,7 @@ static int line_add(struct rule_list *list, const char *line, size_t length, uin
 		used--;
 	if (used == 0)
 		return 0;
-	shown(line, used, text_shown);
+	input_line_show(line, used, text_shown, sizeof(text_shown));
 	if (used > LINE_MAX_BYTES)
 		return config_error(error, "%s: \"%s...\": longer than %d bytes; is it a rule?", place,
 		                    text_shown, LINE_MAX_BYTES);
@@ -353,19 +342,15 @@ static int line_add(struct rule_list *list, const char *line, size_t length, uin
 
 static int text_parse(struct rule_list *list, const char *data, size_t length, const char *where, char *error)
 {
-	const char *end = data + length;
-	uint32_t number = 1;
+	struct input_line line = {.rest = data, .end = data + length};
 	int status = 0;
 
 	list->in_lines = true;
-	for (const char *line = data; line < end && status == 0; number++) {
-		const char *stop = memchr(line, '\n', (size_t)(end - line));
+	while (status == 0 && input_line_next(&line)) {
 		char place[PLACE_MAX];
 
-		stop = stop ? stop : end;
-		snprintf(place, sizeof(place), "%.*s:%u", WHERE_MAX - 1, where, number);
-		status = line_add(list, line, (size_t)(stop - line), number, place, error);
-		line = stop + 1;
+		snprintf(place, sizeof(place), "%.*s:%u", WHERE_MAX - 1, where, line.number);
+		status = line_add(list, line.text, line.bytes, line.number, place, error);
 	}
 	return status;
 }

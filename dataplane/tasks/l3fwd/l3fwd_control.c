@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/route_parse.h"
+#include "lib/route_file.h"
 #include "lib/schema.h"
 #include "tasks/l3fwd/l3fwd.h"
 
@@ -239,11 +239,8 @@ static json_t *entry_object(const struct route_table *table, size_t i, const str
 		json_object_set_new(object, "drop", json_true());
 	else if (entry->out != ROUTE_OUT_OTHER)
 		json_object_set_new(object, "port", json_integer(entry->out));
-	if (entry->has_mac) {
-		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", entry->mac[0], entry->mac[1],
-		         entry->mac[2], entry->mac[3], entry->mac[4], entry->mac[5]);
-		json_object_set_new(object, "mac", json_string(text));
-	}
+	if (entry->has_mac)
+		json_object_set_new(object, "mac", schema_mac_json(entry->mac));
 	return object;
 }
 

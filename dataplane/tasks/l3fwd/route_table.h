@@ -25,7 +25,7 @@
 
 #include "lib/cuckoo.h"
 #include "lib/dpdk_compat.h"
-#include "tasks/l3fwd/route_file.h"
+#include "lib/route_file.h"
 #include "tasks/l3fwd/route_memory.h"
 
 // Host routes (/32, /128) by exact match: cuckoo tables of IPv4 and IPv6, asked before the prefixes are

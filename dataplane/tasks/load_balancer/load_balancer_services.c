@@ -355,14 +355,11 @@ int lb_build(struct lb *lb)
 
 static json_t *backend_json(const struct lb_backend *backend)
 {
-	const uint8_t *mac = backend->mac;
-
-	return json_pack(
-	        "{s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I}", "name", backend->name, "mac",
-	        json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]),
-	        "weight", (json_int_t)backend->weight, "up", backend->up, "packets",
-	        (json_int_t)backend->packets, "bytes", (json_int_t)backend->bytes, "slots",
-	        (json_int_t)backend->slots, "connections", (json_int_t)backend->connections);
+	return json_pack("{s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I}", "name", backend->name, "mac",
+	                 schema_mac_json(backend->mac), "weight", (json_int_t)backend->weight, "up",
+	                 backend->up, "packets", (json_int_t)backend->packets, "bytes",
+	                 (json_int_t)backend->bytes, "slots", (json_int_t)backend->slots, "connections",
+	                 (json_int_t)backend->connections);
 }
 
 static json_t *service_json(const struct lb *lb, const struct lb_service *service)

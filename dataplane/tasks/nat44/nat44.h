@@ -12,7 +12,7 @@
 
 #include "lib/packet.h"
 #include "lib/random.h"
-#include "runtime/config.h"
+#include "tasks/vnf/vnf.h"
 
 // The settings of nat44 (docs/nf/nat44.md) as a C struct. Passive data; needs no EAL.
 

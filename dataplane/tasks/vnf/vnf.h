@@ -19,6 +19,7 @@
 #include <rte_ether.h>
 #include <string.h>
 
+#include "lib/packet.h"
 #include "runtime/config.h"
 #include "port/port.h"
 #include "tasks/task.h"
@@ -30,13 +31,6 @@ enum {
 };
 
 _Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)VNF_DROP, "a verdict holds a port");
-
-// A frame without FCS, in memory that may be written. length bytes of it lie at data; if it is longer than
-// that (total), the rest is elsewhere, and whatever reads beyond must do without.
-struct vnf_frame {
-	uint8_t *data;
-	uint32_t length, total;
-};
 
 struct vnf;
 

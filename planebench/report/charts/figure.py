@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from planebench.model.records import Point, ScenarioName
 from planebench.model.words import ARROWS, frames, printable
@@ -53,6 +53,27 @@ TIP_MARK = "\u2063"
 SMALLEST_US = 1e-3
 """One nanosecond: a log axis has no zero."""
 
+FigureId = Literal[
+    "overview",
+    "throughput",
+    "chain",
+    "vnfs",
+    "loss",
+    "latency",
+    "load",
+    "jitter",
+    "sizes",
+    "jitter-sizes",
+    "tradeoff",
+    "deviation",
+    "anatomy",
+    "percentiles",
+    "parts",
+    "papers",
+]
+"""The kinds of figures. ``planebench.report.figures`` describes each; this module is light, for completion."""
+KINDS: tuple[FigureId, ...] = get_args(FigureId)
+
 Colors = Mapping[str, str]
 """Switch label -> color, in the order of the run."""
 
@@ -62,7 +83,7 @@ class Figure:
     """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it up when it is asked for."""
 
     key: str
-    kind: str
+    kind: FigureId
     scenario: ScenarioName
     title: str
     make: Callable[[], alt.TopLevelMixin]

@@ -16,9 +16,8 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, VERDICT_WORDS
-from planebench.report import page_data
 from planebench.report.anatomy import anatomy_table
-from planebench.report.calibration import calibration_page
+from planebench.report.calibration import calibration_tables, calibration_words
 from planebench.report.chains import chain_tables
 from planebench.report.charts.figure import Figure, switch_colors
 from planebench.report.comparison import comparison_tables
@@ -29,8 +28,9 @@ from planebench.report.latency import load_sentences, v2v_sentence
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_table
+from planebench.report.page import scenario
 from planebench.report.page.panels import Group, groups
-from planebench.report.page_table import PageTable, some
+from planebench.report.page.table import PageTable, some
 from planebench.report.papers import paper_tables, papers_page
 from planebench.report.recommend import headline, recommendations, summary
 from planebench.report.reproduce import commands, remedies
@@ -144,13 +144,13 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
         ],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
-        "bands": some([page_data.band_table(run, members)]),
+        "bands": some([scenario.band_table(members)]),
         "tables": some(
             [
-                page_data.throughput_table(run, members),
-                page_data.latency_table(run, members),
-                page_data.jitter_table(run, members),
-                page_data.ledger_table(run, members),
+                scenario.throughput_table(run, members),
+                scenario.latency_table(run, members),
+                scenario.jitter_table(run, members),
+                scenario.ledger_table(run, members),
                 anatomy_table(members),
                 traffic_table(members),
             ]
@@ -183,8 +183,8 @@ def _trials(page: Page) -> dict[str, Any]:
 
 
 def _calibration(page: Page) -> dict[str, Any]:
-    found = calibration_page(page.derived.run.header.calibration)
-    return tables_content(found.tables, found.words) if found else {}
+    found = page.derived.run.header.calibration
+    return tables_content(calibration_tables(found), calibration_words(found)) if found else {}
 
 
 def _setup(page: Page) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tasks/l3fwd/route_file.h"
+#include "lib/route_file.h"
 #include "test/unit.h"
 
 static struct route_list list_of(void)

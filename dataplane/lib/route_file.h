@@ -15,6 +15,7 @@
 enum {
 	ROUTE_LINE_MAX = 1023, // bytes of a line without its end
 	ROUTE_TEXT_MAX = 52,   // a prefix as text, with its zero byte
+	ROUTE_REASON_MAX = 112,
 	ROUTE_UNSET = UINT8_MAX,
 	ROUTE_ERROR_MAX = 256,
 	ROUTE_SOURCE_MAX = 96,
@@ -71,3 +72,12 @@ void route_place(const struct route_list *list, const struct route *route, char 
 
 // The prefix of a route: "192.0.2.0/24".
 void route_text(const struct route *route, char out[static ROUTE_TEXT_MAX]);
+
+// Read a prefix, or an address, which is a route to a host. Returns 0, or -EINVAL with a sentence in reason, without a
+// place.
+int route_parse_prefix(struct route *route, const char *text, char reason[static ROUTE_REASON_MAX]);
+
+// Read a next hop, an object with the keys port and mac. where names it; the sentence in error (ROUTE_ERROR_MAX) is
+// whole.
+int route_parse_hop(const struct route_list *list, struct route *hop, const json_t *object, const char *where,
+                    char *error);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "test/fuzz.h"
-#include "tasks/l3fwd/route_file.h"
+#include "lib/route_file.h"
 
 static unsigned long lists, accepted, routes;
 

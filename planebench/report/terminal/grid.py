@@ -15,7 +15,7 @@ from rich.text import Text
 from planebench.model.records import Direction, Point
 from planebench.model.results import Result
 from planebench.model.words import frames
-from planebench.report.glyphs import Glyphs
+from planebench.report.terminal.glyphs import Glyphs
 
 T = TypeVar("T")
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of a scenario on the page: throughput, latency, jitter, the other core distance, the drop ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planebench.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency, OfResult
+from planebench.model.records import Point
+from planebench.model.results import BandFigure, Ledger, Result
+from planebench.model.run import Run
+from planebench.model.words import NOTHING, count, load_words, mpps, throughput
+from planebench.report.ledger import unexplained_words
+from planebench.report.page.table import PageColumn, PageTable, numbers, on_page, page_table, point_columns
+from planebench.stats.counting import counts, latency_counts
+
+
+def throughput_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return a row per result, with what the figure rests on."""
+    items = [OfResult(run, result) for result in results]
+    return page_table(
+        "Throughput at maximum offered load (R+)",
+        (*point_columns(items, _point), *on_page(RESULT, items)),
+        items,
+        "Cycles / packet, batch (packets per non-empty poll) and core utilization are reported by the switch; "
+        "unknown: it has no such counter.",
+        out=lambda it: not counts(it.result),
+    )
+
+
+def latency_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return a row per latency, in us, with its probes and, where it is known, the tester latency baseline."""
+    items = _latencies(run, results)
+    columns = (*point_columns(items, _point), *on_page(LATENCY, items))
+    note = "Sent, stamped, received: probes. Stamped but not received: lost, or still in flight when the trial ended."
+    if any(column.title == "baseline" for column in columns):
+        note += " Baseline: the p50 that the tester measures without a switch at this frame size."
+    return page_table("Latency in µs", columns, items, note, out=_not_accepted)
+
+
+def jitter_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return mean / p99 / max in us of each definition that a latency has."""
+    items = [it for it in _latencies(run, results) if it.summary.ipdv or it.summary.pdv or it.summary.burst_jitter]
+    columns = (
+        *point_columns(items, _point),
+        PageColumn("load", lambda it: load_words(it.summary.load)),
+        *on_page(LATENCY, items, JITTER),
+        PageColumn("clock", lambda it: it.summary.clock),
+    )
+    return page_table("Jitter, mean / p99 / max in µs", columns, items, out=_not_accepted)
+
+
+def _point(it: OfResult) -> Point:
+    return it.result.point
+
+
+def _latencies(run: Run, results: Sequence[Result]) -> list[OfLatency]:
+    return [OfLatency(run, result, summary) for result in results for summary in result.latency]
+
+
+def _not_accepted(it: OfLatency) -> bool:
+    return not latency_counts(it.summary)
+
+
+def band_table(results: Sequence[Result]) -> PageTable:
+    """Return the figures of the other band beside those of the result; never mixed into them."""
+    items = [(result, figure) for result in results for figure in result.other_bands]
+    columns = (
+        *point_columns(items, lambda it: it[0].point),
+        *numbers([("result, Mpps", lambda it: f"{throughput(it[0])} {it[0].band or 'unknown'}")]),
+        PageColumn("Mpps", lambda it: mpps(it[1].throughput_pps), "strong"),
+        PageColumn("core group", lambda it: it[1].band),
+        *numbers([("trials", lambda it: it[1].trials), ("ratio to the result", lambda it: _ratio(*it))]),
+    )
+    return page_table("Results of the other core group (core-to-core latency)", columns, items)
+
+
+def _ratio(result: Result, figure: BandFigure) -> str:
+    return f"{figure.throughput_pps / result.throughput_pps:.2f}" if result.throughput_pps else NOTHING
+
+
+def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained."""
+    items = [OfResult(run, result) for result in results if result.ledger is not None]
+    columns = (
+        *point_columns(items, _point),
+        *numbers(
+            [
+                ("offered", lambda it: count(it.result.ledger.offered_packets)),
+                ("forwarded", lambda it: count(it.result.ledger.forwarded_packets)),
+                ("lost", lambda it: count(it.result.ledger.lost_packets)),
+            ]
+        ),
+        *on_page(RESULT, items, DROPS),
+        PageColumn("lost where and why", lambda it: _losses(it.result.ledger), "text"),
+        PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),
+    )
+    return page_table("Loss accounting of the accepted trials, in frames", columns, items)
+
+
+def _losses(ledger: Ledger) -> str:
+    return "; ".join(f"{count(loss.packets)} {loss.place}: {loss.cause}" for loss in ledger.losses) or NOTHING
+
+
+def _unexplained(ledger: Ledger) -> str:
+    if ledger.unexplained_packets:
+        return f"⚠ {unexplained_words(ledger)}"
+    return "0" if ledger.counted else "0 (some switches report no drop counters)"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A table of the page as plain values: columns with their kind, rows of cells. The template draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from planebench.metrics.column import Column, Kind
+from planebench.model.records import Point, Verdict
+from planebench.model.words import ARROWS, frames
+
+MAX_ROWS = 1000
+"""Of a table of a scenario: ten switches, five chains, three frame sizes, two directions and three loads have 900."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageColumn:
+    """A column of a table of the page. ``shown`` returns the cell for an item, which is what a row stands for."""
+
+    title: str
+    shown: Callable[[Any], Any]
+    kind: Kind = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cell a column. ``out``: drawn pale, it does not count."""
+
+    cells: tuple[Any, ...]
+    out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """``note`` stands below; ``left_out`` is the number of rows that are not shown."""
+
+    caption: str
+    columns: tuple[PageColumn, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+    left_out: int = 0
+
+
+T = TypeVar("T")
+
+
+def page_table(
+    caption: str,
+    columns: Sequence[PageColumn],
+    items: Sequence[T],
+    note: str = "",
+    *,
+    out: Callable[[T], bool] = lambda _: False,
+    max_rows: int | None = None,
+) -> PageTable:
+    """Return a table with a row per item; after ``max_rows`` the items are only counted.
+
+    ``out``: whether the row of an item is drawn pale.
+    """
+    rows = tuple(Row(tuple(column.shown(item) for column in columns), out(item)) for item in items[:max_rows])
+    return PageTable(caption, tuple(columns), rows, note, len(items) - len(rows))
+
+
+def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") -> tuple[PageColumn, ...]:
+    """Return the columns of the catalog that a table of the page has for some rows, in its order."""
+    shown = [(it, it.page) for it in columns if it.page is not None and it.page.section == section]
+    there = [it for it in shown if not it[1].optional or any(it[0].value(item) is not None for item in items)]
+    return tuple(PageColumn(page.title, it.shown, page.kind) for it, page in sorted(there, key=lambda it: it[1].order))
+
+
+def numbers(cells: Sequence[tuple[str, Callable[[Any], Any]]]) -> tuple[PageColumn, ...]:
+    """Return columns of numbers from pairs of title and cell."""
+    return tuple(PageColumn(title, shown, "number") for title, shown in cells)
+
+
+def point_columns(items: Sequence[T], point: Callable[[T], Point]) -> tuple[PageColumn, ...]:
+    """Return the columns that name the point of an item; N, or the chain's name, only where there are chains."""
+    points = [point(item) for item in items]
+    chain: tuple[PageColumn, ...] = ()
+    if any(it.named for it in points):
+        chain = (PageColumn("chain", lambda it: point(it).chain_label),)
+    elif any(it.chain_length for it in points):
+        chain = (PageColumn("N", lambda it: point(it).chain_length, "number"),)
+    return (
+        PageColumn("switch", lambda it: point(it).switch, "switch"),
+        *chain,
+        PageColumn("direction", lambda it: f"{ARROWS[point(it).direction]} {point(it).direction}"),
+        PageColumn("frame", lambda it: frames(point(it))),
+    )
+
+
+def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
+    """Return a cell of a column of verdicts."""
+    return verdict.kind.value, verdict.texts
+
+
+def some(tables: Sequence[PageTable]) -> list[PageTable]:
+    """Return the tables that have rows, and of these the first ones: a section without data does not appear."""
+    return [replace(t, rows=t.rows[:MAX_ROWS], left_out=max(0, len(t.rows) - MAX_ROWS)) for t in tables if t.rows]
