@@ -33,4 +33,4 @@ def test_a_switch_that_is_not_here(planebench, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PLANEBENCH_PLANED", "/nowhere/planed")
     done = planebench("switch", "check", "planed")
     assert done.code == 3
-    assert "is not installed; get it with" in done.err
+    assert "is not installed; to install:" in done.err

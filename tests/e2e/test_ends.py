@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from e2e_rig import PATIENCE_S, Bench, Record, assert_exact, one_line, state
+from e2e_rig import PATIENCE_S, Bench, Record, assert_exact, one_line, state, texts_of, urgent
 
 from planebench.cli.output import report
 from planebench.model.errors import UsageError
@@ -46,13 +46,14 @@ SWITCH_PROCESSES = {
 
 def kill_in_a_trial(bench: Bench, process: Run, *words: str) -> None:
     """Well into a trial, and certainly in one: a machine that is busy may have slept through the first."""
-    while True:
-        bench.wait_for(lambda: in_a_trial(bench, *words), f"a trial of {words[0]}", process)
-        time.sleep(0.3)
-        if pids := in_a_trial(bench, *words):
-            break
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    with urgent():
+        while True:
+            bench.wait_for(lambda: in_a_trial(bench, *words), f"a trial of {words[0]}", process)
+            time.sleep(0.3)
+            if pids := in_a_trial(bench, *words):
+                break
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("victim", SWITCH_PROCESSES)
@@ -66,7 +67,7 @@ def test_a_switch_that_dies_spoils_its_trial_and_no_other(bench: Bench, victim: 
     assert process.returncode == 0, err
     dead = [trial for trial in bench.trials() if trial["verdict"]["kind"] == "invalid"]
     assert [switch_of(trial) for trial in dead] == [victim]
-    (reason,) = dead[0]["verdict"]["reasons"]
+    (reason,) = texts_of(dead[0])
     assert "was killed by SIGKILL; its last log lines:\n" in reason
     assert reason.splitlines()[0] in err, "the user is told at once"
     others = [trial for trial in bench.trials() if trial["verdict"]["kind"] != "invalid"]

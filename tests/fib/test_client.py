@@ -102,7 +102,7 @@ def test_refusals_name_route_and_reason(forwarder: Forwarder) -> None:
     assert str(refused[0]) == "ADD of route 10.0.0.0/32 by next hop 1: it already exists; use replace()"
     assert str(refused[1]).startswith("REPLACE of route 10.0.0.1/32 by next hop 9: unknown next hop in this session")
     assert str(refused[2]) == "DELETE of route 10.0.0.2/32: it does not exist"
-    assert str(refused[-1]).startswith("DELETE of next hop 1: routes still lead there")
+    assert str(refused[-1]).startswith("DELETE of next hop 1: routes still use this next hop")
     assert refused[0].record and refused[0].record.op is Op.ADD
 
 
@@ -113,7 +113,7 @@ def test_a_refusal_is_raised_where_nobody_listens() -> None:
         for i in range(4):
             fib.add(f"10.0.0.{i}/32", 1)
         for i in (2, 3):
-            with pytest.raises(FibUpdateError, match=rf"10\.0\.0\.{i}/32 .* quota .* used up \(2 of 2 routes\)"):
+            with pytest.raises(FibUpdateError, match=rf"10\.0\.0\.{i}/32 .* quota .* exhausted \(2 of 2 routes\)"):
                 fib.drain()
         fib.drain()
         assert set(forwarder.routes()) == {"10.0.0.0/32", "10.0.0.1/32"}
@@ -182,7 +182,7 @@ def test_nobody_answers(forwarder: Forwarder) -> None:
     assert len(link.sent) < 12  # ever less often
     for i in range(63 * 185):
         fib.add(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}/32", 1)
-    with pytest.raises(FibTimeout, match="left 64 messages unanswered"):
+    with pytest.raises(FibTimeout, match="did not answer 64 messages"):
         fib.add("11.0.0.0/8", 1)
 
 

@@ -221,7 +221,14 @@ def test_nothing_is_left_when_the_harness_is_ended(tmp_path: Path, how: signal.S
 
 def test_children_die_even_if_the_reaper_is_killed_first_and_the_next_run_sweeps(tmp_path: Path) -> None:
     holder, pids, root = start_holder(tmp_path)
-    (its_reaper,) = (child for child in psutil.Process(holder.pid).children() if reaper.__file__ in child.cmdline())
+    found: list[psutil.Process] = []
+
+    def is_up() -> bool:  # a child is not what it will be before it has executed its program
+        found[:] = (c for c in psutil.Process(holder.pid).children(recursive=True) if reaper.__file__ in c.cmdline())
+        return len(found) == 1
+
+    assert eventually(is_up)
+    (its_reaper,) = found
     its_reaper.kill()
     holder.kill()
     holder.wait(20)

@@ -167,7 +167,7 @@ def test_a_nat_that_sends_back_is_named_as_what_may_be_behind_it() -> None:
     trial = run_trial(FakeLive(misdirected=5), request(point), near)  # type: ignore[arg-type]
     (reason,) = trial.verdict.texts
     assert trial.verdict.kind is VerdictKind.INVALID
-    assert reason.startswith("5 frames arrived at a wrong port (nat44 sends back")
+    assert reason.startswith("5 frames arrived at a wrong port (nat44 sends packets for its own outside addresses back")
 
 
 def test_a_file_that_is_called_like_a_function_is_none() -> None:

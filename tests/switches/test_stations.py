@@ -78,7 +78,7 @@ def test_the_two_ways_differ_in_the_manifest_by_name() -> None:
 def test_who_has_no_stations_says_so_and_who_has_is_asked() -> None:
     able = {name for name, it in ADAPTERS.items() if not refusal_of(it, Situation("parallel", "virtio", 8))}
     assert {"planed", "ovs-dpdk", "sim"} == able
-    assert "many VNFs" in refusal_of(ADAPTERS["testpmd"], Situation("parallel", "virtio", 8))
+    assert "several VNFs" in refusal_of(ADAPTERS["testpmd"], Situation("parallel", "virtio", 8))
     assert get_adapter("planed:offload=fib").offloads
     assert not get_adapter("planed").offloads
 

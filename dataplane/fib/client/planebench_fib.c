@@ -56,17 +56,17 @@ static void fib_refusal_read(struct fib_client_refusal *refusal, const uint8_t *
 const char *fib_client_reason(enum fib_code code)
 {
 	static const char *const reasons[FIB_CODES] = {
-	        [FIB_OK] = "it is done",
+	        [FIB_OK] = "done",
 	        [FIB_BUSY] = "the forwarder is busy",
-	        [FIB_SEQUENCE] = "it was not the next message",
-	        [FIB_MALFORMED] = "the forwarder takes it for malformed",
-	        [FIB_NO_SESSION] = "the forwarder knows nothing of the session",
-	        [FIB_QUOTA] = "the quota of this VNF is used up",
-	        [FIB_FULL] = "the forwarder's table has no room",
+	        [FIB_SEQUENCE] = "the message is not the next one of its session",
+	        [FIB_MALFORMED] = "malformed message",
+	        [FIB_NO_SESSION] = "the forwarder does not know the session",
+	        [FIB_QUOTA] = "the route quota of this VNF is exhausted",
+	        [FIB_FULL] = "the table of the forwarder is full",
 	        [FIB_NO_NEXT_HOP] = "this session has not announced its next hop",
-	        [FIB_EXISTS] = "it is there already",
-	        [FIB_ABSENT] = "it is not there",
-	        [FIB_BUSY_HOP] = "routes still lead there",
+	        [FIB_EXISTS] = "it already exists",
+	        [FIB_ABSENT] = "it does not exist",
+	        [FIB_BUSY_HOP] = "routes still use this next hop",
 	        [FIB_VERSION] = "the forwarder speaks another version of messages",
 	};
 
