@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,13 +151,25 @@ def flood(switch: Planed, guest: Planed) -> None:
     until(lambda: switch.tasks()["sw"]["tx_packets"] > 1000, "frames flow")
 
 
-def assert_adds_up(switch: Planed, name: str = "sw") -> None:
-    """Whatever the guests do: each frame that the patch has received was sent or dropped with a reason."""
-    stats = switch.call("stats.get")
-    middle = next(it for it in stats["tasks"] if it["name"] == name)
-    assert middle["rx_packets"] == middle["tx_packets"] + sum(middle["drops"].values())
-    for key in ("rx_packets", "tx_packets"):
-        assert middle[key] == sum(port[key] for port in stats["ports"] if port["name"] in "ab")
+def assert_adds_up(switch: Planed, guest: Planed, name: str = "sw") -> None:
+    """Whatever the guests do: each frame that the patch has received was sent or dropped with a reason.
+
+    Counters are read while they change, so they add up only at rest: ``guest`` is stopped meanwhile.
+    """
+
+    def adds_up() -> bool:
+        stats = switch.call("stats.get")
+        middle = next(it for it in stats["tasks"] if it["name"] == name)
+        ports = [port for port in stats["ports"] if port["name"] in "ab"]
+        return middle["rx_packets"] == middle["tx_packets"] + sum(middle["drops"].values()) and all(
+            middle[key] == sum(port[key] for port in ports) for key in ("rx_packets", "tx_packets")
+        )
+
+    os.kill(guest.process.pid, signal.SIGSTOP)
+    try:
+        until(adds_up, "every frame is sent or dropped with a reason")
+    finally:
+        os.kill(guest.process.pid, signal.SIGCONT)
 
 
 def wake_library(path: Path) -> None:
