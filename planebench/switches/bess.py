@@ -55,8 +55,8 @@ class BessAdapter(Adapter):
     )
     options = (
         PATH_OPTION,
-        Option("ring", "ring", "whole", "size_inc_q and size_out_q", "that of the run", least=64, most=4096),
-        Option("eal_env", "eal_env", "text", "variable by which your bessd takes EAL arguments", "none"),
+        Option("ring", "whole", "size_inc_q and size_out_q", "that of the run", least=64, most=4096),
+        Option("eal_env", "text", "variable by which your bessd takes EAL arguments", "none"),
     )
 
     def find(self) -> Found | NotFound:

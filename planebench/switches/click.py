@@ -36,11 +36,9 @@ PCAP, LINUX = "pcap", "linux"
 SNAPLEN_STANDARD, SNAPLEN_JUMBO = 2046, 9216
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
-    Option(
-        "burst", "burst", "whole", "frames taken from a port, or sent, at once, at most", str(BURST), least=1, most=1024
-    ),
-    Option("queue", "queue", "whole", "frames that wait for a port, at most", str(QUEUE), least=1, most=1 << 20),
-    Option("method", "method", "text", "how frames are had from the kernel", PCAP, choices=(PCAP, LINUX)),
+    Option("burst", "whole", "frames taken from a port, or sent, at once, at most", str(BURST), least=1, most=1024),
+    Option("queue", "whole", "frames that wait for a port, at most", str(QUEUE), least=1, most=1 << 20),
+    Option("method", "text", "how frames are had from the kernel", PCAP, choices=(PCAP, LINUX)),
 )
 
 

@@ -152,11 +152,6 @@ def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:
     return ["--no-huge", "--no-shconf", "--single-file-segments", "-m", str(size_mb)]
 
 
-def cpu_list(cpus: frozenset[int]) -> str:
-    """``0,2,3``."""
-    return ",".join(str(cpu) for cpu in sorted(cpus))
-
-
 def calm_others(pid: int, polling: Sequence[ThreadRef]) -> None:
     """Threads of a switch that do not forward, back to nice 0: on few cores they share one with the tester, that polls.
 

@@ -52,19 +52,11 @@ USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
-    Option("burst", "burst", "whole", "frames taken from a port at once, at most", str(BURST), least=1, most=1024),
-    Option("ndesc", "ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
-    Option(
-        "iqueue",
-        "iqueue",
-        "whole",
-        "IQUEUE: frames kept for a full ring, a power of 2",
-        str(TX_QUEUE),
-        least=1,
-        most=65536,
-    ),
-    Option("blocking", "blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
-    Option("buffers", "buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
+    Option("burst", "whole", "frames taken from a port at once, at most", str(BURST), least=1, most=1024),
+    Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
+    Option("iqueue", "whole", "IQUEUE: frames kept for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536),
+    Option("blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
+    Option("buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
 )
 
 

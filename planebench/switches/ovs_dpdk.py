@@ -49,8 +49,8 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("rx_ring", "rx_ring", "text", "n_rxq_desc of wire ports", "--ring-size", RINGS),
-        Option("tx_ring", "tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
+        Option("rx_ring", "text", "n_rxq_desc of wire ports", "--ring-size", RINGS),
+        Option("tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
         *ovs.CACHE_OPTIONS,
     )
     traits = Traits(

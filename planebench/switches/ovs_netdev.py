@@ -43,8 +43,8 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("io", "io", "text", "packet sockets of the kernel, or AF_XDP", "system", ("system", "afxdp")),
-        Option("xdp_mode", "xdp_mode", "text", "of afxdp", XDP_MODE, ("best-effort", "generic", "native")),
+        Option("io", "text", "packet sockets of the kernel, or AF_XDP", "system", ("system", "afxdp")),
+        Option("xdp_mode", "text", "of afxdp", XDP_MODE, ("best-effort", "generic", "native")),
         *ovs.CACHE_OPTIONS,
     )
     traits = Traits("self-contained", "match/action", ("rtc",), "veth", "medium", ("C",), "SDN switch")

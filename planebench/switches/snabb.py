@@ -41,8 +41,8 @@ class SnabbAdapter(Adapter):
     )
     options = (
         PATH_OPTION,
-        Option("indirect", "indirect", "flag", "offer indirect descriptors", "false"),
-        Option("mergeable", "mergeable", "flag", "offer mergeable buffers", "true"),
+        Option("indirect", "flag", "offer indirect descriptors", "false"),
+        Option("mergeable", "flag", "offer mergeable buffers", "true"),
     )
 
     def find(self) -> Found | NotFound:

@@ -13,6 +13,7 @@ from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, StartError
 from planebench.model.option import Option, Value
 from planebench.model.records import SwitchCycles
@@ -70,10 +71,10 @@ class TestpmdAdapter(Adapter):
     wires = frozenset({"virtio", "memif", "veth"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("burst", "burst", "whole", "frames taken at once", str(BURST), least=1, most=BURST_MAX),
-        Option("rx_ring", "rx_ring", "text", "--rxd", "--ring-size", RINGS),
-        Option("tx_ring", "tx_ring", "text", "--txd", "--ring-size", RINGS),
-        Option("mbuf_cache", "mbuf_cache", "whole", "--mbcache", "250", most=MBUF_CACHE_MAX),
+        Option("burst", "whole", "frames taken at once", str(BURST), least=1, most=BURST_MAX),
+        Option("rx_ring", "text", "--rxd", "--ring-size", RINGS),
+        Option("tx_ring", "text", "--txd", "--ring-size", RINGS),
+        Option("mbuf_cache", "whole", "--mbcache", "250", most=MBUF_CACHE_MAX),
     )
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "DPDK's test of drivers")
 
@@ -271,7 +272,7 @@ def _arguments(
     ring = str(common.ring_size(request))
     arguments = [
         str(binary),
-        f"--lcores=0@({common.cpu_list(request.control_cpus)}),1@{request.cpu}",
+        f"--lcores=0@({cpu_text(request.control_cpus)}),1@{request.cpu}",
         "--main-lcore=0",
         "--no-pci",
         "--no-telemetry",

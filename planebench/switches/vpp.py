@@ -56,21 +56,13 @@ class VppAdapter(Adapter):
     wires = frozenset({"memif", "veth"})
     options = (
         PATH_OPTION,
-        Option("function", "function", "text", "how ports are connected", "l2patch", tuple(vpp_config.FUNCTIONS)),
-        Option("rx_ring", "rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
-        Option("tx_ring", "tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
-        Option(
-            "buffers",
-            "buffers",
-            "whole",
-            "buffers-per-numa",
-            str(vpp_config.BUFFERS),
-            least=2048,
-            most=BUFFERS_MAX,
-        ),
-        Option("packed", "packed", "flag", "vhost-user: offer packed rings", "false"),
-        Option("event_idx", "event_idx", "flag", "vhost-user: offer event indexes", "false"),
-        Option("plugins", "plugins", "text", "the folder of its plugins", "beside the program"),
+        Option("function", "text", "how ports are connected", "l2patch", tuple(vpp_config.FUNCTIONS)),
+        Option("rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
+        Option("tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
+        Option("buffers", "whole", "buffers-per-numa", str(vpp_config.BUFFERS), least=2048, most=BUFFERS_MAX),
+        Option("packed", "flag", "vhost-user: offer packed rings", "false"),
+        Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
+        Option("plugins", "text", "the folder of its plugins", "beside the program"),
     )
     traits = Traits(
         "self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", source="conext19"
