@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "": {"runtime", "lib"},
 }
 
+
 def main() -> int:
     """Print the table, or check and return 1 for violations."""
     edges = sorted(includes())
