@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <rte_byteorder.h>
+#include <rte_common.h>
 #include <rte_errno.h>
 #include <rte_random.h>
 #include <rte_vect.h>
