@@ -38,7 +38,7 @@ def test_words_and_interval_agree(ratio: float, error: float, n: int, alpha: flo
     assert found.low is not None and found.high is not None
     assert (found.kind is Kind.DIFFERENT) == (not found.low <= 1 <= found.high)
     if found.kind is Kind.SAME:
-        assert 1 / (1 + MARGIN) <= found.low and found.high <= 1 + MARGIN
+        assert found.low >= 1 / (1 + MARGIN) and found.high <= 1 + MARGIN
     assert found.starts is None or (found.kind is Kind.OPEN and found.starts >= 1)
 
 
