@@ -20,7 +20,7 @@ from planebench.stats.derived import Derived
 
 SWITCHES = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb")
 MAX_BYTES = 2_200_000
-"""Limit of this page: the room for charts is short, as it is in a page of a run of this size, and drawing them is slow."""
+"""Limit of this page, which leaves room for some of its charts; drawing them is slow."""
 LOADS = {"0.10": 1e6, "0.50": 5e6, "0.99": 9.9e6}
 
 
