@@ -11,7 +11,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_figure
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns
+from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns
 from planebench.stats.counting import latency_counts
 from planebench.stats.ranking import same_cell
 
@@ -51,13 +51,9 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
         *point_columns(found, lambda it: it[0].point),
         PageColumn("load", lambda it: _load(it[1])),
         PageColumn("way", lambda it: it[2].direction),
-        *numbers(
-            [
-                ("probes", lambda it: count(it[2].probes) if it[2].parts else NOTHING),
-                ("mean µs", lambda it: us(it[2].mean) if it[2].parts else NOTHING),
-                *((SHARES[kind], partial(_share, kind)) for kind in _shares([a for _, _, a in found])),
-            ]
-        ),
+        number("probes", lambda it: count(it[2].probes) if it[2].parts else NOTHING),
+        number("mean µs", lambda it: us(it[2].mean) if it[2].parts else NOTHING),
+        *(number(SHARES[kind], partial(_share, kind)) for kind in _shares([a for _, _, a in found])),
         PageColumn("parts, mean / p50 / p99 in µs", lambda it: _parts(it[2]), "text"),
         PageColumn("not joined", lambda it: missing_words(it[2]), "text"),
     )

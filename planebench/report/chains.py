@@ -13,7 +13,7 @@ from rich.text import Text
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_key
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
+from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
@@ -38,13 +38,9 @@ def latency_columns(unit: str = "") -> tuple[PageColumn, ...]:
     return (
         *_NAMES,
         PageColumn("load", lambda it: load_words(it.load)),
-        *numbers(
-            [
-                (f"chain{unit}", lambda it: _us(it.mean_us)),
-                (f"parts{unit}", lambda it: " + ".join(us(part.mean_us) for part in it.parts) or NOTHING),
-                ("sum", lambda it: _us(it.sum_us)),
-            ]
-        ),
+        number(f"chain{unit}", lambda it: _us(it.mean_us)),
+        number(f"parts{unit}", lambda it: " + ".join(us(part.mean_us) for part in it.parts) or NOTHING),
+        number("sum", lambda it: _us(it.sum_us)),
         *_EFFECT,
         PageColumn("result", lambda it: NOTHING if it.mean_us is None else told_words(it.effect)),
     )
@@ -64,7 +60,7 @@ _NAMES = (
     PageColumn("chain", lambda it: printable(it.point.chain_label)),
     PageColumn("test point", lambda it: f"{ARROWS[it.point.direction]} {frames(it.point)}"),
 )
-_EFFECT = numbers([("ratio", lambda it: _ratio(it.effect)), ("95 % CI", lambda it: _interval(it.effect))])
+_EFFECT = number("ratio", lambda it: _ratio(it.effect)), number("95 % CI", lambda it: _interval(it.effect))
 _NOTE = PageColumn("note", lambda it: it.note, "text")
 THROUGHPUT_COLUMNS = (
     *_NAMES,

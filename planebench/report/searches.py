@@ -13,7 +13,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_figure
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns, verdict_cell
+from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 from planebench.report.terminal.cells import Notes
 from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
 from planebench.search import METHODS, short_name
@@ -44,17 +44,13 @@ def burst_table(results: Sequence[Result]) -> PageTable:
     items = [(r, s, s.burst) for r in results for s in r.searches if s.burst is not None]
     columns = (
         *point_columns(items, lambda it: it[0].point),
-        *numbers(
-            [
-                ("at Mpps", lambda it: mpps(it[2].rate_pps)),
-                ("mean frames", lambda it: count(round(it[2].mean_packets))),
-                ("min", lambda it: count(it[2].min_packets)),
-                ("max", lambda it: count(it[2].max_packets)),
-                ("sd", lambda it: count(round(it[2].stddev_packets))),
-                ("repetitions", lambda it: it[2].repetitions),
-                ("buffer µs", lambda it: us(it[2].buffer_ns / 1e3)),
-            ]
-        ),
+        number("at Mpps", lambda it: mpps(it[2].rate_pps)),
+        number("mean frames", lambda it: count(round(it[2].mean_packets))),
+        number("min", lambda it: count(it[2].min_packets)),
+        number("max", lambda it: count(it[2].max_packets)),
+        number("sd", lambda it: count(round(it[2].stddev_packets))),
+        number("repetitions", lambda it: it[2].repetitions),
+        number("buffer µs", lambda it: us(it[2].buffer_ns / 1e3)),
         PageColumn("verdict", lambda it: verdict_cell(it[1].verdict), "verdict"),
     )
     return page_table("Back-to-back frames (RFC 9004)", columns, items, out=lambda it: not search_counts(it[1]))

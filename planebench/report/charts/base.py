@@ -20,16 +20,6 @@ FONT = "Helvetica, Arial, sans-serif"
 BAR_STEP = 19
 """Height of a switch's row in px."""
 
-INK_LABELS: dict[str, Any] = {
-    "grid": False,
-    "ticks": False,
-    "domain": False,
-    "labelPadding": 6,
-    "labelColor": INK,
-    "labelLimit": 150,
-}
-"""Of an axis of names."""
-
 
 def table(rows: Sequence[ChartRow]) -> alt.InlineData:
     """Rows as the data of a chart."""
@@ -47,13 +37,32 @@ def shape(colors: Colors) -> Any:
     return alt.Shape("switch:N", scale=alt.Scale(domain=list(colors), range=shapes), legend=None)
 
 
-def by_row(chart: Any, field: str, rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """The chart once for each value of a field, one below the other, the value above its rows."""
+def named_axis(limit: int = 150) -> alt.Axis:
+    """Return an axis of names, without lines; a name is cut at ``limit`` px."""
+    return alt.Axis(title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelColor=INK, labelLimit=limit)
+
+
+def log_scale(domain: tuple[float, float]) -> alt.Scale:
+    """Return a logarithmic scale from the first to the last value of ``domain``."""
+    return alt.Scale(type="log", domain=list(domain), nice=False)
+
+
+def log_axis(domain: tuple[float, float], **options: Any) -> alt.Axis:
+    """Return an axis for :func:`log_scale`, with a few round ticks."""
+    return alt.Axis(format="~g", values=log_ticks(*domain), **options)
+
+
+def by_row(chart: Any, field: str, rows: Sequence[ChartRow], own_y: bool = False) -> alt.TopLevelMixin:
+    """Return the chart once per value of ``field``, one below the other, with the value as the heading.
+
+    ``own_y``: each has only the lines that it needs.
+    """
     order = list(dict.fromkeys(row[field] for row in rows))
     header = alt.Header(
         title=None, labelOrient="top", labelAnchor="start", labelColor=MUTED, labelPadding=3, labelFontWeight=600
     )
-    return plain(chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8))
+    facet = chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8)
+    return plain(facet.resolve_scale(y="independent") if own_y else facet)
 
 
 def line_labels(rows: Sequence[ChartRow], x: alt.X, y: str | alt.Y, colors: Colors) -> Any:
