@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tester can do on its own, for the page: ceilings, rate error, latency floor."""
+"""The calibration of the tester, for the page: maximum rates, rate error, latency baseline."""
 
 from __future__ import annotations
 

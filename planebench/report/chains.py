@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chains against their parts: tables of page and terminal, sentences, figures."""
+"""Chains compared with their functions measured alone: tables of page and terminal, sentences, figures."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def throughput_claim(chains: Chains) -> str:
 
 
 def _claim(what: str, against: str, effects: Sequence[Effect | None]) -> str:
-    """``Chain latency is significantly below ... in 3 of 4 comparisons (ratio 0.61 to 0.80); 1 is inconclusive.``"""
+    """Return ``Chain latency is significantly below ... in 3 of 4 comparisons (ratio 0.61); 1 is inconclusive.``"""
     if not effects:
         return ""
     known = [effect.ratio for effect in effects if effect is not None and effect.distinguishable]
@@ -124,7 +124,7 @@ def chain_tables(chains: Chains) -> list[PageTable]:
 
 
 def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
-    """Bars of one cell and load: for each switch and chain one of the chain, one of its parts, stacked."""
+    """Return the bars of one test point and load: per switch and chain one for the chain and one for its functions."""
     rows: list[ChartRow] = []
     for it in found:
         if it.mean_us is None or it.sum_us is None:
@@ -161,7 +161,7 @@ MAX_ROWS = 24
 
 
 def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    """Both claims, each with a sentence; its rows are only counted where they do not fit."""
+    """Yield both claims for the terminal, each with its rows, if they fit, and a sentence."""
     if chains.latency or chains.throughput:
         title = Text("\n")
         title.append("chains", style="bold cyan")
@@ -180,7 +180,7 @@ def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[Rendera
 
 
 def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
-    """One for each direction, frame size and load of which both sides are known."""
+    """Yield one figure per direction, frame size and load for which chain and functions are known."""
     from planebench.report.charts.bars import stacked_parts
 
     cells: dict[tuple[Point, str], list[ChainLatency]] = {}

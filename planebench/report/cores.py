@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a core gives at each use case, and how many cores a 10 Gb/s port would take, for the page."""
+"""The throughput per core of each path, and the cores that a 10 Gb/s port would need, for the page."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Restarts under traffic, for the terminal and the page: how long nothing came, and where every lost frame went."""
+"""Restarts under traffic, for the terminal and the page: the time without frames, and where the lost frames went."""
 
 from __future__ import annotations
 

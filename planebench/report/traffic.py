@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was really sent of traffic profiles, for page and terminal."""
+"""The offered traffic of traffic profiles, for page and terminal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _mean(sent: TrafficSent) -> str:
 
 
 def traffic_sentences(results: Sequence[Result]) -> list[str]:
-    """One line a direction for the terminal: ``planed p2p → imix 362 B, n0->n1: ...``."""
+    """Return one line per direction for the terminal: ``planed p2p → imix 362 B, n0->n1: ...``."""
     return [
         f"{result.point.switch} {point_words(result.point)}, {sent.name}: {'; '.join(_words(sent))}{_updates(result)}"
         for result in results
@@ -51,7 +51,7 @@ def traffic_sentences(results: Sequence[Result]) -> list[str]:
 
 
 def sizes_words(sent: TrafficSent) -> str:
-    """``64 B 58 %, 594 B 33 %, 1518 B 8.3 %``; the most frequent ones where there are many."""
+    """Return the most frequent sizes: ``64 B 58 %, 594 B 33 %, 1518 B 8.3 %``."""
     shown = sorted(sent.sizes, key=lambda pair: -pair[1])[:MAX_SIZES]
     words = [f"{size} B {percent(number / sent.packets)}" for size, number in sorted(shown) if sent.packets]
     left = len(sent.sizes) - len(shown)
@@ -59,12 +59,12 @@ def sizes_words(sent: TrafficSent) -> str:
 
 
 def number_words(number: int | None) -> str:
-    """A count, or that there is none."""
+    """Return a count; a dash for None."""
     return NOTHING if number is None else count(number)
 
 
 def pcap_words(sent: TrafficSent) -> str:
-    """What became of the frames of a capture."""
+    """Return how many frames of a capture were sent, enlarged and skipped."""
     if sent.pcap_frames is None:
         return NOTHING
     skipped = [f"{count(n)} skipped: {printable(why)}" for why, n in sent.pcap_skipped.items()]
@@ -73,7 +73,7 @@ def pcap_words(sent: TrafficSent) -> str:
 
 
 def updates_words(result: Result) -> str:
-    """Applied updates a second, or that there are none."""
+    """Return the applied FIB updates per second; a dash if there were none."""
     return NOTHING if result.fib_updates_per_s is None else count(round(result.fib_updates_per_s))
 
 

@@ -15,7 +15,7 @@ from planebench.report.charts.figure import GRID, INK, MUTED, PART_COLORS, PARTS
 
 
 def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Horizontal bars by frame size and switch; whisker = lowest to highest trial; pale and dashed = lower bound.
+    """Draw horizontal bars by frame size and switch: whiskers from lowest to highest trial, pale for a lower bound.
 
     ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
     """
@@ -23,7 +23,7 @@ def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt
 
 
 def overview_bars(panels: Mapping[str, Sequence[ChartRow]], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """The bars of several scenarios, two in a row: ``{title: rows}``."""
+    """Draw the bars of several scenarios, given as ``{title: rows}``, two in a row."""
     size = {"width": 330, "height": alt.Step(24)}
     titled = [_bars(rows, colors, top).properties(title=title, **size) for title, rows in panels.items()]
     columns = 2 if len(titled) > 1 else 1
@@ -53,9 +53,9 @@ def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
 
 
 def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
-    """By load and switch, on a log axis: dot = median, thick line to p99, thin line to p99.9; pale = does not count.
+    """Draw latency by load and switch on a log axis: a dot at the median, lines to p99 and p99.9, rejected ones pale.
 
-    A thin dashed line is the tester latency baseline, where it is known.
+    A thin dashed line is the tester latency baseline, if it is known.
     """
     scale, axis = log_scale(domain), log_axis(domain, labelOverlap=True)
     data = table(rows)
@@ -90,7 +90,7 @@ def _switch_axis(rows: Sequence[ChartRow], colors: Colors) -> alt.Y:
 
 
 def anatomy_bars(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """A bar a switch (and direction, where both send), by load; an axis of its own, as parts tell, not lengths."""
+    """Draw a bar per switch (and direction, if both send) by load; axes differ, because the shares matter."""
     order = list(dict.fromkeys(row["bar"] for row in rows))
     present = [kind for kind in KINDS.values() if any(row["kind"] == kind for row in rows)]
     scale = alt.Scale(domain=present, range=[PART_COLORS[kind] for kind in present])
@@ -109,7 +109,7 @@ def anatomy_bars(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
 
 
 def stacked_parts(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """Two bars a switch and chain: the chain, and its parts one behind the other."""
+    """Draw two bars per switch and chain: the chain, and its functions one behind the other."""
     names = list(dict.fromkeys([WHOLE, *(row["part"] for row in rows)]))
     scale = alt.Scale(domain=names, range=[PARTS[i % len(PARTS)] for i in range(len(names))])
     order = list(dict.fromkeys(row["bar"] for row in rows))
@@ -135,7 +135,7 @@ LINE_STEP = 16
 
 
 def shape_dots(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """A panel a cell (or a switch), a line a switch (or a cell); x is the multiple of the reference, 1 is the rule."""
+    """Draw a panel per test point (or switch) with a line per switch (or test point), as multiples of the reference."""
     low, high = min(row["ratio"] for row in rows), max(row["ratio"] for row in rows)
     domain = min(low, 1.0) / 1.15, max(high, 1.0) * 1.15
     scale, axis = log_scale(domain), log_axis(domain)

@@ -24,7 +24,7 @@ from planebench.report.charts.figure import MUTED, ChartRow, Colors
 
 
 def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Throughput over chain length, a line a switch, labelled at its end; hollow points are lower bounds."""
+    """Draw throughput over chain length, a labeled line per switch; hollow points are lower bounds."""
     chains = sorted({row["chain"] for row in rows})
     shown = [row for row in rows if row["counts"]]
     x = alt.X("chain:O", title="VNFs in the chain", scale=alt.Scale(domain=chains), axis=alt.Axis(labelAngle=0))
@@ -42,7 +42,7 @@ def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.To
 
 
 def percentile_curves(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
-    """Latency by percentile, both ends of the distribution in view: x is log(1 - percentile), y is log us."""
+    """Draw latency (log) by percentile: x is log(1 - percentile), so that both ends of the distribution are visible."""
     least = min(0.1, *(row["above"] for row in rows))
     shares = [s for s in (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001) if s >= least * 0.999]
     names = alt.Axis(values=shares, labelExpr="'p' + format(100 * (1 - datum.value), '~g')", grid=True)
@@ -72,9 +72,9 @@ def loss_curves(rows: Sequence[ChartRow], colors: Colors) -> alt.TopLevelMixin:
 
 
 def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | None) -> alt.TopLevelMixin:
-    """p50 (line; whiskers: lowest and highest trial) and p99 (dashed) over load, log y.
+    """Draw p50 (a line with whiskers from lowest to highest trial) and p99 (dashed) over load, with a log y axis.
 
-    Ring = knee; thin grey line = tester latency baseline.
+    A ring is a knee, a thin gray line the tester latency baseline.
     """
     values = [row[key] for row in rows for key in ("low", "high", "p99")] + ([floor_us] if floor_us else [])
     domain = (min(values) / 1.3, max(values) * 1.3)
@@ -96,7 +96,7 @@ def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | Non
 
 
 def _at_edge(rows: Sequence[ChartRow], y: str, gap: float, log: bool = False) -> list[ChartRow]:
-    """Labels at the right edge: at the end of its own line a label would lie under the lines that go on."""
+    """Return labels at the right edge, because lines that go further would cover a label at the end of a line."""
     edge = max(row["mpps"] for row in rows)
     return [{**row, "mpps": edge} for row in end_labels(rows, "mpps", y, gap, log)]
 
@@ -109,12 +109,12 @@ def _load_axis(field: str, rows: Sequence[ChartRow]) -> alt.X:
 
 
 def curves_over_load(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> alt.TopLevelMixin:
-    """A line a switch over intended Mpps, on a log axis."""
+    """Draw a line per switch over intended Mpps, with a log y axis."""
     return _curves(rows, colors, _load_axis("x", rows), y_title)
 
 
 def curves_over_sizes(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> alt.TopLevelMixin:
-    """A line a switch over frame size, both axes logarithmic."""
+    """Draw a line per switch over frame size, with log axes."""
     sizes = sorted({row["x"] for row in rows})
     scale = alt.Scale(type="log", base=2, domain=[sizes[0], sizes[-1]], nice=False)
     axis = alt.Axis(values=sizes, format="d")
@@ -122,14 +122,14 @@ def curves_over_sizes(rows: Sequence[ChartRow], colors: Colors, y_title: str) ->
 
 
 def curves_over_vnfs(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> alt.TopLevelMixin:
-    """A line a switch over the number of VNFs, both axes logarithmic: they differ by orders of magnitude."""
+    """Draw a line per switch over the number of VNFs, with log axes: figures differ by orders of magnitude."""
     counts = sorted({row["x"] for row in rows})
     scale = alt.Scale(type="log", base=2, domain=[counts[0], counts[-1]], nice=False)
     return _curves(rows, colors, alt.X("x:Q", title="VNFs", scale=scale, axis=alt.Axis(values=counts)), y_title)
 
 
 def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str, log_x: bool) -> alt.TopLevelMixin:
-    """A point a switch, named, with whiskers from ``x_low`` to ``x_high`` and ``y_low`` to ``y_high``; log y."""
+    """Draw a named point per switch, with whiskers to ``x_low``, ``x_high``, ``y_low`` and ``y_high``; log y axis."""
     domain = min(row["y_low"] for row in rows) / 1.6, max(row["y_high"] for row in rows) * 1.6
     x_scale, gap = _x_scale(rows, log_x)
     x = alt.X("x:Q", title=x_title, scale=x_scale, axis=alt.Axis(format="~g", tickCount=5))
@@ -146,7 +146,7 @@ def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str
 
 
 def _x_scale(rows: Sequence[ChartRow], log: bool) -> tuple[alt.Scale, float]:
-    """The scale, and how near two points are that want their labels apart."""
+    """Return the scale, and the distance below which the labels of two points are moved apart."""
     top = max(row["x_high"] for row in rows)
     if log:
         return alt.Scale(type="log", domain=[min(row["x_low"] for row in rows) / 1.3, top * 2.2], nice=False), top

@@ -26,7 +26,7 @@ class PageColumn:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One cell a column. ``out``: drawn pale, it does not count."""
+    """One row of cells. ``out``: drawn pale, because it was rejected."""
 
     cells: tuple[Any, ...]
     out: bool = False
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """``note`` stands below; ``left_out`` is the number of rows that are not shown."""
+    """A table as plain values. ``note`` stands below; ``left_out`` is the number of rows that are not shown."""
 
     caption: str
     columns: tuple[PageColumn, ...]
