@@ -18,7 +18,7 @@ from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.planed_program import planed_version
-from planebench.host.procfs import read_text, stat_fields
+from planebench.host.procfs import read_text, run_ns, stat_fields
 from planebench.model.cpus import Cpus, cpu_text, parse_cpus
 
 CAP_SYS_NICE = 23
@@ -294,10 +294,10 @@ def _kernel_threads() -> dict[int, _KernelTime]:
     found = {}
     now_ns, tick_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     for pid in [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]:
-        fields, schedstat = stat_fields(pid), read_text(f"/proc/{pid}/schedstat")
-        if fields and schedstat and (flags := int(fields[6])) & PF_KTHREAD:
+        fields, ran_ns = stat_fields(pid), run_ns(pid)
+        if fields and ran_ns is not None and (flags := int(fields[6])) & PF_KTHREAD:
             age_ns = max(now_ns - int(fields[19]) * tick_ns, 1_000_000_000)
-            found[pid] = _KernelTime(int(schedstat.split()[0]), age_ns, not flags & PF_NO_SETAFFINITY)
+            found[pid] = _KernelTime(ran_ns, age_ns, not flags & PF_NO_SETAFFINITY)
     return found
 
 

@@ -39,8 +39,14 @@ def is_kernel_thread(pid: int) -> bool:
     return fields is not None and fields[1] == "2"
 
 
+def run_ns(tid: int) -> int | None:
+    """Return the CPU time of a thread in ns; None if it is gone or the kernel keeps no schedstat."""
+    text = read_text(f"/proc/{tid}/schedstat")
+    return int(text.split()[0]) if text else None
+
+
 def boot_id() -> str:
-    """Identifies this boot; start times compare only within one boot."""
+    """Return the identity of this boot; start times compare only within one boot."""
     return read_text("/proc/sys/kernel/random/boot_id") or "unknown"
 
 

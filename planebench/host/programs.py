@@ -93,20 +93,25 @@ class Installation:
         raise UsageError(f'{self.said_by} "{self.path}" contains no program {name}; give the program or its directory')
 
 
+def version_output(program: Path) -> Output:
+    """Return the output of ``PROGRAM --version``, which may take 10 s. Cached until the file changes."""
+    return _version_output(str(program), program.stat().st_mtime_ns)
+
+
+def version_lines(program: Path) -> tuple[str, ...]:
+    """Return the lines of :func:`version_output`; none if the program fails."""
+    output = version_output(program)
+    return output.lines if output.ok else ()
+
+
 @lru_cache(maxsize=16)
-def program_output(argv: tuple[str, ...], mtime_ns: int) -> Output:
-    """Run a program for 10 s at most and return what it printed. Cached for each version of the file (``mtime_ns``)."""
+def _version_output(program: str, mtime_ns: int) -> Output:
+    argv = (program, "--version")
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=stretched(10), stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError) as error:
         return Output(False, (str(error),))
     return Output(done.returncode == 0, tuple((done.stdout or done.stderr).strip().splitlines()))
-
-
-def program_lines(argv: tuple[str, ...], mtime_ns: int) -> tuple[str, ...] | None:
-    """Return what a program prints; None if it fails or takes over 10 s. Cached as in :func:`program_output`."""
-    output = program_output(argv, mtime_ns)
-    return output.lines if output.ok else None
 
 
 def find_program(name: str) -> Path | None:

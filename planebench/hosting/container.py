@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, program_lines
+from planebench.host.programs import Found, NotFound, version_lines
 from planebench.hosting import bubblewrap, limits, podman
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import RunningPlaned, document_of, folder_of, planed_arguments
@@ -77,7 +77,7 @@ def find_runtime(wanted: str) -> Runtime | NotFound:
     """``bwrap`` or ``podman``; of ``auto`` the first that is here."""
     bwrap = bubblewrap.find()
     if bwrap is not None and wanted in ("auto", bubblewrap.PROGRAM):
-        lines = program_lines((str(bwrap), "--version"), bwrap.stat().st_mtime_ns)
+        lines = version_lines(bwrap)
         return Runtime(bubblewrap.PROGRAM, bwrap, lines[0] if lines else bubblewrap.PROGRAM)
     if wanted == bubblewrap.PROGRAM:
         return NotFound(bubblewrap.REMEDY)

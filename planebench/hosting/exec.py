@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, program_lines
+from planebench.host.programs import Found, NotFound, version_lines
 from planebench.hosting import bubblewrap, limits, oci
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningCommand, folder_of
@@ -65,7 +65,7 @@ class ExecHosting:
     def find(self) -> Found | NotFound:
         """bubblewrap."""
         bwrap = bubblewrap.find()
-        lines = program_lines((str(bwrap), "--version"), bwrap.stat().st_mtime_ns) if bwrap else None
+        lines = version_lines(bwrap) if bwrap else None
         return Found(lines[0], bwrap) if bwrap and lines else NotFound(self.remedy)
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:

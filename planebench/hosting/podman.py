@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, find_program, program_lines
+from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.hosting import limits
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.bubblewrap import PATH, PLANED
@@ -42,7 +42,7 @@ def find() -> Found | NotFound:
         return NotFound(REMEDY)
     if os.geteuid() != 0:
         return NotFound(ROOT_REMEDY)
-    first = [program_lines((str(it), "--version"), it.stat().st_mtime_ns) for it in (podman, runc)]
+    first = [version_lines(it) for it in (podman, runc)]
     words = [lines[0].replace("version ", "") if lines else "of no version" for lines in first]
     return Found(" with ".join(words), podman)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from planebench.host.programs import Found, NotFound, find_program, program_lines
+from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.model.errors import NotInstalledError, UsageError
 
 PROGRAM = "qemu-system-x86_64"
@@ -116,7 +116,7 @@ def find() -> Found | NotFound:
     binary = find_program(PROGRAM)
     if binary is None:
         return NotFound(REMEDY)
-    lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns)
+    lines = version_lines(binary)
     match = re.search(r"version (\d+(?:\.\d+)+)", lines[0]) if lines else None
     if match is None:
         return NotFound(f"{binary} does not start; run `{binary} --version` for the reason")

@@ -87,14 +87,8 @@ class ClickAdapter(Adapter):
         binary = common.require(self).binary
         graph.write_text(text)
         control.unlink(missing_ok=True)  # of one that was killed: it would not start
-        process = supervisor.spawn(
-            self.name,
-            [str(binary), str(graph)],
-            cpus=frozenset({request.cpu}),  # all that it does is in one thread
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        cpus = frozenset({request.cpu})  # everything is done by one thread
+        process = self.spawn([str(binary), str(graph)], request, supervisor, cpus=cpus)
         switch = RunningUserClick(process, control, [port.name for port in ports], self.value("method", PCAP))
         switch.wait_ready()
         return switch

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import Found, NotFound, find_program, program_lines
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.host.programs import Found, NotFound, find_program, version_lines
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
@@ -114,7 +114,7 @@ class OvsAdapter(Adapter):
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
         for binary in binaries:
-            version = self.version(program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) or ())
+            version = self.version(version_lines(binary))
             if version:
                 return Found(version, binary)
         what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"
@@ -173,12 +173,11 @@ class RunningOvs(common.ProcessGroup):
 
     def __init__(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> None:
         super().__init__("Open vSwitch", [vswitchd, database])
-        self._vswitchd = vswitchd
         self._paths = paths
         self._request = request
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self._vswitchd.pid, (PMD_MARK,))
+        return common.threads_named(self.process.pid, (PMD_MARK,))
 
     def counters(self) -> SwitchCycles:
         raise NotImplementedError
@@ -198,7 +197,7 @@ class RunningOvs(common.ProcessGroup):
             return parse_ports(_tool(command), names, kernel=kernel)
         except StartError as error:
             self.check()
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
+            raise self.died(error) from error
 
     def check_placement(self, interfaces: Sequence[str]) -> None:
         """Raise StartError unless the one PMD thread, on the core of the switch, polls every port."""
@@ -215,7 +214,7 @@ class RunningOvs(common.ProcessGroup):
         try:
             return unixctl(self._paths.control, *command)
         except PlanebenchError as error:
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
+            raise self.died(error) from error
 
 
 def bridge_commands() -> Commands:

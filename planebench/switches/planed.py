@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from planebench.host.planed_program import missing_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.model.errors import DiedError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
@@ -96,7 +95,7 @@ class RunningPlaned(common.ProcessGroup):
         self._planed = planed
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        workers, pid = self._stats()["workers"], self._planed.process.pid
+        workers, pid = self._stats()["workers"], self.process.pid
         return tuple(ThreadRef(pid, worker["tid"], worker["name"]) for worker in workers)
 
     def counters(self) -> SwitchCycles:
@@ -121,7 +120,7 @@ class RunningPlaned(common.ProcessGroup):
         try:
             return get_statistics(self._planed.call)
         except RpcError as error:
-            raise DiedError(f"{error}; {self._planed.process.exit_report()}") from error
+            raise self.died(error) from error
 
 
 def parse_drops(stats: Statistics) -> dict[str, int]:
@@ -138,9 +137,9 @@ def parse_drops(stats: Statistics) -> dict[str, int]:
 
 
 def _total(tasks: Sequence[TaskStatistics], name: str) -> int | None:
-    """Return the sum of a counter; None unless every task has it, because a sum of some would be a wrong number."""
-    counts = [count for task in tasks if isinstance(count := task.get(name), int)]
-    return sum(counts) if len(counts) == len(tasks) else None
+    """Return the sum of a counter over all tasks; None if a task does not have it."""
+    counts = (task.get(name) for task in tasks)
+    return common.total(count if isinstance(count, int) else None for count in counts)
 
 
 ADAPTER = PlanedAdapter()

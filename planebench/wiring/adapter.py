@@ -8,11 +8,12 @@ anywhere else with an entry point (docs/adding-a-switch.md).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self
 
-from planebench.host.process import Supervisor
+from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
@@ -148,6 +149,30 @@ class Adapter(ABC):
         """Return what the user says about where it is: the option ``path``, PLANEBENCH_NAME, switches.toml.
         UsageError."""
         return installation(self.name, self.values.get(PATH_OPTION.key))
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        request: SwitchRequest,
+        supervisor: Supervisor,
+        *,
+        cpus: frozenset[int] | None = None,
+        env: Mapping[str, str] = MappingProxyType({}),
+        pipe_stdin: bool = False,
+    ) -> Process:
+        """Start the switch's program in the folder and the network namespace of the request.
+
+        ``cpus``: those of the request by default. ``env`` is added to the variables of the installation.
+        """
+        return supervisor.spawn(
+            self.name,
+            argv,
+            cpus=cpus or request.control_cpus | {request.cpu},
+            env={**self.installation().env, **env},
+            workdir=request.workdir,
+            pipe_stdin=pipe_stdin,
+            netns_pid=request.netns_pid,
+        )
 
     def refusal(self, situation: Situation) -> str:
         """Return why it cannot be measured so, as a sentence; empty if it can. Here only what its wires tell."""
