@@ -14,7 +14,6 @@ import socket
 import subprocess
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
@@ -47,35 +46,17 @@ Commands = list[list[str]]
 """Of one ovs-vsctl."""
 
 
-@dataclass(frozen=True, slots=True)
 class Paths:
     """The files and sockets of one Open vSwitch. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
 
-    root: Path
-
-    @property
-    def database(self) -> Path:
-        """The database file."""
-        return self.root / "conf.db"
-
-    @property
-    def database_socket(self) -> Path:
-        """OVSDB protocol."""
-        return self.root / "db.sock"
-
-    @property
-    def bridge(self) -> Path:
-        """OpenFlow; the name is given by vswitchd."""
-        return self.root / f"{BRIDGE}.mgmt"
-
-    @property
-    def control(self) -> Path:
-        """vswitchd's unixctl socket: what ovs-appctl talks to."""
-        return self.root / "vswitchd.ctl"
-
-    def environment(self) -> dict[str, str]:
-        """Keeps Open vSwitch out of the system's directories."""
-        return {f"OVS_{name}": str(self.root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.database = root / "conf.db"
+        self.database_socket = root / "db.sock"
+        self.bridge = root / f"{BRIDGE}.mgmt"  # OpenFlow; vswitchd chooses the name
+        self.control = root / "vswitchd.ctl"  # for ovs-appctl
+        self.environment = {f"OVS_{name}": str(root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+        """Keeps Open vSwitch out of the directories of the system."""
 
 
 class OvsAdapter(Adapter):
@@ -265,7 +246,7 @@ def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths
             "--no-chdir",
         ],
         cpus=request.control_cpus,
-        env=paths.environment(),
+        env=paths.environment,
         workdir=request.workdir,
         high_priority=False,
     )
@@ -284,7 +265,7 @@ def _start_vswitchd(
         "ovs-vswitchd",
         [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
         cpus=request.control_cpus,  # what forwards moves to request.cpu
-        env={**env, **paths.environment()},
+        env={**env, **paths.environment},
         workdir=request.workdir,
         netns_pid=request.netns_pid,
         new_netns=request.netns_pid is None,

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from planebench.host.planed_program import missing_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.model.option import Option
+from planebench.model.errors import UsageError
+from planebench.model.option import Option, Value
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
 from planebench.planed import REMEDY, RpcError, find_planed, planed_version
@@ -17,7 +19,7 @@ from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
-from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
+from planebench.switches.planed_document import OPTIONS, function_of, switch_document, switch_settings
 from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
@@ -33,25 +35,28 @@ class PlanedAdapter(Adapter):
 
     stations = True
 
-    def __init__(self, chosen: PlanedOptions | None = None) -> None:
-        super().__init__()
-        self.chosen = chosen or PlanedOptions()
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        super().__init__(values)
         self.wires = frozenset({"virtio", "memif", "veth"} if self.queues == 1 else {"virtio"})  # others: one queue
 
     @property
     def queues(self) -> int:
-        return self.chosen.workers
+        return int(self.value("workers", 1))
 
     @property
     def offloads(self) -> bool:
-        return self.chosen.offload is not None
+        return "offload" in self.values
 
     def refusal(self, situation: Situation) -> str:
-        return super().refusal(situation) or planed_stations.refusal(situation, self.chosen)
+        return super().refusal(situation) or planed_stations.refusal(situation, self.values)
 
-    def with_options(self, texts: Mapping[str, str]) -> PlanedAdapter:
-        """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
-        return PlanedAdapter(self.chosen.changed(texts))
+    def with_options(self, texts: Mapping[str, str]) -> Self:
+        """Return an adapter with these options. Raises UsageError also for drop_one_in of a bridge."""
+        adapter = super().with_options(texts)
+        function = function_of(adapter.values)
+        if "drop_one_in" in adapter.values and function != "patch":
+            raise UsageError(f"switch planed: function {function} takes no drop_one_in; leave one of them out")
+        return adapter
 
     def find(self) -> Found | NotFound:
         binary = find_planed()
@@ -61,14 +66,14 @@ class PlanedAdapter(Adapter):
         return Found(version.removeprefix("planed").strip(), binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        return switch_settings(request, self.chosen)
+        return switch_settings(request, self.values)
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
         common.check_frame_size(request)
         common.ordered_ports(request)
         found = common.require(self)
         planed = PlanedProcess.start(
-            switch_document(request, f"{supervisor.root.name}-switch", self.chosen),
+            switch_document(request, f"{supervisor.root.name}-switch", self.values),
             supervisor,
             planed=found.binary,
             name="planed-switch",
@@ -77,10 +82,10 @@ class PlanedAdapter(Adapter):
             workdir=request.workdir,
             cpus=request.control_cpus,  # workers pin themselves
             netns_pid=request.netns_pid,
-            arguments=() if self.chosen.isa is None else ("--isa", self.chosen.isa),
+            arguments=("--isa", str(self.values["isa"])) if "isa" in self.values else (),
         )
         try:
-            planed_stations.load(planed.call, request, self.chosen.offload)
+            planed_stations.load(planed.call, request, self.value("offload", None))
         except BaseException:
             planed.stop()
             raise

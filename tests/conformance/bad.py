@@ -126,7 +126,7 @@ class BadPlaned(planed.PlanedAdapter):
         wrap: Wrap = lambda it, request, supervisor: it,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(planed.PlanedOptions().changed(options or {}))
+        super().__init__(planed.ADAPTER.with_options(options or {}).values)
         self._request, self._wrap = request, wrap
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
@@ -234,7 +234,7 @@ class Broken(planed.PlanedAdapter):
     def find(self) -> Found:
         return Found("", Path("/nowhere"))
 
-    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:
+    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:  # type: ignore[override]
         raise ZeroDivisionError("of options")
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
