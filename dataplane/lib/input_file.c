@@ -68,7 +68,7 @@ FILE *input_file_stream(const char *path, struct stat *stat, const char *where, 
 
 	if (file >= 0)
 		return fdopen(file, "r");
-	snprintf(error, SCHEMA_ERROR_MAX, "%s: %.120s: %s", where, path, why);
+	snprintf(error, CONFIG_ERROR_MAX, "%s: %.120s: %s", where, path, why);
 	return NULL;
 }
 
@@ -139,13 +139,13 @@ static int read_lines(FILE *file, struct list *list, const char *path, const cha
 
 		if (!why)
 			continue;
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %.100s:%lu: \"%.40s\" %s", where, path, number, text,
+		snprintf(error, CONFIG_ERROR_MAX, "%s: %.100s:%lu: \"%.40s\" %s", where, path, number, text,
 		         why);
 		return -EINVAL;
 	}
 	if (!ferror(file) && list->count)
 		return 0;
-	snprintf(error, SCHEMA_ERROR_MAX, "%s: %.100s: %s", where, path,
+	snprintf(error, CONFIG_ERROR_MAX, "%s: %.100s: %s", where, path,
 	         ferror(file) ? strerror(errno) : "has no address; put one on each line");
 	return -EINVAL;
 }

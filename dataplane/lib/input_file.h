@@ -16,7 +16,7 @@ int input_file_open(const char *path, struct stat *stat, const char **why);
 // above.
 char *input_file_read(const char *path, size_t max, size_t *bytes, const char **why);
 
-// Open a regular file as a stream. Returns NULL with a sentence in error (SCHEMA_ERROR_MAX).
+// Open a regular file as a stream. Returns NULL with a sentence in error (CONFIG_ERROR_MAX).
 FILE *input_file_stream(const char *path, struct stat *stat, const char *where, char *error);
 
 // Read IP addresses of a version (4 or 6), one a line, at most max; comments (#) and empty lines are ignored. Returns

@@ -251,7 +251,7 @@ static int decode_prefix(const json_t *value, void *out, const char *where, char
 
 	if (text && strlen(text) == json_string_length(value) && route_parse_prefix(out, text, reason) == 0)
 		return 0;
-	snprintf(error, SCHEMA_ERROR_MAX, "%s: \"%.44s\": %s", where, text ? text : "", reason);
+	snprintf(error, CONFIG_ERROR_MAX, "%s: \"%.44s\": %s", where, text ? text : "", reason);
 	return -EINVAL;
 }
 
@@ -262,7 +262,7 @@ static int decode_mac(const json_t *value, void *out, const char *where, char *e
 	route->has_mac = schema_mac(json_string_value(value), route->mac);
 	if (route->has_mac)
 		return 0;
-	snprintf(error, SCHEMA_ERROR_MAX, "%s: expected a MAC address like 02:00:00:00:00:01", where);
+	snprintf(error, CONFIG_ERROR_MAX, "%s: expected a MAC address like 02:00:00:00:00:01", where);
 	return -EINVAL;
 }
 
@@ -275,7 +275,7 @@ static int decode_port(const json_t *value, void *out, const char *where, char *
 		route->port = (uint8_t)port;
 		return 0;
 	}
-	snprintf(error, SCHEMA_ERROR_MAX, "%s: expected the number of a port of the task, from 0", where);
+	snprintf(error, CONFIG_ERROR_MAX, "%s: expected the number of a port of the task, from 0", where);
 	return -EINVAL;
 }
 
@@ -286,7 +286,7 @@ static int decode(const struct route_list *list, const struct field *fields, str
 	int status = schema_decode(object, fields, route, where, error);
 
 	if (status == 0 && (status = route_check(list, route, reason)))
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %s", where, reason);
+		snprintf(error, CONFIG_ERROR_MAX, "%s: %s", where, reason);
 	return status;
 }
 

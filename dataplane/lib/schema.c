@@ -14,7 +14,7 @@ int config_error(char *error, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(error, SCHEMA_ERROR_MAX, format, args);
+	vsnprintf(error, CONFIG_ERROR_MAX, format, args);
 	va_end(args);
 	return -EINVAL;
 }
@@ -28,7 +28,7 @@ static int fail(const struct context *context, const char *key, const json_t *va
 {
 	char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 
-	snprintf(context->error, SCHEMA_ERROR_MAX, "%s.%s: %.60s is not valid: %s", context->where, key,
+	snprintf(context->error, CONFIG_ERROR_MAX, "%s.%s: %.60s is not valid: %s", context->where, key,
 	         text ? text : "nothing", expected);
 	free(text);
 	return -EINVAL;
@@ -241,15 +241,15 @@ static const struct field *find_field(const struct field *fields, const char *ke
 
 static size_t list_keys(char *error, size_t used, const struct field *fields)
 {
-	for (; fields && fields->key && used < SCHEMA_ERROR_MAX; fields++)
-		used += (size_t)snprintf(error + used, SCHEMA_ERROR_MAX - used, " %s", fields->key);
+	for (; fields && fields->key && used < CONFIG_ERROR_MAX; fields++)
+		used += (size_t)snprintf(error + used, CONFIG_ERROR_MAX - used, " %s", fields->key);
 	return used;
 }
 
 static int unknown_key(const struct context *context, const struct field *fields, const struct field *others,
                        const char *key)
 {
-	size_t used = (size_t)snprintf(context->error, SCHEMA_ERROR_MAX,
+	size_t used = (size_t)snprintf(context->error, CONFIG_ERROR_MAX,
 	                               "%s: unknown key \"%.40s\"; valid keys:", context->where, key);
 
 	list_keys(context->error, list_keys(context->error, used, others), fields);
@@ -257,7 +257,7 @@ static int unknown_key(const struct context *context, const struct field *fields
 }
 
 int schema_decode_beside(const json_t *object, const struct field *fields, const struct field *others,
-                         void *out, const char *where, char error[static SCHEMA_ERROR_MAX])
+                         void *out, const char *where, char error[static CONFIG_ERROR_MAX])
 {
 	const struct context context = {where, error};
 	const char *key;
@@ -280,7 +280,7 @@ int schema_decode_beside(const json_t *object, const struct field *fields, const
 }
 
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
-                  char error[static SCHEMA_ERROR_MAX])
+                  char error[static CONFIG_ERROR_MAX])
 {
 	return schema_decode_beside(object, fields, NULL, out, where, error);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SCHEMA_ERROR_MAX = 256 };
+#include "lib/limits.h"
 
 enum field_type {
 	FIELD_STRING, // char[size]
@@ -48,14 +48,14 @@ struct field {
 // names the object in messages ("ports[2]", 47 characters at most). Returns 0, or -EINVAL with a sentence in
 // error.
 int schema_decode(const json_t *object, const struct field *fields, void *out, const char *where,
-                  char error[static SCHEMA_ERROR_MAX]);
+                  char error[static CONFIG_ERROR_MAX]);
 
 // The same, but for keys that are in others[], which somebody else decodes; SCHEMA_ANY: whatever is not in fields[].
 #define SCHEMA_ANY ((const struct field *)1)
 int schema_decode_beside(const json_t *object, const struct field *fields, const struct field *others,
-                         void *out, const char *where, char error[static SCHEMA_ERROR_MAX]);
+                         void *out, const char *where, char error[static CONFIG_ERROR_MAX]);
 
-// Write a sentence of at most SCHEMA_ERROR_MAX bytes to error and return -EINVAL: the way in which everything that
+// Write a sentence of at most CONFIG_ERROR_MAX bytes to error and return -EINVAL: the way in which everything that
 // reads what users wrote refuses it.
 int config_error(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define config_error_null(...) (config_error(__VA_ARGS__), NULL)

@@ -62,7 +62,7 @@ static int decode(const char *text, const struct field *table, struct sample *ou
 
 	if (object == NULL)
 		fail_msg("the test's own document is not JSON: %s", text);
-	memset(error, 'x', SCHEMA_ERROR_MAX); // not a string unless it is written
+	memset(error, 'x', CONFIG_ERROR_MAX); // not a string unless it is written
 	rc = schema_decode(object, table, out, "place", error);
 	json_decref(object);
 	return rc;
@@ -71,7 +71,7 @@ static int decode(const char *text, const struct field *table, struct sample *ou
 // A refusal, with a message that is whole and has the words.
 static void assert_refused(const char *text, const struct field *table, const char *words)
 {
-	char error[SCHEMA_ERROR_MAX];
+	char error[CONFIG_ERROR_MAX];
 	struct sample sample = {0};
 
 	if (decode(text, table, &sample, error) != -EINVAL)
@@ -91,7 +91,7 @@ static void every_type_takes_its_edges(void **state)
 	        " \"macs\": [\"02:00:00:00:00:01\", \"02:00:00:00:00:02\"], \"names\": [\"a\", \"bcde\"],"
 	        " \"inner\": {\"few\": 3}, \"any\": [null]}";
 	static const uint8_t mac[6] = {2, 0, 0, 0, 0xab, 0xff};
-	char error[SCHEMA_ERROR_MAX];
+	char error[CONFIG_ERROR_MAX];
 	struct sample s = {0};
 
 	assert_int_equal(decode(text, fields, &s, error), 0);
@@ -114,7 +114,7 @@ static void every_type_takes_its_edges(void **state)
 
 static void absent_keys_leave_the_default(void **state)
 {
-	char error[SCHEMA_ERROR_MAX];
+	char error[CONFIG_ERROR_MAX];
 	struct sample s = {.u32 = 77, .real = 1.5, .name_count = 3};
 
 	assert_int_equal(decode("{}", fields, &s, error), 0);
@@ -193,7 +193,7 @@ static void an_object_within_is_named_with_its_path(void **state)
 
 static void a_nul_inside_a_string_is_refused(void **state)
 {
-	char error[SCHEMA_ERROR_MAX];
+	char error[CONFIG_ERROR_MAX];
 	struct sample sample = {0};
 	json_t *object = json_pack("{s:s%}", "name", "a\0b", (size_t)3);
 

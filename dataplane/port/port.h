@@ -8,10 +8,26 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "lib/limits.h"
 #include "ring/frames.h"
-#include "runtime/config.h"
+
+enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };
 
 struct port;
+struct port_ops;
+
+// A port of the configuration document.
+struct config_port {
+	char name[CONFIG_NAME_MAX];
+	char kind[CONFIG_NAME_MAX], backend[CONFIG_NAME_MAX]; // backend: or empty
+	const struct port_ops *ops;                           // what these two say
+	char path[CONFIG_PATH_MAX];                           // of a socket; or empty
+	char device[CONFIG_DEVICE_MAX];                       // devargs or PCI address; or empty
+	uint32_t ring_size;
+	uint32_t queues; // queue pairs
+	uint64_t line_rate_bps;
+	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
+};
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too
 // long a one. tx_errors: frames that no buffers of the other end can hold, or that were lost with a ring.

@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/limits.h"
 #include "lib/log.h"
 #include "ring/vhost_message.h"
-#include "runtime/config.h"
 
 enum {
 	LINKS_MAX = 4,     // connections of a port: one that runs, one that takes over, and two to spare

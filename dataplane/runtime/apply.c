@@ -13,7 +13,7 @@
 #include "lib/log.h"
 #include "lib/schema.h"
 #include "port/port.h"
-#include "tasks/stamps.h"
+#include "lib/stamps.h"
 #include "tasks/task.h"
 #include "runtime/worker.h"
 

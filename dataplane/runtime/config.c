@@ -182,8 +182,6 @@ int config_check(struct config *config, char error[static CONFIG_ERROR_MAX])
 	return check_workers(config, error);
 }
 
-_Static_assert(CONFIG_ERROR_MAX == (int)SCHEMA_ERROR_MAX, "one buffer serves both");
-
 static const char *const worker_idles[] = {"poll", "sleep", NULL};
 
 struct root {

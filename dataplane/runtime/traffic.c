@@ -10,7 +10,7 @@
 #include "runtime/planed.h"
 #include "runtime/report.h"
 #include "lib/schema.h"
-#include "tasks/stamps.h"
+#include "lib/stamps.h"
 #include "tasks/task.h"
 #include "runtime/worker.h"
 

@@ -14,12 +14,30 @@
 #include <stdint.h>
 
 #include "lib/schema.h"
-#include "runtime/config.h"
 
 struct port;
 struct stamps;
 struct task;
+struct task_ops;
 struct vnf_ops;
+
+enum {
+	CONFIG_TASK_PORTS_MAX = 72, // 63 VNFs and their wires (ic16); a verdict (vnf.h) has room for 127
+	CONFIG_BURST_MAX = 64,
+};
+
+// A task of the configuration document.
+struct config_task {
+	char name[CONFIG_NAME_MAX];
+	char kind[CONFIG_NAME_MAX];
+	unsigned port_count;
+	char ports[CONFIG_TASK_PORTS_MAX][CONFIG_NAME_MAX];
+	uint32_t queue;             // which queue pair of its ports
+	uint32_t burst;             // 0 = the kind's default
+	const struct task_ops *ops; // of its kind
+	const json_t *object;       // the whole of it, while it is decoded
+	void *settings;             // of the kind, from its settings_parse() until its task is made
+};
 
 // What the worker and every kind count. One writer (the worker); a cache line of its own.
 struct task_counters {

@@ -19,6 +19,7 @@ from pathlib import Path
 from planebench.host.deadlines import stretched
 from planebench.host.planed_program import planed_version
 from planebench.host.procfs import read_text, stat_fields
+from planebench.model.cpus import Cpus, cpu_text, parse_cpus
 
 CAP_SYS_NICE = 23
 CAP_IPC_LOCK = 14
@@ -141,6 +142,11 @@ class HostFacts:
             "nics": ",".join(f"{nic.address}={nic.driver or 'unbound'}" for nic in self.nics),
             "numa_nodes": len({self.numa_node.get(cpu, 0) for cpu in self.cpus_online}),
         }
+
+
+def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
+    """Return the CPUs of the machine as :func:`planebench.placement.place` takes them."""
+    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores, frozenset(facts.isolated_cpus))
 
 
 def usable_cpus(
@@ -309,21 +315,6 @@ def _link(path: Path) -> str | None:
         return path.readlink().name
     except OSError:
         return None
-
-
-def parse_cpus(text: str) -> tuple[int, ...]:
-    """``0-2,5`` -> (0, 1, 2, 5): the list format of the kernel. Empty for anything else."""
-    cpus: list[int] = []
-    with contextlib.suppress(ValueError):
-        for part in filter(None, text.strip().split(",")):
-            low, _, high = part.partition("-")
-            cpus += range(int(low), int(high or low) + 1)
-    return tuple(cpus)
-
-
-def cpu_text(cpus: Iterable[int]) -> str:
-    """(0, 1, 2) -> ``0,1,2``."""
-    return ",".join(str(cpu) for cpu in sorted(cpus))
 
 
 def _first(pattern: str, text: str, default: str) -> str:

@@ -26,6 +26,7 @@ from typing import IO, Self
 
 from planebench.host import launch, procfs, reaper
 from planebench.host.deadlines import deadline_factor, stretched
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import StartError, UsageError
 
 ROOT_PREFIX = "pb-"
@@ -281,7 +282,7 @@ class Supervisor:
             *_PYTHON,
             launch.__file__,
             str(os.getpid()),
-            ",".join(str(cpu) for cpu in sorted(cpus)),
+            cpu_text(cpus),
             "high" if high_priority else "normal",
             netns,
             *argv,

@@ -27,7 +27,7 @@ from planebench.host.deadlines import stretched
 from planebench.model.errors import UsageError
 from planebench.model.option import Option
 
-PATH_OPTION = Option("path", "path", "text", "the program, or its build directory", "found")
+PATH_OPTION = Option("path", "text", "the program, or its build directory", "found")
 SWITCHES_FILE_VARIABLE = "PLANEBENCH_SWITCHES"
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 

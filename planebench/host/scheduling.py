@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import re
 
-from planebench.host.facts import cpu_text
 from planebench.host.procfs import read_text
 from planebench.model.conditions import ThreadConditions
+from planebench.model.cpus import cpu_text
 
 _POLICIES = {
     os.SCHED_OTHER: "SCHED_OTHER",

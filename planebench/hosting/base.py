@@ -19,7 +19,6 @@ from planebench.planed.process import PlanedProcess
 
 IDLE = Option(
     "idle",
-    "idle",
     "text",
     "behavior when no packets arrive",
     "sleep if the VNF shares its CPU in a chain, else poll",

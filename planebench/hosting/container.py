@@ -13,6 +13,7 @@ from planebench.hosting import bubblewrap, limits, podman
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import RunningPlaned, document_of, folder_of, planed_arguments
 from planebench.hosting.limits import Limits
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import NotInstalledError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
@@ -40,16 +41,9 @@ class ContainerHosting:
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
         Option(
-            "runtime",
-            "runtime",
-            "text",
-            "container runtime",
-            "auto: bwrap if installed, else podman",
-            ("auto", "bwrap", "podman"),
+            "runtime", "text", "container runtime", "auto: bwrap if installed, else podman", ("auto", "bwrap", "podman")
         ),
-        Option(
-            "memory_mb", "memory_mb", "whole", "memory limit in MiB", "computed from its tables, plus 1024", least=16
-        ),
+        Option("memory_mb", "whole", "memory limit in MiB", "computed from its tables, plus 1024", least=16),
         limits.PIDS_OPTION,
         IDLE,
     )
@@ -75,7 +69,7 @@ class ContainerHosting:
         return _start_bubblewrap(request, supervisor, planed, chosen, self._facts(request, runtime))
 
     def _facts(self, request: HostedRequest, runtime: Runtime) -> HostingFacts:
-        details = {"cpus": ",".join(map(str, request.cpus)), "isolation": ISOLATION}
+        details = {"cpus": cpu_text(request.cpus), "isolation": ISOLATION}
         return HostingFacts(request.name, "container", runtime.version, details=details)
 
 

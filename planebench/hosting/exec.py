@@ -19,6 +19,7 @@ from planebench.hosting import bubblewrap, limits, oci
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningCommand, folder_of
 from planebench.model.choices import unknown
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
@@ -53,11 +54,9 @@ class ExecHosting:
     title = "a command in a container"
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
-        Option("command", "command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
-        Option("image", "image", "path", "root file system: a directory or an OCI archive", "this machine's"),
-        Option(
-            "memory_mb", "memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16
-        ),
+        Option("command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
+        Option("image", "path", "root file system: a directory or an OCI archive", "this machine's"),
+        Option("memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16),
         limits.PIDS_OPTION,
     )
     own_vnf = True
@@ -88,7 +87,7 @@ class ExecHosting:
             workdir=folder_of(request),
             enclosed=True,
         )
-        details = {"cpus": ",".join(map(str, request.cpus)), "command": shlex.join(argv)}
+        details = {"cpus": cpu_text(request.cpus), "command": shlex.join(argv)}
         details |= {"image": str(image) if image else "root of the host, read-only"}
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
         return RunningCommand(request, process, limited.told(facts), limited)
@@ -124,8 +123,8 @@ def _values(request: HostedRequest) -> dict[str, str]:
     return {
         **{f"port{number}": str(port.socket) for number, port in ports.items()},
         **{f"mac{number}": port.mac for number, port in ports.items()},
-        "cpus": ",".join(map(str, request.cpus)),
-        "control_cpus": ",".join(map(str, sorted(request.control_cpus))),
+        "cpus": cpu_text(request.cpus),
+        "control_cpus": cpu_text(request.control_cpus),
         "name": request.name,
         "ring_size": str(request.ring_size),
         "queues": str(request.queues),
@@ -136,7 +135,7 @@ def _values(request: HostedRequest) -> dict[str, str]:
 def _eal(request: HostedRequest, memory_mb: int, *, main: bool) -> list[str]:
     """EAL's options. A vhost back end takes our memory only as one segment (DESIGN section 4)."""
     workers = [f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.cpus, start=0 if main else 1)]
-    beside = [] if main else [f"0@({','.join(map(str, sorted(request.control_cpus)))})"]
+    beside = [] if main else [f"0@({cpu_text(request.control_cpus)})"]
     return [
         f"--lcores={','.join([*beside, *workers])}",
         "--main-lcore=0",

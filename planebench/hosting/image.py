@@ -34,7 +34,7 @@ class ImageHosting:
     title = "disk image in a QEMU guest"
     remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
-        Option("path", "path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
+        Option("path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
         machine_options.RINGS,
         machine_options.vcpus_option("as many as it has CPUs of the host"),
         machine_options.memory_option(str(DEFAULT_MEMORY_MB)),

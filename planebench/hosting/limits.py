@@ -26,7 +26,7 @@ _MEMORY_FILES = ("memory.limit_in_bytes", "memory.max")
 """Of version 1 and 2. A group has one of them."""
 _OOM_FILES = ("memory.oom_control", "memory.events")
 PIDS = 128
-PIDS_OPTION = Option("pids", "pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
+PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,18 @@ STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
 MEMORY_MAX_MB = 2**20
 
-RINGS = Option("rings", "rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
-ACCEL = Option(
-    "accel", "accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg")
-)
+RINGS = Option("rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
+ACCEL = Option("accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg"))
 
 
 def vcpus_option(default: str) -> Option:
     """``vcpus``."""
-    return Option("vcpus", "vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
+    return Option("vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
 
 
 def memory_option(default: str) -> Option:
     """``memory_mb``."""
-    return Option(
-        "memory_mb", "memory_mb", "whole", "memory of the guest in MiB", default, least=64, most=MEMORY_MAX_MB
-    )
+    return Option("memory_mb", "whole", "memory of the guest in MiB", default, least=64, most=MEMORY_MAX_MB)
 
 
 def vcpu_count(request: HostedRequest, more: int) -> int:

@@ -24,6 +24,7 @@ from planebench.hosting.base import HostedRequest
 from planebench.hosting.bubblewrap import PATH, PLANED
 from planebench.hosting.inside import RunningPlaned, folder_of, planed_arguments
 from planebench.hosting.limits import Limited, Limits
+from planebench.model.cpus import cpu_text
 from planebench.model.hosting import HostingFacts
 
 PROGRAM = "podman"
@@ -121,7 +122,6 @@ def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store
     folder, workdir = folder_of(request), request.workdir
     root = store / "root"
     root.mkdir()
-    cpus = sorted({*request.cpus, *request.control_cpus})
     files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
     return [
         "run",
@@ -141,7 +141,7 @@ def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store
         f"--cgroup-parent={limits.as_parent(group)}",
         f"--memory={chosen.memory_mb}m",
         f"--pids-limit={chosen.pids}",
-        f"--cpuset-cpus={','.join(map(str, cpus))}",
+        f"--cpuset-cpus={cpu_text({*request.cpus, *request.control_cpus})}",
         "--env=RUNTIME_DIRECTORY=/run",
         f"--hostname={request.name}",
         f"--volume={planed}:{PLANED}:ro",

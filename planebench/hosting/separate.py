@@ -8,6 +8,7 @@ from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import NoSandbox, RunningPlaned, folder_of, planed_arguments
+from planebench.model.cpus import cpu_text
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
 from planebench.planed import REMEDY, find_planed, planed_version
@@ -36,10 +37,8 @@ class SeparateHosting:
             cpus=frozenset({*request.cpus, *request.control_cpus}),
             workdir=folder_of(request),
         )
-        cpus = ",".join(map(str, request.cpus))
-        facts = HostingFacts(
-            request.name, "separate", planed_version(request.planed) or "planed", details={"cpus": cpus}
-        )
+        version = planed_version(request.planed) or "planed"
+        facts = HostingFacts(request.name, "separate", version, details={"cpus": cpu_text(request.cpus)})
         return RunningPlaned(request, process, facts, NoSandbox())
 
 

@@ -7,35 +7,11 @@ taking turns inside one worker, never by being scheduled against each other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
+from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class Cpus:
-    """The CPUs this process may use, and how they hang together.
-
-    ``siblings`` gives for a CPU all CPUs of its physical core (itself may be left out), ``numa_node`` its node.
-    A CPU that is missing from them is a core of its own on node 0. ``switch_cores``: how many the switch shall have.
-    ``isolated``: CPUs that the kernel keeps free of other work (isolcpus=). Pollers take them first; control threads
-    never run there while there is another CPU, because the scheduler does not balance threads over isolated CPUs.
-    """
-
-    allowed: tuple[int, ...]
-    siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    numa_node: Mapping[int, int] = field(default_factory=dict)
-    switch_cores: int = 1
-    isolated: frozenset[int] = frozenset()
-
-    def node(self, cpu: int) -> int:
-        """The NUMA node of a CPU."""
-        return self.numa_node.get(cpu, 0)
-
-    def core(self, cpu: int) -> frozenset[int]:
-        """The allowed CPUs that share a physical core with ``cpu``, itself included."""
-        return (self.siblings.get(cpu, frozenset()) & frozenset(self.allowed)) | {cpu}
 
 
 @dataclass(frozen=True, slots=True)

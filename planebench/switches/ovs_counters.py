@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what Open vSwitch prints of its threads and ports, as counters. Pure.
+"""Counters from the text that Open vSwitch prints about its threads and ports.
 
-Versions before 3.5 print text only, so each number is taken with its label and with what ends it: a text that is cut
-or worded otherwise gives None, or no key, but never another number.
+Versions before 3.5 print text only. Each number is matched with its label and with what follows it: truncated or
+different text gives None, or no key, but never another number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SENT = re.compile(r"^ +tx pkts=(\d+),.*? drop=(\d+|\?), errs=(\d+|\?),", re.MUL
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """Counters of all ports together; None where one of them does not tell. ``tx_drops``: of DPDK ports only."""
+    """Counters of all ports together; None if one of them is unknown. ``tx_drops``: DPDK ports only."""
 
     drops: dict[str, int] = field(default_factory=dict)
     """By ``PORT:REASON``."""
@@ -51,9 +51,10 @@ class _Port:
 
 
 def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> PortCounters:
-    """From ``ovs-ofctl -O OpenFlow14 dump-ports``; ``ports`` are our names, OvS's 1, 2, ...; ``kernel``: interfaces.
+    """Return the counters in the output of ``ovs-ofctl -O OpenFlow14 dump-ports``.
 
-    Only what the text says: a port or a counter that is not there, or has no number, gives no key.
+    ``ports`` are our names; OvS has the numbers 1, 2, ... ``kernel``: the ports are kernel interfaces. A port or a
+    counter that is missing in the text gives no key.
     """
     names = {str(number): name for number, name in enumerate(ports, start=1)}
     _, *parts = _PORT.split(text)
@@ -88,10 +89,10 @@ def _parse_port(block: str, kernel: bool) -> _Port:
 
 
 def pmd_cycles(stats: str, perf: str, ports: PortCounters) -> SwitchCycles:
-    """Return the cycles of the one PMD thread: ``pmd-stats-show`` and ``pmd-perf-show``.
+    """Return the counters of the one PMD thread, from ``pmd-stats-show`` and ``pmd-perf-show``.
 
-    It forwards what it tries to send less what DPDK ports say they did not take; of kernel interfaces, what left them.
-    All frames of a poll leave by one port, at once, so it has as many polls that found frames as batches that it sent.
+    It forwards the frames that it tries to send without those that DPDK ports drop; with kernel interfaces, the frames
+    that left them. All frames of a poll leave by one port in one batch, so batches sent are polls that found frames.
     """
     pmd, tried = stats.partition(MAIN_THREAD)[0], _number("Tx packets", perf)
     taken = None if tried is None or ports.tx_drops is None else tried - ports.tx_drops
@@ -106,10 +107,10 @@ def pmd_cycles(stats: str, perf: str, ports: PortCounters) -> SwitchCycles:
 
 
 def main_thread_cycles(stats: str, ports: PortCounters) -> SwitchCycles:
-    """Return the cycles of the main thread, which has neither cycles nor batches. ``stats`` are older than
-    ``ports``, and nothing moves.
+    """Return the counters of the main thread, which counts no cycles and no batches.
 
-    What an interface received and the thread did not get, the kernel dropped at the full buffer of the socket.
+    ``stats`` must be read before ``ports``, without traffic. The kernel dropped the frames that an interface received
+    and the thread did not get: the socket buffer was full.
     """
     main = stats.partition(MAIN_THREAD)[2]
     packets, drops = _number("packets received", main), dict(ports.drops)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Our own data plane as a switch: one ``patch`` or ``bridge`` task for each cross-connect, and each queue of it."""
+"""planed as a switch: one ``patch`` or ``bridge`` task for each cross-connect and each queue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planebench.wiring.request import SwitchRequest
 
 
 class PlanedAdapter(Adapter):
-    """``planed``: packets are copied from ring to ring by patch tasks, or by learning bridges of two ports."""
+    """``planed``: patch tasks copy packets from ring to ring; or learning bridges of two ports."""
 
     name = "planed"
     title = "planed"
@@ -41,16 +41,13 @@ class PlanedAdapter(Adapter):
 
     @property
     def queues(self) -> int:
-        """Queue pairs of each port."""
         return self.chosen.workers
 
     @property
     def offloads(self) -> bool:
-        """Return whether it forwards in the place of VNFs side by side."""
         return self.chosen.offload is not None
 
     def refusal(self, situation: Situation) -> str:
-        """Return what its wires tell, and what its options are for."""
         return super().refusal(situation) or planed_stations.refusal(situation, self.chosen)
 
     def with_options(self, texts: Mapping[str, str]) -> PlanedAdapter:
@@ -58,7 +55,6 @@ class PlanedAdapter(Adapter):
         return PlanedAdapter(self.chosen.changed(texts))
 
     def find(self) -> Found | NotFound:
-        """The planed program and its version."""
         binary = find_planed()
         version = planed_version()
         if binary is None or version is None:
@@ -66,11 +62,9 @@ class PlanedAdapter(Adapter):
         return Found(version.removeprefix("planed").strip(), binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         return switch_settings(request, self.chosen)
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
-        """Start it and wait until it answers. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request)
         common.ordered_ports(request)
         found = common.require(self)
@@ -95,19 +89,17 @@ class PlanedAdapter(Adapter):
 
 
 class RunningPlaned(common.ProcessGroup):
-    """A planed that forwards; asked through its socket."""
+    """A planed that forwards. Counters come from its control socket."""
 
     def __init__(self, planed: PlanedProcess) -> None:
         super().__init__("planed", [planed.process])
         self._planed = planed
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Its workers."""
         workers, pid = self._stats()["workers"], self._planed.process.pid
         return tuple(ThreadRef(pid, worker["tid"], worker["name"]) for worker in workers)
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start, of its tasks. Raises DiedError."""
         stats = self._stats()
         tasks = stats["tasks"]
         return SwitchCycles(
@@ -121,7 +113,6 @@ class RunningPlaned(common.ProcessGroup):
         )
 
     def stop(self) -> None:
-        """Stop it. Never raises; safe to call twice."""
         self._planed.close()
         super().stop()
 
@@ -134,7 +125,8 @@ class RunningPlaned(common.ProcessGroup):
 
 
 def parse_drops(stats: Statistics) -> dict[str, int]:
-    """Drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), other reasons bare."""
+    """Return the drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), other reasons by
+    name."""
     drops: Counter[str] = Counter()
     for task in stats["tasks"]:
         for port, reasons in task["drops_by_port"].items():

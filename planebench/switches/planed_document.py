@@ -62,20 +62,12 @@ class PlanedOptions:
 
 
 OPTIONS = (
-    Option("function", "function", "text", "kind of its tasks", "patch", tuple(FUNCTIONS)),
-    Option("backend", "backend", "text", "data path of its ports: DPDK's, or our own", DEFAULT_BACKEND, BACKENDS),
-    Option("workers", "workers", "whole", "queue pairs on each port, and workers", "1", least=1, most=QUEUES_MAX),
-    Option("isa", "isa", "text", "instruction set of its hot code", "the best", INSTRUCTION_SETS),
-    Option("offload", "offload", "text", "what it does in place of VNFs side by side", "nothing", OFFLOADS),
-    Option(
-        "drop_one_in",
-        "drop_one_in",
-        "whole",
-        "drop one of N frames",
-        "none",
-        least=1,
-        most=DROP_ONE_IN_MAX,
-    ),
+    Option("function", "text", "kind of its tasks", "patch", tuple(FUNCTIONS)),
+    Option("backend", "text", "data path of its ports: DPDK's, or our own", DEFAULT_BACKEND, BACKENDS),
+    Option("workers", "whole", "queue pairs on each port, and workers", "1", least=1, most=QUEUES_MAX),
+    Option("isa", "text", "instruction set of its hot code", "the best", INSTRUCTION_SETS),
+    Option("offload", "text", "what it does in place of VNFs side by side", "nothing", OFFLOADS),
+    Option("drop_one_in", "whole", "drop one of N frames", "none", least=1, most=DROP_ONE_IN_MAX),
 )
 
 

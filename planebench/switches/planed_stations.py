@@ -26,7 +26,7 @@ PAUSED_S = 86_400
 
 
 def refusal(situation: Situation, options: PlanedOptions) -> str:
-    """Why it cannot be measured so; empty if it can."""
+    """Return why planed with these options cannot be measured in a situation; empty if it can."""
     if not situation.side_by_side:
         return f"offload={options.offload} is of VNFs side by side: scenario parallel" if options.offload else ""
     if options.workers > 1:
@@ -42,7 +42,7 @@ def refusal(situation: Situation, options: PlanedOptions) -> str:
 
 
 def words(request: SwitchRequest, offload: str | None) -> str:
-    """Return what it does, for the manifest."""
+    """Return the forwarding function for the manifest."""
     count = len(request.stations)
     if offload is None:
         return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"
@@ -72,7 +72,7 @@ def task(request: SwitchRequest, offload: str | None) -> Task:
 
 
 def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
-    """The FIBs of all VNFs into the forwarder: every route leads to the monitor. Raises RpcError."""
+    """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
     wire = [port.name for port in request.ports if port.kind != "vhost-user"][-1:]
     for number, station in enumerate(request.stations if offload else (), start=1):
         params = {

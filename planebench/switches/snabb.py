@@ -41,12 +41,11 @@ class SnabbAdapter(Adapter):
     )
     options = (
         PATH_OPTION,
-        Option("indirect", "indirect", "flag", "offer indirect descriptors", "false"),
-        Option("mergeable", "mergeable", "flag", "offer mergeable buffers", "true"),
+        Option("indirect", "flag", "offer indirect descriptors", "false"),
+        Option("mergeable", "flag", "offer mergeable buffers", "true"),
     )
 
     def find(self) -> Found | NotFound:
-        """``snabb``, and the version it tells."""
         binary = self.installation().program("snabb", PLACES)
         lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
         match = _VERSION.match(lines[0]) if lines else None
@@ -55,7 +54,6 @@ class SnabbAdapter(Adapter):
         return Found(match[1], binary) if match else NotFound(f"{binary} does not tell a version of Snabb")
 
     def refusal(self, situation: Situation) -> str:
-        """v2v needs no wire; its wire ports are kernel interfaces."""
         if situation.wired and situation.wire not in self.wires:
             return (
                 f"snabb has no {situation.wire} wire: it is a vhost-user device, and drives no emulated NIC; "
@@ -66,7 +64,6 @@ class SnabbAdapter(Adapter):
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         return manifest(
             request,
             function="patch: two apps and a link each way",
@@ -81,7 +78,6 @@ class SnabbAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSnabb:
-        """Start it and wait until every port listens. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request, common.STANDARD_FRAME_BYTES)
         ports = common.paired_ports(request)
         words = [f"{port.name}={_app(port)}" for port in ports] + [f"{a}-{b}" for a, b in request.cross_connects]
@@ -120,7 +116,7 @@ class SnabbAdapter(Adapter):
 
 
 class RunningSnabb(common.ProcessGroup):
-    """A Snabb that forwards; its counters are files in shared memory."""
+    """A Snabb that forwards. Counters are files in shared memory."""
 
     def __init__(self, process: Process, state: Path, pairs: tuple[tuple[str, str], ...]) -> None:
         super().__init__("Snabb", [process])
@@ -133,13 +129,12 @@ class RunningSnabb(common.ProcessGroup):
         return b"forwarding, pid " in self._process.log_path.read_bytes()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Its one thread."""
         return (ThreadRef(self._process.pid, self._process.pid, "snabb"),)
 
     def counters(self) -> SwitchCycles:
-        """Frames in and out of its links since the start, and those that a full link did not take.
+        """Return the frames that entered and left the links, and those that a full link refused.
 
-        A port that is full leaves its frames in the link: what left a link was sent. There are no cycle counters.
+        A full port leaves its frames in the link, so frames that left a link were sent. There are no cycle counters.
         """
         self.check()
         counts = {port: read_link(self._state, self._process.pid, link) for port, link in self._links.items()}
@@ -154,7 +149,8 @@ class RunningSnabb(common.ProcessGroup):
 
 
 def read_link(state: Path, pid: int, link: str) -> dict[str, int] | None:
-    """``txpackets``, ``rxpackets`` and ``txdrop`` of a link; None where one of them is not there, or not 8 bytes."""
+    """Return ``txpackets``, ``rxpackets`` and ``txdrop`` of a link; None if one of them is missing or shorter than 8
+    bytes."""
     folder = state / str(pid) / "links" / link
     try:
         return {

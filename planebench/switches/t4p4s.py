@@ -48,7 +48,6 @@ class T4p4sAdapter(Adapter):
     )
 
     def find(self) -> Found | NotFound:
-        """The program that the user names, and the DPDK that it starts with. UsageError if it is none of t4p4s."""
         where = self.installation()
         if where.path is None:
             return NotFound(self.remedy)
@@ -63,13 +62,11 @@ class T4p4sAdapter(Adapter):
         return Found(f"{where.path.name} on {version}", where.path)
 
     def refusal(self, situation: Situation) -> str:
-        """Return what its wires tell, and what is compiled into it."""
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"t4p4s is compiled for frames up to {common.STANDARD_FRAME_BYTES} bytes"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         return manifest(
             request,
             function="match/action: P4, parses Ethernet and sets the egress port, no table",
@@ -84,7 +81,6 @@ class T4p4sAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningT4p4s:
-        """Start it and wait until its ports run. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request)
         ports = common.paired_ports(request)
         found = common.require(self)
@@ -111,7 +107,7 @@ class T4p4sAdapter(Adapter):
 
 
 class RunningT4p4s(common.ProcessGroup):
-    """A t4p4s program that forwards; asked through DPDK's telemetry."""
+    """A t4p4s program that forwards. Counters come from DPDK's telemetry."""
 
     def __init__(self, process: Process, ports: Sequence[SwitchPort], telemetry: Path) -> None:
         super().__init__("t4p4s", [process])
@@ -120,7 +116,7 @@ class RunningT4p4s(common.ProcessGroup):
         self._telemetry = telemetry
 
     def ready(self) -> bool:
-        """Return whether it has started every port; its lcore polls a moment later."""
+        """Return whether every port has started; the lcore polls a moment later."""
         if not common.sockets_exist(self._ports):
             return False
         try:
@@ -130,11 +126,11 @@ class RunningT4p4s(common.ProcessGroup):
         return all(isinstance(info, dict) and info.get(READY) for info in infos)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The main thread, which is lcore 0."""
+        """Return the main thread, which is lcore 0."""
         return (ThreadRef(self._process.pid, self._process.pid, self.title),) if self._process.alive() else ()
 
     def counters(self) -> SwitchCycles:
-        """Counters of its ports since the start. Raises DiedError. It counts no cycles and no bursts."""
+        """Return counters of the ports. t4p4s counts no cycles and no bursts."""
         self.check()
         try:
             answers = self._ask("stats")
@@ -151,10 +147,11 @@ class RunningT4p4s(common.ProcessGroup):
 
 
 def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Drops by ``PORT:REASON``; those that a counter is missing for, or that do not add up, are unknown.
+    """Return drops by ``PORT:REASON``, without those whose counters are missing or inconsistent.
 
-    t4p4s frees what a port does not take and counts nothing. Its vhost driver counts that (oerrors). Of others it is
-    what came for a port and did not leave it: ``not_sent``. Up to 31 of these may still wait for 100 us.
+    t4p4s frees frames that a port does not accept and does not count them. Its vhost driver does (oerrors). For other
+    ports ``not_sent`` is the number of frames that came for a port and did not leave it; up to 31 of them may still
+    wait for 100 us.
     """
     found: dict[str, int] = {}
     for number, (port, own) in enumerate(zip(ports, stats, strict=True)):
@@ -172,8 +169,7 @@ def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> di
 
 
 def arguments(request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
-    """Return the arguments of EAL, ``--``, and those of t4p4s. Port ids follow the order of the vdevs, and that the
-    cross-connects."""
+    """Return the arguments of EAL, ``--``, and those of t4p4s. Port ids follow the order of the vdevs."""
     numbers = range(len(ports))
     return [
         # It sets up queues to send for lcores 0, 1, ... and drops what others send: the lcore must be number 0.

@@ -56,28 +56,19 @@ class VppAdapter(Adapter):
     wires = frozenset({"memif", "veth"})
     options = (
         PATH_OPTION,
-        Option("function", "function", "text", "how ports are connected", "l2patch", tuple(vpp_config.FUNCTIONS)),
-        Option("rx_ring", "rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
-        Option("tx_ring", "tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
-        Option(
-            "buffers",
-            "buffers",
-            "whole",
-            "buffers-per-numa",
-            str(vpp_config.BUFFERS),
-            least=2048,
-            most=BUFFERS_MAX,
-        ),
-        Option("packed", "packed", "flag", "vhost-user: offer packed rings", "false"),
-        Option("event_idx", "event_idx", "flag", "vhost-user: offer event indexes", "false"),
-        Option("plugins", "plugins", "text", "the folder of its plugins", "beside the program"),
+        Option("function", "text", "how ports are connected", "l2patch", tuple(vpp_config.FUNCTIONS)),
+        Option("rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
+        Option("tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
+        Option("buffers", "whole", "buffers-per-numa", str(vpp_config.BUFFERS), least=2048, most=BUFFERS_MAX),
+        Option("packed", "flag", "vhost-user: offer packed rings", "false"),
+        Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
+        Option("plugins", "text", "the folder of its plugins", "beside the program"),
     )
     traits = Traits(
         "self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", source="conext19"
     )
 
     def find(self) -> Found | NotFound:
-        """``vpp``, the version it tells, and what we need beside it: vppctl and the plugins."""
         binary = self.installation().program("vpp", PLACES)
         if binary is None:
             return NotFound(self.remedy)
@@ -92,13 +83,11 @@ class VppAdapter(Adapter):
         return Found(match[1], binary)
 
     def refusal(self, situation: Situation) -> str:
-        """v2v needs no wire; as a driver of virtio it shares no memory."""
         if not situation.wired or situation.wire in self.wires:
             return ""
         return vpp_config.NO_VIRTIO
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         drivers = {"memif": "VPP's memif", "af_packet": "VPP's af_packet (TPACKET_V2)"}
         wires = [port for port in request.ports if port.kind in drivers]
         rings = {vpp_config.ring_sizes(port, self.values) for port in wires}
@@ -118,7 +107,6 @@ class VppAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningVpp:
-        """Start it and have it connect the ports. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request)
         common.paired_ports(request)
         lines = vpp_config.commands(request, self.values)
@@ -157,7 +145,7 @@ class VppAdapter(Adapter):
         return str(self.value("function", "l2patch"))
 
     def _plugins(self, binary: Path) -> Path | None:
-        """The folder of plugins that goes with a program, links to it followed."""
+        """Return the plugin folder of a program; symbolic links to the program are followed."""
         if "plugins" in self.values:
             return Path(str(self.values["plugins"]))
         roots = dict.fromkeys((binary.parent.parent, binary.resolve().parent.parent))
@@ -187,22 +175,21 @@ class RunningVpp(common.ProcessGroup):
         self._env = env
 
     def answers(self) -> bool:
-        """Return whether its CLI does."""
+        """Return whether the CLI answers."""
         return common.is_socket(self._paths.cli) and "vpp v" in (self._run("vppctl", *self._cli("show version")) or "")
 
     def configure(self, lines: Sequence[str]) -> None:
-        """Give it its commands. StartError: what it said to one."""
+        """Run the commands. Raises StartError with the answer to the first that fails."""
         for line in lines:
             said = self._run("vppctl", *self._cli(line))
             if said is None or said.strip() not in ("", *self._names.values()):
                 raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self._process.exit_report()}')
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The one worker."""
         return common.threads_named(self._process.pid, (WORKER,))
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start. Raises DiedError. There are no busy cycles (vpp_counters says why)."""
+        """Return the counters. There are no busy cycles (see vpp_counters)."""
         self.check()
         wanted = vpp_counters.patterns(self._ports)
         dump = self._run("vpp_get_stats", "socket-name", str(self._paths.stats), "dump", *wanted)
@@ -216,7 +203,7 @@ class RunningVpp(common.ProcessGroup):
         return ("-s", str(self._paths.cli), *line.split())
 
     def _run(self, tool: str, *arguments: str) -> str | None:
-        """Return what a tool of VPP prints; None if it fails, or takes too long."""
+        """Return the output of a tool of VPP; None if it fails or takes too long."""
         try:
             return subprocess.run(
                 [str(_tool(self._binary, tool)), *arguments],
@@ -234,7 +221,7 @@ class RunningVpp(common.ProcessGroup):
 
 
 def _tool(binary: Path, name: str) -> Path:
-    """Beside the program, or beside what it is a link to."""
+    """Return the path of a tool beside the program, or beside the file that the program links to."""
     beside = binary.with_name(name)
     return beside if beside.is_file() else binary.resolve().with_name(name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what VPP is told: startup.conf, and the CLI commands that make ports and connect them. It starts nothing."""
+"""The configuration of VPP: startup.conf, and the CLI commands that make ports and connect them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NO_VIRTIO = (
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Its sockets and files, all in the working folder, but for shared memory of the API (named by ``prefix``)."""
+    """The sockets and files of one VPP in the working folder, and shared memory of the API (named by ``prefix``)."""
 
     folder: Path
     prefix: str
@@ -71,9 +71,10 @@ class Paths:
 
 
 def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Mapping[str, Value]) -> str:
-    """One main thread on a control core, one worker on the switch's; all files in the working folder.
+    """Return startup.conf: one main thread on a control core, one worker on the switch's core, all files in the working
+    folder.
 
-    The heap has 4 KiB pages, as by default; hugepages are for packet buffers.
+    The heap has 4 KiB pages, the default; hugepages are for packet buffers.
     """
     page_size = "default-hugepage" if request.hugepages else "4k"
     enabled = " ".join(f"plugin {name} {{ enable }}" for name in PLUGINS)
@@ -94,7 +95,7 @@ def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Ma
 
 
 def interface_names(request: SwitchRequest) -> dict[str, str]:
-    """Port -> the name of its interface, as VPP makes it: vhost-user interfaces are numbered as they are created."""
+    """Return VPP's interface name of each port: vhost-user interfaces are numbered in the order of creation."""
     names: dict[str, str] = {}
     for number, port in enumerate(request.ports, start=1):
         if port.kind == "memif":
@@ -110,7 +111,7 @@ def interface_names(request: SwitchRequest) -> dict[str, str]:
 
 
 def commands(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
-    """The CLI commands: create every interface, bring it up, let it be polled, connect."""
+    """Return the CLI commands that create, start and connect the interfaces and set them to polling."""
     names = interface_names(request)
     lines: list[str] = []
     for number, port in enumerate(request.ports, start=1):
@@ -124,7 +125,7 @@ def commands(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
 
 
 def ring_sizes(port: SwitchPort, values: Mapping[str, Value]) -> tuple[int, int]:
-    """Entries of the receive and the send ring of a wire port; of a memif both are the larger, it has one size."""
+    """Return the entries of the receive and send ring of a wire port; a memif has one size, the larger of both."""
     rx, tx = (int(str(values.get(key, port.ring_size))) for key in ("rx_ring", "tx_ring"))
     chosen = [size for key, size in (("rx_ring", rx), ("tx_ring", tx)) if key in values]
     if port.kind == "memif" and chosen:

@@ -63,7 +63,7 @@ _TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port: our name, what it is, VPP's name of its interface."""
+    """A port: our name, its kind, and VPP's name of its interface."""
 
     name: str
     kind: str
@@ -71,7 +71,7 @@ class Port:
 
 
 def patterns(ports: Sequence[Port]) -> list[str]:
-    """Return what to dump (basic regular expressions)."""
+    """Return the counters to dump, as basic regular expressions."""
     return [
         "^/if/names$",
         "^/if/rx$",
@@ -82,7 +82,7 @@ def patterns(ports: Sequence[Port]) -> list[str]:
 
 
 def parse_dump(text: str) -> tuple[dict[str, int], Counters]:
-    """Interface -> index, and the counters, of whole lines only."""
+    """Return the index of each interface, and the counters, from complete lines only."""
     names: dict[str, int] = {}
     counters: dict[str, dict[tuple[int, int], int]] = {}
     for line in text.splitlines(keepends=True):
@@ -95,7 +95,7 @@ def parse_dump(text: str) -> tuple[dict[str, int], Counters]:
 
 
 def parse_node(text: str) -> tuple[int, int] | None:
-    """Calls and vectors of a node, of all threads; None where the table is not there, or a thread is not."""
+    """Return calls and vectors of a node over all threads; None if the table or a thread is missing."""
     head = _NODE_HEAD.search(text)
     rows: dict[int, tuple[int, int]] = {}
     for line in text[head.end() :].splitlines() if head else ():
@@ -107,7 +107,7 @@ def parse_node(text: str) -> tuple[int, int] | None:
 
 
 def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
-    """Counters since the start; what a text does not tell, or tells in other words, is unknown."""
+    """Return the counters since the start; figures that the text does not contain in the known form are unknown."""
     names, counters = parse_dump(dump)
     received = _sum([_of_interface(counters.get("/if/rx"), names.get(port.interface)) for port in ports])
     sent = _sum([_of_interface(counters.get("/if/tx"), names.get(port.interface)) for port in ports])
@@ -131,7 +131,7 @@ def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
 
 
 def _bursts(node: str, received: int | None) -> int | None:
-    """Calls of the node that all frames go through; None if these were not all, or more."""
+    """Return the calls of the node that all frames pass; None if its vectors are not the received frames."""
     counts = parse_node(node)
     return counts[0] if counts is not None and counts[1] == received else None
 
@@ -142,14 +142,14 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | None) -> int | None:
-    """The sum over threads; None if one of them, or the counter, or the interface, is not there."""
+    """Return the sum over threads; None if a thread, the counter or the interface is missing."""
     if counter is None or index is None:
         return None
     return _sum([counter.get((index, thread)) for thread in range(THREADS)])
 
 
 def _tx_drops(counters: Counters, port: Port) -> dict[str, int] | None:
-    """Reason -> frames that the port did not take; None where VPP's errors are not those that we know."""
+    """Return the frames that the port dropped by reason; None if VPP's errors are not the known ones."""
     start = f"/err/{port.interface}-tx/"
     errors = {name.removeprefix(start): _of_interface(counters[name], 0) for name in counters if name.startswith(start)}
     reasons = next((known for known in _TX_ERRORS[port.kind] if known.keys() <= errors.keys()), None)

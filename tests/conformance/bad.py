@@ -23,12 +23,13 @@ from planebench.conformance.cases import parse_cases, parse_checks
 from planebench.conformance.rig import Rig
 from planebench.conformance.suite import check_on_rig
 from planebench.host import facts as host_facts
+from planebench.host.facts import cpus_of
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
-from planebench.running.machine import cpus_of, measuring
+from planebench.running.machine import measuring
 from planebench.switches import common, planed
 from planebench.switches.base import (
     Adapter,

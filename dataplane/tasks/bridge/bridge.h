@@ -8,7 +8,6 @@
 
 #include "lib/mac_table.h"
 #include "port/port.h"
-#include "runtime/config.h"
 #include "tasks/task.h"
 
 enum { BRIDGE_VLANS = 4096, BRIDGE_PORTS_MAX = 32, BRIDGE_VLAN_WORDS = BRIDGE_VLANS / 64 };

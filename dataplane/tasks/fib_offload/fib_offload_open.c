@@ -313,10 +313,8 @@ static void vnf_set(struct offload *o, unsigned i)
 static void sides_set(struct offload *o)
 {
 	const struct offload_settings *settings = &o->settings;
-	const struct limiter_settings punts = {.rate_pps = settings->punt_pps,
-	                                       .burst_packets = settings->punt_burst};
 
-	o->meter = limiter_meter_of(&punts, rte_get_tsc_hz());
+	o->meter = token_meter_of_packets(settings->punt_pps, settings->punt_burst, rte_get_tsc_hz());
 	memset(o->wire_of, OFFLOAD_NONE, sizeof(o->wire_of));
 	memset(o->vnf_of, OFFLOAD_NONE, sizeof(o->vnf_of));
 	memset(o->wire_ports, VNF_DROP | OFFLOAD_NO_ROUTE, sizeof(o->wire_ports));

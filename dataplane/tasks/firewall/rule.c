@@ -314,7 +314,7 @@ static bool is_odd(const char *text, size_t length)
 static int line_add(struct rule_list *list, const char *line, size_t length, uint32_t number,
                     const char *place, char *error)
 {
-	char text[LINE_MAX_BYTES + 1], text_shown[SHOWN_MAX], reason[SCHEMA_ERROR_MAX] = "";
+	char text[LINE_MAX_BYTES + 1], text_shown[SHOWN_MAX], reason[CONFIG_ERROR_MAX] = "";
 	const char *comment = memchr(line, '#', length);
 	size_t used = comment ? (size_t)(comment - line) : length;
 	struct rule *rule;
@@ -379,7 +379,7 @@ static const char *text_of(const json_t *value, char number[static 24])
 static int decode_by(const json_t *value, void *out, int (*set)(void *, const char *, char *),
                      const char *where, char *error)
 {
-	char number[24], reason[SCHEMA_ERROR_MAX] = "";
+	char number[24], reason[CONFIG_ERROR_MAX] = "";
 	const char *text = text_of(value, number);
 
 	if (!text)
@@ -417,7 +417,7 @@ static const struct field rule_fields[] = {
 static int decode_object(struct rule_list *list, const json_t *object, const char *where, char *error)
 {
 	struct rule *rule = rule_add(list, where, error);
-	char reason[SCHEMA_ERROR_MAX] = "";
+	char reason[CONFIG_ERROR_MAX] = "";
 
 	if (!rule || schema_decode(object, rule_fields, rule, where, error) != 0)
 		return -EINVAL;

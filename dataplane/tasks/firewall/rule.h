@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A filter rule on the 5-tuple and how its parts are read: what a line of a rule file and an object of JSON
 // have in common (docs/nf/firewall.md has the grammar). Pure; needs no EAL. The setters take hostile text and
-// return 0, or -EINVAL with a reason and a way out in error (SCHEMA_ERROR_MAX).
+// return 0, or -EINVAL with a reason and a way out in error (CONFIG_ERROR_MAX).
 #pragma once
 
 #include <jansson.h>

@@ -54,7 +54,7 @@ struct generator_settings {
 };
 
 static const struct field settings_keys[] = {
-        {.key = "stream", FIELD(FIELD_UINT, struct generator_settings, stream), .max = CONFIG_STREAMS - 1},
+        {.key = "stream", FIELD(FIELD_UINT, struct generator_settings, stream), .max = FRAME_STREAMS - 1},
         {.key = "src_mac", FIELD(FIELD_MAC, struct generator_settings, src_mac)},
         {.key = "dst_mac", FIELD(FIELD_MAC, struct generator_settings, dst_mac)},
         {.key = "src_ip", FIELD(FIELD_IPV4, struct generator_settings, src_ip)},

@@ -344,7 +344,7 @@ static int decode_address(const json_t *value, void *out, const char *where, cha
 	route->version = text && strchr(text, ':') ? 6 : 4;
 	if (text && inet_pton(route->version == 4 ? AF_INET : AF_INET6, text, route->address) == 1)
 		return 0;
-	snprintf(error, SCHEMA_ERROR_MAX,
+	snprintf(error, CONFIG_ERROR_MAX,
 	         "%s: expected an IPv4 or IPv6 address like 192.0.2.1 or 2001:db8::1", where);
 	return -1;
 }

@@ -8,8 +8,8 @@
 
 #include "lib/log.h"
 #include "lib/schema.h"
-#include "runtime/config.h"
 #include "tasks/load_balancer/load_balancer.h"
+#include "tasks/tester/frame.h"
 
 // --- Maglev ----------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ static json_t *services_default(void)
 {
 	json_t *services = json_array();
 
-	for (unsigned stream = 0; stream < CONFIG_STREAMS; stream++) {
+	for (unsigned stream = 0; stream < FRAME_STREAMS; stream++) {
 		json_t *backends = json_array();
 
 		for (unsigned i = 0; i < DEFAULT_BACKENDS; i++)

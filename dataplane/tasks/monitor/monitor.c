@@ -13,7 +13,7 @@
 #include "lib/log.h"
 #include "lib/sequence.h"
 #include "port/port.h"
-#include "tasks/stamps.h"
+#include "lib/stamps.h"
 #include "tasks/task.h"
 #include "tasks/tester/frame.h"
 #include "tasks/tester/frame_run.h"
@@ -49,12 +49,12 @@ struct monitor {
 	uint64_t burst_tsc;     // when this burst was there; known with stamps only
 	uint32_t probed;        // bit n: this burst holds a probe of stream n
 	uint32_t heard;         // bit n: this burst holds a frame of stream n that counts as forwarded
-	struct stream *streams; // CONFIG_STREAMS of them
+	struct stream *streams; // FRAME_STREAMS of them
 	unsigned (*run)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
 	                uint32_t sequence);
-	unsigned (*receive)(struct monitor *m);  // mbufs, or frames in place
-	struct frame_look looks[CONFIG_STREAMS]; // of this epoch, and with the stream's number
-	uint64_t start_tsc;                      // of the trial
+	unsigned (*receive)(struct monitor *m); // mbufs, or frames in place
+	struct frame_look looks[FRAME_STREAMS]; // of this epoch, and with the stream's number
+	uint64_t start_tsc;                     // of the trial
 };
 
 static inline uint64_t monitor_ns(const struct monitor *m, uint64_t ticks)
@@ -128,7 +128,7 @@ static void monitor_report(const struct task *task, json_t *object, uint64_t now
 	const struct monitor *m = (const struct monitor *)task;
 	json_t *streams = json_array();
 
-	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
+	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
 		const struct stream *s = &m->streams[i];
 
 		if (s->sequence.unique || s->sequence.duplicate || s->corrupt) {
@@ -153,7 +153,7 @@ enum {
 
 static void streams_free(struct stream *streams)
 {
-	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
+	for (unsigned i = 0; streams && i < FRAME_STREAMS; i++) {
 		free(streams[i].latency);
 		free(streams[i].sizes);
 		jitter_release(&streams[i].jitter);
@@ -163,9 +163,9 @@ static void streams_free(struct stream *streams)
 
 static struct stream *streams_create(void)
 {
-	struct stream *streams = calloc(CONFIG_STREAMS, sizeof(*streams));
+	struct stream *streams = calloc(FRAME_STREAMS, sizeof(*streams));
 
-	for (unsigned i = 0; streams && i < CONFIG_STREAMS; i++) {
+	for (unsigned i = 0; streams && i < FRAME_STREAMS; i++) {
 		sequence_reset(&streams[i].sequence, 0);
 		streams[i].latency = histogram_create();
 		streams[i].sizes = calloc(FRAME_TAGGED_MAX + 1, sizeof(*streams[i].sizes));
@@ -202,7 +202,7 @@ static __attribute__((noinline)) void probe_record(struct monitor *m, const stru
 
 static __attribute__((noinline, cold)) void probed_burst_end(struct monitor *m)
 {
-	for (unsigned i = 0; i < CONFIG_STREAMS; i++)
+	for (unsigned i = 0; i < FRAME_STREAMS; i++)
 		if (m->probed & UINT32_C(1) << i)
 			jitter_burst_end(&m->streams[i].jitter);
 	m->probed = 0;
@@ -236,7 +236,7 @@ static inline void note_silences(struct monitor *m, uint64_t now_tsc)
 static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uint8_t stream)
 {
 	m->corrupt++;
-	if (stream < CONFIG_STREAMS)
+	if (stream < FRAME_STREAMS)
 		m->streams[stream].corrupt++;
 }
 
@@ -294,7 +294,7 @@ static void count_any(struct monitor *m, const struct frame_bytes *frame)
 
 	if (class == FRAME_CORRUPT)
 		count_corrupt(m, fields.stream);
-	else if (class == FRAME_FOREIGN || fields.stream >= CONFIG_STREAMS)
+	else if (class == FRAME_FOREIGN || fields.stream >= FRAME_STREAMS)
 		m->foreign++;
 	else
 		count_intact(m, frame, &fields, now_tsc);
@@ -322,7 +322,7 @@ static inline unsigned count_some(struct monitor *m, const struct frame_bytes *f
 	struct stream *s;
 
 	if (likely(frames->length >= FRAME_HEADER_BYTES)) {
-		stream = frames->data[FRAME_OFFSET_STREAM] % CONFIG_STREAMS;
+		stream = frames->data[FRAME_OFFSET_STREAM] % FRAME_STREAMS;
 		s = &m->streams[stream];
 		count = m->run(&m->looks[stream], frames, n, (uint32_t)s->sequence.next);
 		if (likely(count)) {
@@ -487,7 +487,7 @@ static void monitor_clear(struct task *task)
 	struct monitor *m = (struct monitor *)task;
 
 	m->received = m->foreign = m->stale = m->corrupt = m->bursts = m->full_bursts = 0;
-	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
+	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
 		struct stream *s = &m->streams[i];
 
 		s->forwarded_bytes = s->corrupt = s->probes = 0;
@@ -510,7 +510,7 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 	m->epoch = epoch;
 	m->start_tsc = start_tsc;
 	memset(m->looks, 0, sizeof(m->looks));
-	for (unsigned i = 0; i < CONFIG_STREAMS; i++)
+	for (unsigned i = 0; i < FRAME_STREAMS; i++)
 		m->streams[i].looks = 0;
 }
 

@@ -79,7 +79,7 @@ static inline void assert_conserves(struct bench *b)
 	                 number(b, "monitor.corrupt_packets");
 	char path[64];
 
-	for (unsigned i = 0; i < CONFIG_STREAMS; i++) {
+	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
 		snprintf(path, sizeof(path), "monitor.streams.%u.forwarded_packets", i);
 		sum += RTE_MAX(number(b, path), 0);
 		snprintf(path, sizeof(path), "monitor.streams.%u.duplicate_packets", i);

@@ -8,6 +8,7 @@
 
 #include "lib/schema.h"
 #include "tasks/nat44/nat44.h"
+#include "tasks/tester/frame.h"
 
 // --- Settings --------------------------------------------------------------------------------------------
 
@@ -191,7 +192,7 @@ static void forward_tester(struct nat44_forwards *forwards)
 {
 	enum { PORT = 28770 };
 
-	for (uint32_t stream = 1; stream < CONFIG_STREAMS; stream += 2) {
+	for (uint32_t stream = 1; stream < FRAME_STREAMS; stream += 2) {
 		uint32_t net = UINT32_C(0xc6130000) | stream << 8;
 
 		for (uint32_t host = 1; host <= 2; host++)

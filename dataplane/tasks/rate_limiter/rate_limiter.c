@@ -5,14 +5,15 @@
 // A bucket of an address that has had the time to fill up is as good as none, so its room may be had without
 // anybody noticing: that is all the ageing there is. Addresses that find no room, and frames without (not IP,
 // or not sound), share one bucket.
-#include "tasks/rate_limiter/rate_limiter.h"
-
 #include <errno.h>
 #include <rte_cycles.h>
 
+#include "lib/flow_table.h"
 #include "lib/log.h"
 #include "lib/schema.h"
+#include "lib/token_bucket.h"
 #include "tasks/vnf/forward.h"
+#include "tasks/vnf/vnf.h"
 
 // --- Settings --------------------------------------------------------------------------------------------
 
@@ -27,6 +28,16 @@ enum {
 };
 #define RATE_BPS_DEFAULT UINT64_C(100000000000) // lets the tester's traffic through
 #define RATE_MAX         1e12
+
+enum limiter_per { PER_ALL, PER_DIRECTION, PER_SOURCE, PER_DESTINATION };
+
+struct limiter_settings {
+	uint64_t rate_bps, rate_pps; // one of them is 0
+	uint64_t burst_bytes, burst_packets;
+	int per;
+	uint32_t buckets_max;
+	int directions;
+};
 
 static const char *const per_names[] = {"all", "direction", "source", "destination", NULL};
 static const char *const direction_names[] = {"both", "from_clients", "from_servers", NULL};
@@ -96,27 +107,6 @@ static int limiter_settings_parse(const struct config_task *config, const json_t
 	return 0;
 }
 
-struct limiter_meter limiter_meter_of(const struct limiter_settings *settings, uint64_t tsc_hz)
-{
-	struct limiter_meter meter;
-
-	if (settings->rate_pps)
-		meter = (struct limiter_meter){
-		        .rate = settings->rate_pps,
-		        .full = settings->burst_packets * tsc_hz,
-		        .cost_frame = tsc_hz,
-		};
-	else
-		meter = (struct limiter_meter){
-		        .rate = settings->rate_bps,
-		        .full = settings->burst_bytes * 8 * tsc_hz,
-		        .cost_frame = RTE_ETHER_CRC_LEN * 8 * tsc_hz,
-		        .cost_byte = 8 * tsc_hz,
-		};
-	meter.full_tsc = (meter.full + meter.rate - 1) / meter.rate;
-	return meter;
-}
-
 enum { DROP_RUNT, DROP_RATE };
 enum { BOTH, FROM_CLIENTS, FROM_SERVERS };
 enum { SIDES = 2 };
@@ -126,10 +116,10 @@ static const char *const drops[] = {[DROP_RUNT] = "runt", [DROP_RATE] = "rate", 
 struct limiter {
 	struct vnf vnf;
 	struct limiter_settings settings;
-	struct limiter_meter meter;
+	struct token_meter meter;
 	bool limits[SIDES];
-	struct limiter_bucket buckets[SIDES]; // by direction; [0] is the one for all, and the shared one
-	struct flow_table table;              // of addresses. value[]: credit, and 1 when there is any
+	struct token_bucket buckets[SIDES]; // by direction; [0] is the one for all, and the shared one
+	struct flow_table table;            // of addresses. value[]: credit, and 1 when there is any
 	uint64_t passed_packets[SIDES], passed_bytes[SIDES];
 	uint64_t overflow_packets, no_address_packets;
 };
@@ -147,7 +137,11 @@ static int limiter_open(struct vnf *vnf, const struct config_task *config)
 	const struct limiter_settings *settings = &limiter->settings;
 
 	limiter->settings = *(const struct limiter_settings *)vnf_settings(config);
-	limiter->meter = limiter_meter_of(settings, rte_get_tsc_hz());
+	limiter->meter =
+	        settings->rate_pps
+	                ? token_meter_of_packets(settings->rate_pps, settings->burst_packets,
+	                                         rte_get_tsc_hz())
+	                : token_meter_of_bits(settings->rate_bps, settings->burst_bytes, rte_get_tsc_hz());
 	limiter->limits[0] = settings->directions != FROM_SERVERS;
 	limiter->limits[1] = settings->directions != FROM_CLIENTS;
 	for (unsigned i = 0; i < SIDES; i++)
@@ -183,7 +177,7 @@ static void limiter_adopt(struct task *task, struct task *before)
 static inline uint8_t decide(struct limiter *limiter, unsigned in, const struct vnf_frame *frame,
                              uint64_t *credit, uint64_t *seen_tsc, uint64_t now_tsc)
 {
-	if (!limiter_take(&limiter->meter, credit, seen_tsc, frame->total, now_tsc))
+	if (!token_bucket_take(&limiter->meter, credit, seen_tsc, frame->total, now_tsc))
 		return VNF_DROP | DROP_RATE;
 	limiter->passed_packets[in]++;
 	limiter->passed_bytes[in] += frame->total + RTE_ETHER_CRC_LEN;
@@ -194,7 +188,7 @@ static inline uint8_t decide(struct limiter *limiter, unsigned in, const struct 
 static bool by_bucket(struct limiter *limiter, unsigned in, const struct vnf_frame *frames, unsigned n,
                       uint64_t now_tsc, uint8_t *verdicts)
 {
-	struct limiter_bucket *bucket = &limiter->buckets[limiter->settings.per == PER_DIRECTION ? in : 0];
+	struct token_bucket *bucket = &limiter->buckets[limiter->settings.per == PER_DIRECTION ? in : 0];
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -234,7 +228,7 @@ struct look {
 static inline uint8_t decide_shared(struct limiter *limiter, unsigned in, const struct vnf_frame *frame,
                                     uint64_t *counter, uint64_t now_tsc)
 {
-	struct limiter_bucket *bucket = &limiter->buckets[0];
+	struct token_bucket *bucket = &limiter->buckets[0];
 
 	if (frame->length < RTE_ETHER_HDR_LEN)
 		return VNF_DROP | DROP_RUNT;

@@ -241,7 +241,7 @@ struct capture *capture_load(const char *path, uint32_t room, struct stat *stat,
 		return NULL;
 	pcap = pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, why);
 	if (!pcap) {
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: %.100s: %.100s", where, path, why);
+		snprintf(error, CONFIG_ERROR_MAX, "%s: %.100s: %.100s", where, path, why);
 		fclose(file);
 		return NULL;
 	}
@@ -249,7 +249,7 @@ struct capture *capture_load(const char *path, uint32_t room, struct stat *stat,
 	if (c)
 		rc = load(c, pcap, room, path, where, error);
 	else
-		snprintf(error, SCHEMA_ERROR_MAX, "%s: no memory", where);
+		snprintf(error, CONFIG_ERROR_MAX, "%s: no memory", where);
 	pcap_close(pcap); // and the file
 	if (rc == 0)
 		return c;

@@ -64,7 +64,7 @@ static void check(const struct capture *c, uint32_t room)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char error[SCHEMA_ERROR_MAX] = "", path[64];
+	char error[CONFIG_ERROR_MAX] = "", path[64];
 	struct input in = {data, size};
 	uint32_t room = input_byte(&in) & 1 ? FRAME_SIZE_MAX - FRAME_FCS_BYTES : 128;
 	int fd = memfd_create("capture", MFD_CLOEXEC);

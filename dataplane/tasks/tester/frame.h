@@ -31,6 +31,7 @@ enum {
 	FRAME_HEADER_BYTES = 60, // all that is not pattern
 	FRAME_STORE_BYTES = 64,  // what frame_write() touches; the last four bytes of it are pattern
 	FRAME_FLAG_PROBE = 1,
+	FRAME_STREAMS = 8, // that a tester tells apart
 	FRAME_STREAM_NONE = 0xff,
 	FRAME_TAGS_MAX = 2, // VLAN tags
 	FRAME_TAG_BYTES = 4,

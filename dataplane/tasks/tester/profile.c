@@ -41,7 +41,7 @@ int profile_sizes_make(struct making *m);
 
 static inline int profile_no_memory(const struct making *m, const char *what)
 {
-	snprintf(m->error, SCHEMA_ERROR_MAX, "%s: no memory for its %s", m->where, what);
+	snprintf(m->error, CONFIG_ERROR_MAX, "%s: no memory for its %s", m->where, what);
 	return -ENOMEM;
 }
 
@@ -57,7 +57,7 @@ static __attribute__((format(printf, 2, 3))) int fail(char *error, const char *f
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(error, SCHEMA_ERROR_MAX, format, args);
+	vsnprintf(error, CONFIG_ERROR_MAX, format, args);
 	va_end(args);
 	return -EINVAL;
 }
@@ -212,7 +212,7 @@ static int size_check(const struct making *m, uint32_t size)
 
 	if (size >= least && size <= most)
 		return 0;
-	snprintf(m->error, SCHEMA_ERROR_MAX,
+	snprintf(m->error, CONFIG_ERROR_MAX,
 	         "%s.sizes: a frame of %u bytes: IPv%u and %s%s take frames of at least %u, and the buffers "
 	         "of "
 	         "memory.mbuf_data_bytes hold at most %u",
@@ -256,7 +256,7 @@ static int round_make(const struct making *m, const struct profile_sizes *sizes)
 	}
 	length /= divisor;
 	if (length > ROUND_MAX) {
-		snprintf(m->error, SCHEMA_ERROR_MAX,
+		snprintf(m->error, CONFIG_ERROR_MAX,
 		         "%s.sizes: the weights, without their common divisor, add up to %llu; at most %d",
 		         m->where, (unsigned long long)length, ROUND_MAX);
 		return -EINVAL;
@@ -493,7 +493,7 @@ static int arrival_make(struct making *m)
 	arrival->time_scale = m->r->pcap.time_scale;
 	if (arrival->period_ns)
 		return 0;
-	snprintf(m->error, SCHEMA_ERROR_MAX,
+	snprintf(m->error, CONFIG_ERROR_MAX,
 	         "%s.pcap: %.100s: its frames all have one time; use \"timing\": \"rate\"", m->where,
 	         m->r->pcap.path);
 	return -EINVAL;
@@ -525,7 +525,7 @@ static int make(struct making *m)
 		rc = rc ? rc : flows_make(m);
 	}
 	if (rc == 0 && m->room < p->store) {
-		snprintf(m->error, SCHEMA_ERROR_MAX,
+		snprintf(m->error, CONFIG_ERROR_MAX,
 		         "%s: its headers need buffers of %u bytes; raise memory.mbuf_data_bytes", m->where,
 		         p->store);
 		return -EINVAL;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "tasks/generator/pacer.h"
+#include "tasks/tester/pacer.h"
 #include "tasks/tester/capture.h"
 #include "tasks/tester/frame.h"
 
@@ -68,7 +68,7 @@ struct profile_request {
 	uint64_t seed;
 };
 
-// Decode source into *out. Returns 0, or -EINVAL with a sentence in error (SCHEMA_ERROR_MAX).
+// Decode source into *out. Returns 0, or -EINVAL with a sentence in error (CONFIG_ERROR_MAX).
 int profile_request_decode(const json_t *source, struct profile_request *out, const char *where, char *error);
 
 enum {
@@ -140,7 +140,7 @@ struct profile {
 
 // Make a profile of an object "profile" for the frames of a flow that hold up to room bytes in memory.
 // frame_size_bytes of the flow counts where the profile has no sizes. where names the object. NULL with a
-// sentence in error (SCHEMA_ERROR_MAX).
+// sentence in error (CONFIG_ERROR_MAX).
 struct profile *profile_make(const json_t *source, const struct frame_flow *flow, uint32_t room,
                              const char *where, char *error);
 void profile_free(struct profile *p);

@@ -8,7 +8,7 @@
 
 #include "lib/log.h"
 #include "lib/schema.h"
-#include "tasks/stamps.h"
+#include "lib/stamps.h"
 #include "tasks/task.h"
 #include "tasks/tester/frame.h"
 #include "tasks/vnf/forward.h"

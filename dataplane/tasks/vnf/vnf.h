@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "lib/packet.h"
-#include "runtime/config.h"
 #include "port/port.h"
 #include "tasks/task.h"
 

@@ -3,7 +3,7 @@
 // by port, conservation, partial sends, stamps of probes, methods.
 #include "test/fixture.h"
 #include "tasks/tester/frame.h"
-#include "tasks/stamps.h"
+#include "lib/stamps.h"
 #include "test/unit.h"
 #include "tasks/vnf/vnf.h"
 

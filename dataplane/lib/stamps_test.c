@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The log of stamps: pages, and what comes when it is full.
-#include "tasks/stamps.h"
+#include "lib/stamps.h"
 #include "test/unit.h"
 
 static struct stamps *filled(unsigned n)

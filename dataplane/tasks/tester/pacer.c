@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Slot arithmetic. The number of slots due after e ticks is floor(e * rate) + 1, computed from e itself with
 // a 64x64 bit multiplication: an error can neither accumulate nor depend on how often the pacer is asked.
-#include "tasks/generator/pacer.h"
+#include "tasks/tester/pacer.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tasks/stamps.h"
+#include "lib/stamps.h"
 
 #include <stdlib.h>
 #include <string.h>

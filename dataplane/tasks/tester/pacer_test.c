@@ -2,7 +2,7 @@
 // The pacer in simulated time, polled at jittery moments: rate, conservation, late slots, ends.
 #include <math.h>
 
-#include "tasks/generator/pacer.h"
+#include "tasks/tester/pacer.h"
 #include "test/unit.h"
 
 #define HZ        UINT64_C(2596143000) // a real TSC's: no power of ten divides it

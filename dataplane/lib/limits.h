@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Limits of a configuration document (docs/design/planed-protocol.md) that more than one part has to know.
+#pragma once
+
+enum {
+	CONFIG_NAME_MAX = 32,
+	CONFIG_PATH_MAX = 108,  // sockaddr_un
+	CONFIG_QUEUES_MAX = 16, // queue pairs of a port
+	CONFIG_ERROR_MAX = 256, // bytes of a sentence that refuses something, with its zero byte
+};
