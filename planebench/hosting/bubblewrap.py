@@ -30,8 +30,7 @@ def find() -> Path | None:
 
 
 def planed_container(bwrap: Path, request: HostedRequest, planed: Path) -> list[str]:
-    """Return the command line before the command, for a root with nothing but planed, which is process 1 and handles
-    signals."""
+    """Return the command line before planed, which is alone in its root and is process 1 that handles signals."""
     return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), "--as-pid-1", "--"]
 
 

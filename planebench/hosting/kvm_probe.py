@@ -65,8 +65,7 @@ class Probe:
     device: Path = DEVICE
 
     def accelerator(self, wanted: str) -> Accelerator:
-        """Return the accelerator for ``auto``, ``kvm`` or ``tcg``. Raises StartError if KVM is required and does not
-        work."""
+        """Return the accelerator for ``auto``, ``kvm`` or ``tcg``. Raises StartError if required KVM does not work."""
         if wanted == "tcg":
             return Accelerator("tcg", "tcg, as requested")
         outcome = self.outcome()

@@ -100,8 +100,7 @@ class Hierarchy:
 
 
 def hierarchies() -> tuple[Hierarchy, ...]:
-    """Return the hierarchies that we are in: in version 1 one or more for each controller, in version 2 one, or
-    both."""
+    """Return the hierarchies that we are in: in version 1 one or more per controller, in version 2 one, or both."""
     mounts = [line.split() for line in (read_text("/proc/self/mounts") or "").splitlines()]
     found = []
     for line in (read_text("/proc/self/cgroup") or "").splitlines():
@@ -116,8 +115,7 @@ def hierarchies() -> tuple[Hierarchy, ...]:
 
 
 def parent_group(controller: str) -> Path | None:
-    """Return where a group with that controller can be made: our group, or the next above it that may have one; else
-    None."""
+    """Return where a group with that controller can be made: our group, or one above it that may have it; else None."""
     known = hierarchies()
     for hierarchy in known:
         if controller in hierarchy.controllers:
@@ -126,8 +124,7 @@ def parent_group(controller: str) -> Path | None:
 
 
 def everywhere() -> tuple[Path, ...]:
-    """Return where a container engine makes a group: in every hierarchy of version 1; in version 2 where it has
-    memory."""
+    """Return where a container engine makes a group: in every hierarchy of version 1; in version 2 with memory."""
     known = hierarchies()
     if not any(hierarchy.controllers for hierarchy in known):
         return tuple(parent for parent in (parent_group("memory"),) if parent is not None)
@@ -135,8 +132,7 @@ def everywhere() -> tuple[Path, ...]:
 
 
 def as_parent(name: str) -> str:
-    """Return the parent group for a container engine: below our group in each hierarchy, or the one path of version
-    2."""
+    """Return the parent group for a container engine: below our group per hierarchy, or the path of version 2."""
     if any(hierarchy.controllers for hierarchy in hierarchies()):
         return name
     (only,) = hierarchies()

@@ -27,8 +27,7 @@ def memory_option(default: str) -> Option:
 
 
 def vcpu_count(request: HostedRequest, more: int) -> int:
-    """Return the requested number, or ``more`` than the VNF has CPUs of the host. Raises UsageError for less than
-    those."""
+    """Return the requested number, or ``more`` than the VNF has CPUs of the host. Raises UsageError for too few."""
     least = len(request.cpus)
     wanted = int(_text(request, "vcpus", str(least + more)))
     if wanted < least:
@@ -58,8 +57,7 @@ def nics(request: HostedRequest) -> tuple[Nic, ...]:
 
 
 def nic_settings(request: HostedRequest) -> NicSettings:
-    """Return the settings of the NICs. Mergeable buffers are for the user's image only: planed's are as large as the
-    frames."""
+    """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
     rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
     own = request.document is None
     return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)

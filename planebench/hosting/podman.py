@@ -73,8 +73,7 @@ def start(
 
 
 def _limited(request: HostedRequest, chosen: Limits, supervisor: Supervisor) -> Limited:
-    """Return the limits. podman's runtime makes the groups; they are tracked here, so that they are removed in any
-    case."""
+    """Return the limits. podman's runtime makes the groups; they are tracked here, to be removed in any case."""
     name = limits.group_name(request, supervisor)
     groups = tuple(parent / name for parent in limits.everywhere())
     for group in groups:

@@ -159,8 +159,7 @@ class RunningBess(common.ProcessGroup):
         self._client.call("ResumeAll")
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the worker: all threads have the name bessd, but only the worker is bound to the core of the
-        switch."""
+        """Return the worker: all threads are called bessd, but only the worker is bound to the switch's core."""
         pid, cpu = self.process.pid, self._request.cpu
         return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if _bound_to(tid, cpu))
 
@@ -204,8 +203,7 @@ class RunningBess(common.ProcessGroup):
 
 
 def bursts(stats: Sequence[Any]) -> int | None:
-    """Return the number of polls that found frames, from the histograms of batch sizes; None if a port has no
-    histogram."""
+    """Return the polls that found frames, from the histograms of batch sizes; None if a port has no histogram."""
     histograms = [list(getattr(it, "actual_hist", ())) for it in stats]
     return sum(sum(map(int, hist[1:])) for hist in histograms) if all(histograms) else None
 

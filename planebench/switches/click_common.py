@@ -33,8 +33,8 @@ _VERSION = re.compile(r"^click \((\w+)\) (\S+)$", re.MULTILINE)
 
 
 def find_click(where: Installation, product: str, places: Sequence[str]) -> tuple[Path, str] | None:
-    """Return the program and the version of ``product`` (``FastClick``, ``Click``). Raises UsageError if the user names
-    another program."""
+    """Return program and version of ``product`` (``FastClick``, ``Click``). UsageError if the user names another
+    one."""
     for binary in where.programs("click", places):
         match = _VERSION.search(_says(binary, where.env, "--version"))
         if match and match[1] == product:
@@ -73,7 +73,7 @@ def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], argum
 
 
 def cross_connects(request: SwitchRequest, between: str = "->") -> list[str]:
-    """Return ``n0_in -> v0_out;`` for both directions of every pair. ``between`` may contain elements; {} is the
+    """Return ``n0_in -> v0_out;`` for both directions of every pair; ``between`` may have elements, {} is the
     output."""
     ways = [way for pair in request.cross_connects for way in (pair, pair[::-1])]
     return [f"{source}_in {between.format(sink)} {sink}_out;" for source, sink in ways]

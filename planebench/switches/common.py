@@ -199,8 +199,8 @@ def mbuf_bytes(request: SwitchRequest) -> int:
 
 
 def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:
-    """Return EAL memory arguments that leave no file behind. Single-file segments: a vhost device accepts few memory
-    regions."""
+    """Return EAL arguments that leave no file behind. A vhost device accepts few memory regions: single-file
+    segments."""
     if hugepages:
         return ["--in-memory", "--single-file-segments", "-m", str(size_mb)]
     return ["--no-huge", "--no-shconf", "--single-file-segments", "-m", str(size_mb)]

@@ -110,8 +110,7 @@ class KernelAdapter(Adapter):
 
 
 def has_core() -> bool:
-    """Return whether forwarding runs on the switch's core: this needs root, to load XDP programs and pin kernel
-    threads."""
+    """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads."""
     return os.geteuid() == 0
 
 

@@ -204,8 +204,7 @@ def bridge_commands() -> Commands:
 
 
 def in_port_flows(request: SwitchRequest) -> list[str]:
-    """Return an in_port flow each way of every cross-connect. The OpenFlow number of a port is its place in the
-    request."""
+    """Return an in_port flow each way of every cross-connect. Ports have the numbers of their places in the request."""
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
     pairs = [(number[a], number[b]) for a, b in request.cross_connects]
     return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]

@@ -129,8 +129,8 @@ class RunningPlaned(common.ProcessGroup):
 
 
 def parse_drops(stats: Statistics) -> dict[str, int]:
-    """Return the drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), other reasons by
-    name."""
+    """Return the drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), others by
+    reason."""
     drops: Counter[str] = Counter()
     for task in stats["tasks"]:
         for port, reasons in task["drops_by_port"].items():

@@ -139,8 +139,7 @@ class RunningSnabb(common.ProcessGroup):
 
 
 def read_link(state: Path, pid: int, link: str) -> dict[str, int] | None:
-    """Return ``txpackets``, ``rxpackets`` and ``txdrop`` of a link; None if one of them is missing or shorter than 8
-    bytes."""
+    """Return ``txpackets``, ``rxpackets`` and ``txdrop`` of a link; None if one of them is missing or too short."""
     folder = state / str(pid) / "links" / link
     try:
         return {
