@@ -14,11 +14,12 @@ from pathlib import Path
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.claims import FeatureClaim, everywhere
+from planebench.model.manifest import DEFAULT
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.click_common import RunningClick, cross_connects, find_click, total
-from planebench.switches.manifest import DEFAULT, manifest
+from planebench.switches.manifest import manifest
 from planebench.wiring.adapter import Adapter, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest, VnfInterface
 

@@ -27,6 +27,7 @@ from planebench.host.facts import cpus_of
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
 from planebench.running.machine import measuring
@@ -40,7 +41,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
-from planebench.switches.manifest import MANIFEST_KEYS, manifest
+from planebench.switches.manifest import manifest
 
 ALL = ",".join(check.name for check in ALL_CHECKS)
 Wrap = Callable[[Any, SwitchRequest, Supervisor], Any]

@@ -12,9 +12,9 @@ import pytest
 from planebench.host import programs as finding
 from planebench.model.claims import parse_claim
 from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.manifest import FEATURE_KEYS, MANIFEST_KEYS
 from planebench.switches import common, ovs, ovs_dpdk, planed, testpmd
 from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest
-from planebench.switches.manifest import FEATURE_KEYS, MANIFEST_KEYS
 from planebench.switches.planed_document import switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
