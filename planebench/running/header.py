@@ -14,7 +14,7 @@ from pathlib import Path
 
 from planebench import __version__
 from planebench.doctor import doctor
-from planebench.host.facts import HostFacts
+from planebench.host.facts import HostFacts, cpus_of
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
@@ -24,7 +24,6 @@ from planebench.model.records import Point
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
-from planebench.running.machine import cpus_of
 from planebench.running.survey import Survey
 from planebench.scenarios import Topology, build
 from planebench.store import new_run_id

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planebench.host.facts import cpus_of
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
 from planebench.measure.outage import OutageRequest, check_victim, measure_outage, outage_trial
@@ -19,7 +20,7 @@ from planebench.model.records import Point
 from planebench.model.run import RunStatus
 from planebench.placement import place
 from planebench.plans.schema import validated, with_chains
-from planebench.running.machine import cpus_of, measuring
+from planebench.running.machine import measuring
 from planebench.running.service import Session, open_session
 from planebench.running.survey import Survey, survey
 from planebench.scenarios import Topology
