@@ -7,15 +7,12 @@ startup.conf and the CLI commands are made in vpp_config, counters are read in v
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool, version_lines
 from planebench.model.errors import StartError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
@@ -192,20 +189,8 @@ class RunningVpp(common.ProcessGroup):
 
     def _run(self, tool: str, *arguments: str) -> str | None:
         """Return the output of a tool of VPP; None if it fails or takes too long."""
-        try:
-            return subprocess.run(
-                [str(_tool(self._binary, tool)), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=stretched(TOOL_DEADLINE_S),
-                check=True,
-                env={**os.environ, **self._env},
-            ).stdout
-        except (OSError, subprocess.SubprocessError):
-            return None
+        done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S, env=self._env)
+        return done.stdout + done.stderr if done.ok else None
 
 
 def _tool(binary: Path, name: str) -> Path:
