@@ -38,7 +38,7 @@ def find_click(where: Installation, product: str, places: Sequence[str]) -> tupl
         if match and match[1] == product:
             return binary, match[2]
         if where.path is not None:
-            says = match[0] if match else "nothing of the kind"
+            says = match[0] if match else "no version of Click"
             raise UsageError(f'{where.said_by} "{binary}" is not {product}: --version says {says}; name another one')
     return None
 
@@ -75,7 +75,7 @@ class RunningClick(common.ProcessGroup):
             self.stop()
             log = self.process.log_path.read_text(errors="replace").splitlines()
             lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
-            raise StartError(f"{error}\nWhat it complained about, of its log lines:\n" + "\n".join(lines)) from error
+            raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
         except BaseException:
             self.stop()
             raise

@@ -34,7 +34,7 @@ TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
 EMC_DEFAULT, EMC_MAX = 100, 2**32 - 1
 CACHE_OPTIONS = (
-    Option("emc", "whole", "one in so many flows is put into the exact match cache, 0: none", "100", most=EMC_MAX),
+    Option("emc", "whole", "insert one in N flows into the exact match cache (0: none)", "100", most=EMC_MAX),
     Option("smc", "flag", "signature match cache", "false"),
 )
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
