@@ -188,7 +188,7 @@ static void stop_ends_and_start_begins_anew(void **state)
 	task->ops->poll(task, after_us(4.5));
 	assert_int_equal(collect(w, 0, NULL), 5); // numbered from 0 again
 	generator_stop(task);
-	task->ops->clear(task);
+	task_clear(task);
 	assert_int_equal(number(task, "offered_packets"), 0);
 	task_destroy(task);
 }
