@@ -22,7 +22,7 @@ from planebench.model.header import Calibration, SetPoint
 from planebench.planed import require_planed
 from planebench.plans.schema import check_ring_size
 from planebench.running.machine import enough_hugepages, measuring
-from planebench.scenarios import parse_frame_size
+from planebench.scenarios.registry import parse_frame_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 
