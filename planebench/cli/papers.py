@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from planebench.cli.show import print_json
 from planebench.model.words import printable
 from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
 from planebench.papers.measured import Measured
@@ -32,7 +32,7 @@ def papers(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
     judgements = [it for it in judge_all(Measured(Derived(stored))) if not wanted or it.claim.paper in wanted]
     if json:
         document = {"run": stored.header.run_id, "papers": [record(it) for it in judgements]}
-        print(json_module.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
     else:
         _print_judgements(judgements)
 
@@ -48,7 +48,7 @@ def claim_lines() -> Iterator[str]:
 
 def _print_claims(json: bool) -> None:
     if json:
-        print(json_module.dumps({"papers": [_claim(claim) for claim in all_claims()]}, indent=1, ensure_ascii=False))
+        print_json({"papers": [_claim(claim) for claim in all_claims()]})
         return
     print("\n".join(claim_lines()))
 
