@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench papers``: what the papers claim, and what a run says to it."""
+"""``planebench papers``: print the claims of the papers, or check them against a run."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ def papers(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
         return
     stored = read_run(find_run(runs_dir, run))
     wanted = stored.header.papers
-    judgements = [it for it in judge_all(Measured(Derived(stored))) if not wanted or it.claim.paper in wanted]
+    judgements = [
+        judged for judged in judge_all(Measured(Derived(stored))) if not wanted or judged.claim.paper in wanted
+    ]
     if json:
-        document = {"run": stored.header.run_id, "papers": [record(it) for it in judgements]}
+        document = {"run": stored.header.run_id, "papers": [record(judged) for judged in judgements]}
         print_json(document)
     else:
         _print_judgements(judgements)
@@ -61,16 +63,16 @@ def _claim(claim: Claim) -> dict[str, Any]:
 def _print_judgements(judgements: Sequence[Judgement]) -> None:
     console = Console(highlight=False)
     width = max(console.width, 60)
-    for name in dict.fromkeys(it.claim.paper for it in judgements):
+    for name in dict.fromkeys(judged.claim.paper for judged in judgements):
         console.print(Text(f"{name}: {all_papers()[name].title}", style="bold"))
-        for it in judgements:
-            if it.claim.paper == name:
-                console.print(
-                    Text(f"  {it.words}", style=_STYLES[it.outcome]), Text(f"{it.claim.id} ({it.claim.where})")
-                )
-                _print_wrapped(console, it.claim.sentence, width)
-                _print_wrapped(console, printable(it.evidence), width, "dim")
-    console.print(", ".join(f"{it['number']} {it['words']}" for it in counts(judgements)))
+        for judged in judgements:
+            if judged.claim.paper == name:
+                claim = judged.claim
+                outcome = Text(f"  {judged.words}", style=_STYLES[judged.outcome])
+                console.print(outcome, Text(f"{claim.id} ({claim.where})"))
+                _print_wrapped(console, claim.sentence, width)
+                _print_wrapped(console, printable(judged.evidence), width, "dim")
+    console.print(", ".join(f"{row['number']} {row['words']}" for row in counts(judgements)))
 
 
 def _print_wrapped(console: Console, text: str, width: int, style: str = "") -> None:

@@ -79,8 +79,8 @@ class VnfProcess:
             ours, theirs = self.rig.live.call(method, params), self.planed.call(method, params)
             return _merged(ours, theirs)
         assert params is not None
-        mine = [it for it in params["generators"] if it["task"] in self.tasks]
-        others = [it for it in params["generators"] if it["task"] not in self.tasks]
+        mine = [load for load in params["generators"] if load["task"] in self.tasks]
+        others = [load for load in params["generators"] if load["task"] not in self.tasks]
         sides = [(self.planed.call, mine), (self.rig.live.call, others)]
         for call, generators in sorted(sides, key=lambda side: len(side[1])):
             call(method, {**params, "generators": generators})

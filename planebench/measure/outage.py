@@ -192,7 +192,7 @@ def longest_silence(stats: Statistics, way: Flow) -> Silence:
     found = list(_silences(stats, {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}))
     if not found:
         raise StartError(f"no frame came through {way.name}")
-    return max(found, key=lambda it: it.duration_ns)
+    return max(found, key=lambda silence: silence.duration_ns)
 
 
 def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:

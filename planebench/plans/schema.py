@@ -279,7 +279,7 @@ def _limits(location: tuple[int | str, ...]) -> str:
     hint: Any = Plan
     for key in location:
         if isinstance(key, str):
-            kind = next((it for it in (hint, *get_args(hint)) if hasattr(it, "__dataclass_fields__")), None)
+            kind = next((part for part in (hint, *get_args(hint)) if hasattr(part, "__dataclass_fields__")), None)
             hint = get_type_hints(kind, include_extras=True).get(key) if kind else None
     found: dict[str, Any] = {}
     _collect(hint, found)
