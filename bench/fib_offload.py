@@ -43,9 +43,9 @@ from planebench.placement import Cpus, place
 from planebench.running.machine import Machine
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.switches.registry import get_adapter
-from planebench.traffic import SATURATING, rate_label
+from planebench.traffic.rates import SATURATING, rate_label
 from planebench.traffic.registry import parse_traffic
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 FRAME_BYTES = 64
 UPDATES_PER_S = 64_000

@@ -17,7 +17,7 @@ from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
 from planebench.plans.schema import check_ring_size
 from planebench.running.machine import Machine
-from planebench.scenarios import parse_frame_size
+from planebench.scenarios.registry import parse_frame_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 

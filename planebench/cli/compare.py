@@ -219,13 +219,13 @@ def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
     for judgement in judgements:
         if judgement.kind != "passes":
             _say(_judgement_words(judgement))
-    return int(any(j.kind in ("fails", "cannot be judged") for j in judgements))
+    return int(any(j.kind in ("fails", "inconclusive") for j in judgements))
 
 
 def _judgement_words(judgement: Judgement) -> str:
     j, title = judgement, TITLES[judgement.metric]
     why = f": {j.why}" if j.why else ""
-    if j.kind == "cannot be judged" or j.ratio is None:
+    if j.kind == "inconclusive" or j.ratio is None:
         return f"{j.kind}: {title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
     limit = f"limit {j.limit:g}"
     if j.metric not in RATES:

@@ -112,10 +112,10 @@ PLAN_OPTIONS: dict[str, Any] = {
         list[str] | None,
         typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="Switch option. May be repeated."),
     ],
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed("scenarios:SCENARIOS")),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed("model.scenario:SCENARIOS")),
     "frame_size": _text("--frame-size", "N,M", "Frame sizes in bytes, FCS included: 64 to 1518, 9000."),
     "direction": _text(
-        "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed("scenarios:DIRECTIONS")
+        "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed("scenarios.registry:DIRECTIONS")
     ),
     "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),
     "vnfs": _text("--vnfs", "N,M", "Number of independent VNFs in scenario parallel: 1 to 63."),

@@ -19,7 +19,7 @@ from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
 from planebench.measure.live import CONNECT_DEADLINE_S
 from planebench.model.errors import DiedError
-from planebench.wiring import wire_stage
+from planebench.wiring.tester_config import wire_stage
 
 PAUSE_S = 0.3
 FLOOD_S = 0.05

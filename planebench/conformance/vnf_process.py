@@ -17,7 +17,7 @@ from planebench.measure.sending import Sender, Sending
 from planebench.model.errors import PlanebenchError
 from planebench.planed.document import NAME_MAX, Document
 from planebench.planed.process import PlanedProcess
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 
 FLOOD_MAX_S = 10.0
 

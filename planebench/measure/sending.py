@@ -12,7 +12,7 @@ from planebench.measure.counts import arrived, received_total
 from planebench.model.errors import StartError
 from planebench.planed.requests import Call, Load, Profile, get_statistics, is_sending, start_traffic
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import queue_name
 
 STRAGGLER_DEADLINE_S = 1.0

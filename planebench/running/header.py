@@ -20,17 +20,19 @@ from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
+from planebench.model.topology import Topology
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
 from planebench.running.machine import Machine
 from planebench.running.survey import Survey
-from planebench.scenarios import Topology, build
+from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs import build_chain, parse_chain
-from planebench.wiring import LinkSettings, VethPair, switch_request
+from planebench.vnfs.chain import parse_chain
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.tester_config import LinkSettings, VethPair, switch_request
 
 Settings = dict[str, str | int | float | bool | None]
 

@@ -17,12 +17,12 @@ from planebench.model.outage import Outage
 from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.records import Point
 from planebench.model.run import RunStatus
+from planebench.model.topology import Topology
 from planebench.placement import place
 from planebench.plans.schema import validated, with_chains
 from planebench.running.service import Session, open_session
 from planebench.running.survey import survey
-from planebench.scenarios import Topology
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 Tell = Callable[[str], None]
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.claims import FeatureClaim, everywhere
+from planebench.model.manifest import DEFAULT
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.click_common import RunningClick, cross_connects, find_click, total
-from planebench.switches.manifest import DEFAULT, manifest
+from planebench.switches.manifest import manifest
 from planebench.wiring.adapter import Adapter, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest, VnfInterface
 
@@ -87,14 +88,8 @@ class ClickAdapter(Adapter):
         binary = common.require(self).binary
         graph.write_text(text)
         control.unlink(missing_ok=True)  # of one that was killed: it would not start
-        process = supervisor.spawn(
-            self.name,
-            [str(binary), str(graph)],
-            cpus=frozenset({request.cpu}),  # all that it does is in one thread
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        cpus = frozenset({request.cpu})  # everything is done by one thread
+        process = self.spawn([str(binary), str(graph)], request, supervisor, cpus=cpus)
         switch = RunningUserClick(process, control, [port.name for port in ports], self.value("method", PCAP))
         switch.wait_ready()
         return switch

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, wait_ready
 from planebench.host.programs import Installation
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.switches import common
 from planebench.wiring.adapter import ThreadRef
 from planebench.wiring.request import SwitchRequest
@@ -34,8 +33,8 @@ _VERSION = re.compile(r"^click \((\w+)\) (\S+)$", re.MULTILINE)
 
 
 def find_click(where: Installation, product: str, places: Sequence[str]) -> tuple[Path, str] | None:
-    """Return the program and the version of ``product`` (``FastClick``, ``Click``). Raises UsageError if the user names
-    another program."""
+    """Return program and version of ``product`` (``FastClick``, ``Click``). UsageError if the user names another
+    one."""
     for binary in where.programs("click", places):
         match = _VERSION.search(_says(binary, where.env, "--version"))
         if match and match[1] == product:
@@ -74,7 +73,7 @@ def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], argum
 
 
 def cross_connects(request: SwitchRequest, between: str = "->") -> list[str]:
-    """Return ``n0_in -> v0_out;`` for both directions of every pair. ``between`` may contain elements; {} is the
+    """Return ``n0_in -> v0_out;`` for both directions of every pair; ``between`` may have elements, {} is the
     output."""
     ways = [way for pair in request.cross_connects for way in (pair, pair[::-1])]
     return [f"{source}_in {between.format(sink)} {sink}_out;" for source, sink in ways]
@@ -85,13 +84,11 @@ class RunningClick(common.ProcessGroup):
 
     def __init__(self, title: str, process: Process, control: Path) -> None:
         super().__init__(title, [process])
-        self.process = process
         self.control = control
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the router thread, which is the first of the process."""
-        pid = self.process.pid
-        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
+        return common.main_thread(self.process)
 
     def wait_ready(self) -> None:
         """Wait until the router runs. Otherwise stop it and raise StartError with its error messages."""
@@ -119,8 +116,7 @@ class RunningClick(common.ProcessGroup):
         try:
             texts = ask(self.control, list(handlers))
         except PlanebenchError as error:
-            self.process.wait(0.2)
-            raise DiedError(f"{error}; {self.process.exit_report()}") from error
+            raise self.died(error) from error
         return {name: int(text) for name, text in texts.items() if re.fullmatch(r"[0-9]+", text)}
 
 
@@ -165,6 +161,5 @@ def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
 
 
 def total(numbers: Mapping[str, int], handlers: Iterable[str]) -> int | None:
-    """The sum of some handlers; None, unknown, if one of them is."""
-    wanted = list(handlers)
-    return sum(numbers[name] for name in wanted) if all(name in numbers for name in wanted) else None
+    """Return the sum of some handlers; None if one of them is unknown."""
+    return common.total(map(numbers.get, handlers))

@@ -41,9 +41,6 @@ JUMBO_BUFFERS = 16383
 TX_QUEUE = 1024
 """ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
 EAL_MB = 96
-STANDARD_MBUF_BYTES = 2176
-JUMBO_MBUF_BYTES = 9728 + 128
-"""A frame of 9018 in one piece: Click has no packets of several segments."""
 MBUF_OVERHEAD_BYTES = 512
 """struct rte_mbuf, Click's annotations, object header, the share of the free ring, rounding."""
 RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_nombuf"}
@@ -117,14 +114,8 @@ class FastClickAdapter(Adapter):
         graph.write_text(self.graph(request, ports, control))
         control.unlink(missing_ok=True)  # of an earlier one, which leaves it behind: it would not start
         common.remove_sockets(ports)
-        process = supervisor.spawn(
-            self.name,
-            [str(binary), *self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick"), str(graph)],
-            cpus=request.control_cpus | {request.cpu},
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        eal = self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick")
+        process = self.spawn([str(binary), *eal, str(graph)], request, supervisor)
         switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
         switch.wait_ready()
         return switch
@@ -138,7 +129,7 @@ class FastClickAdapter(Adapter):
         ndesc = self.value("ndesc", common.ring_size(request))
         burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
         blocking = str(self.value("blocking", False)).lower()
-        size = f", MBUF_SIZE {JUMBO_MBUF_BYTES}" if common.is_jumbo(request) else ""
+        size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
         lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
         for number, port in enumerate(ports):
             # MODE none: the default is RSS, which virtio-user refuses.
@@ -151,8 +142,8 @@ class FastClickAdapter(Adapter):
 
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
         """Return ``--dpdk ... --``. Port ids follow the order of the vdevs."""
-        mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
-        size_mb = EAL_MB + -(-self.buffers(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
+        mbuf_bytes = common.mbuf_bytes(request) + MBUF_OVERHEAD_BYTES
+        size_mb = EAL_MB + -(-self.buffers(request) * mbuf_bytes // 2**20)
         return [
             "--dpdk",
             f"--lcores=0@{request.cpu}",
@@ -160,7 +151,7 @@ class FastClickAdapter(Adapter):
             "--no-telemetry",
             f"--file-prefix={prefix}",
             *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-            *(f"--vdev={common.dpdk_vdev(number, port, request)}" for number, port in enumerate(ports)),
+            *common.vdevs(ports, request),
             "--",
         ]
 

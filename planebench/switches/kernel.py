@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,8 +110,7 @@ class KernelAdapter(Adapter):
 
 
 def has_core() -> bool:
-    """Return whether forwarding runs on the switch's core: this needs root, to load XDP programs and pin kernel
-    threads."""
+    """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads."""
     return os.geteuid() == 0
 
 
@@ -151,8 +149,7 @@ class RunningKernel:
         self._holder = request.netns_pid or 0
         self._holder_start = procfs.start_ticks(self._holder)
         self._threads: tuple[ThreadRef, ...] = ()
-        self._begun_ns = time.monotonic_ns()
-        self._ran_ns = 0
+        self._time = common.CpuTime((), None)
         self._stopped = False
 
     def place(self) -> None:
@@ -161,7 +158,7 @@ class RunningKernel:
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
         self._threads = (*threads, *_softirq_thread(self._request.cpu))
-        self._begun_ns, self._ran_ns = time.monotonic_ns(), self._run_ns() or 0
+        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
 
     def pids(self) -> tuple[int, ...]:
         """Return no process: a kernel switch without frames does nothing."""
@@ -181,7 +178,7 @@ class RunningKernel:
         counts = parse_interfaces(procfs.read_text(f"/proc/{self._holder}/net/dev") or "")
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)
-        busy, idle = self._cycles()
+        busy, idle = self._time.cycles()
         return SwitchCycles(
             busy_cycles=busy,
             idle_cycles=idle,
@@ -193,20 +190,6 @@ class RunningKernel:
                 for reason, number in (("rx_dropped", count.rx_dropped), ("tx_dropped", count.tx_dropped))
             },
         )
-
-    def _cycles(self) -> tuple[int | None, int | None]:
-        """Return busy and idle TSC cycles since the start."""
-        run_ns, hz = self._run_ns(), self._request.tsc_hz
-        if run_ns is None or not hz:
-            return None, None
-        busy_ns = run_ns - self._ran_ns
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return busy_ns * hz // 10**9, idle_ns * hz // 10**9
-
-    def _run_ns(self) -> int | None:
-        """Return the CPU time of the threads in ns; None without threads or if the kernel does not report it."""
-        texts = [procfs.read_text(f"/proc/{thread.tid}/schedstat") for thread in self._threads]
-        return sum(int(text.split()[0]) for text in texts if text) if texts and all(texts) else None
 
     def check(self) -> None:
         if self._stopped:

@@ -30,7 +30,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One switch. ``problem`` says why the search for it failed or its adapter cannot be loaded; ``found`` is None
+    """One switch. ``problem`` says why the search for it failed or its adapter cannot be loaded; it is not found
     then."""
 
     name: str

@@ -14,13 +14,12 @@ import socket
 import subprocess
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import Found, NotFound, find_program, program_lines
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.host.programs import Found, NotFound, find_program, version_lines
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
@@ -47,35 +46,17 @@ Commands = list[list[str]]
 """Of one ovs-vsctl."""
 
 
-@dataclass(frozen=True, slots=True)
 class Paths:
     """The files and sockets of one Open vSwitch. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
 
-    root: Path
-
-    @property
-    def database(self) -> Path:
-        """The database file."""
-        return self.root / "conf.db"
-
-    @property
-    def database_socket(self) -> Path:
-        """OVSDB protocol."""
-        return self.root / "db.sock"
-
-    @property
-    def bridge(self) -> Path:
-        """OpenFlow; the name is given by vswitchd."""
-        return self.root / f"{BRIDGE}.mgmt"
-
-    @property
-    def control(self) -> Path:
-        """vswitchd's unixctl socket: what ovs-appctl talks to."""
-        return self.root / "vswitchd.ctl"
-
-    def environment(self) -> dict[str, str]:
-        """Keeps Open vSwitch out of the system's directories."""
-        return {f"OVS_{name}": str(self.root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.database = root / "conf.db"
+        self.database_socket = root / "db.sock"
+        self.bridge = root / f"{BRIDGE}.mgmt"  # OpenFlow; vswitchd chooses the name
+        self.control = root / "vswitchd.ctl"  # for ovs-appctl
+        self.environment = {f"OVS_{name}": str(root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+        """Keeps Open vSwitch out of the directories of the system."""
 
 
 class OvsAdapter(Adapter):
@@ -114,7 +95,7 @@ class OvsAdapter(Adapter):
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
         for binary in binaries:
-            version = self.version(program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) or ())
+            version = self.version(version_lines(binary))
             if version:
                 return Found(version, binary)
         what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"
@@ -173,12 +154,11 @@ class RunningOvs(common.ProcessGroup):
 
     def __init__(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> None:
         super().__init__("Open vSwitch", [vswitchd, database])
-        self._vswitchd = vswitchd
         self._paths = paths
         self._request = request
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self._vswitchd.pid, (PMD_MARK,))
+        return common.threads_named(self.process.pid, (PMD_MARK,))
 
     def counters(self) -> SwitchCycles:
         raise NotImplementedError
@@ -198,7 +178,7 @@ class RunningOvs(common.ProcessGroup):
             return parse_ports(_tool(command), names, kernel=kernel)
         except StartError as error:
             self.check()
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
+            raise self.died(error) from error
 
     def check_placement(self, interfaces: Sequence[str]) -> None:
         """Raise StartError unless the one PMD thread, on the core of the switch, polls every port."""
@@ -215,7 +195,7 @@ class RunningOvs(common.ProcessGroup):
         try:
             return unixctl(self._paths.control, *command)
         except PlanebenchError as error:
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
+            raise self.died(error) from error
 
 
 def bridge_commands() -> Commands:
@@ -224,8 +204,7 @@ def bridge_commands() -> Commands:
 
 
 def in_port_flows(request: SwitchRequest) -> list[str]:
-    """Return an in_port flow each way of every cross-connect. The OpenFlow number of a port is its place in the
-    request."""
+    """Return an in_port flow each way of every cross-connect. Ports have the numbers of their places in the request."""
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
     pairs = [(number[a], number[b]) for a, b in request.cross_connects]
     return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]
@@ -266,7 +245,7 @@ def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths
             "--no-chdir",
         ],
         cpus=request.control_cpus,
-        env=paths.environment(),
+        env=paths.environment,
         workdir=request.workdir,
         high_priority=False,
     )
@@ -285,7 +264,7 @@ def _start_vswitchd(
         "ovs-vswitchd",
         [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
         cpus=request.control_cpus,  # what forwards moves to request.cpu
-        env={**env, **paths.environment()},
+        env={**env, **paths.environment},
         workdir=request.workdir,
         netns_pid=request.netns_pid,
         new_netns=request.netns_pid is None,

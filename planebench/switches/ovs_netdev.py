@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -119,15 +118,14 @@ class RunningOnMain(ovs.RunningOvs):
 
     def __init__(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> None:
         super().__init__(vswitchd, database, paths, request)
-        self._begun_ns = time.monotonic_ns()
+        self._time = common.CpuTime([vswitchd.pid], request.tsc_hz)
         for tid in procfs.threads(vswitchd.pid):
             with contextlib.suppress(OSError):  # a helper that has just ended
                 os.sched_setaffinity(tid, {request.cpu} if tid == vswitchd.pid else request.control_cpus)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the main thread, which sleeps without traffic."""
-        pid = self._vswitchd.pid
-        return (ThreadRef(pid, pid, procfs.threads(pid).get(pid, "main")),)
+        return common.main_thread(self.process)
 
     def counters(self) -> SwitchCycles:
         """Return counters of the main thread.
@@ -135,14 +133,9 @@ class RunningOnMain(ovs.RunningOvs):
         OvS counts no cycles of this thread: busy cycles are its CPU time. They are unknown without the frequency of the
         TSC in the request.
         """
-        pid, hz = self._vswitchd.pid, self._request.tsc_hz
         counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports(kernel=True))
-        text = procfs.read_text(f"/proc/{pid}/task/{pid}/schedstat")
-        if not text or not hz:
-            return counted
-        busy_ns = int(text.split()[0])
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return replace(counted, busy_cycles=busy_ns * hz // 10**9, idle_cycles=idle_ns * hz // 10**9)
+        busy, idle = self._time.cycles()
+        return replace(counted, busy_cycles=busy, idle_cycles=idle)
 
 
 ADAPTER = OvsNetdevAdapter()

@@ -17,8 +17,7 @@ from planebench.model.errors import PlanebenchError
 
 
 def unixctl(path: Path, method: str, *arguments: str, timeout_s: float = 5.0) -> str:
-    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or without an
-    answer."""
+    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or silence."""
     request = json.dumps({"id": 0, "method": method, "params": arguments}).encode()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

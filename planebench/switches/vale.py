@@ -68,8 +68,7 @@ class ValeAdapter(KernelAdapter):
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Return the settings of a kernel switch with netmap's rings and buffers; emulated mode forwards frame by
-        frame."""
+        """Return the settings of a kernel switch with netmap's rings and buffers; it forwards frame by frame."""
         rings, buffers, size = (_shown(name) for name in ("generic_ringsize", "buf_num", "buf_size"))
         return {
             **super().settings(request),
@@ -86,8 +85,7 @@ class ValeAdapter(KernelAdapter):
         return super().start(request, supervisor)
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process:
-        """Attach the interfaces of each pair to a VALE switch. The returned guard detaches them when its standard input
-        ends."""
+        """Attach the interfaces of each pair to a VALE switch; the guard detaches them when its standard input ends."""
         argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(common.require(self).binary)]
         guard = supervisor.spawn(
             "vale-guard",

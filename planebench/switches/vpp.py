@@ -15,8 +15,8 @@ from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
-from planebench.model.errors import DiedError, StartError
+from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
+from planebench.model.errors import StartError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, vpp_config, vpp_counters
@@ -72,7 +72,7 @@ class VppAdapter(Adapter):
         binary = self.installation().program("vpp", PLACES)
         if binary is None:
             return NotFound(self.remedy)
-        lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns)
+        lines = version_lines(binary)
         match = _VERSION.match(lines[0]) if lines else None
         if match is None:
             return NotFound(f"{binary} does not tell a version of VPP: `{binary} --version`")
@@ -119,25 +119,15 @@ class VppAdapter(Adapter):
             supervisor.track_path(path)
         conf = vpp_config.startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)
         paths.config.write_text(conf, encoding="utf-8")
-        process = supervisor.spawn(
-            self.name,
-            [str(found.binary), "-c", str(paths.config)],
-            cpus=request.control_cpus | {request.cpu},
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        process = self.spawn([str(found.binary), "-c", str(paths.config)], request, supervisor)
         switch = RunningVpp(process, found.binary, paths, request, self._function, self.installation().env)
-        try:
+        with switch.stopped_on_failure():
             wait_ready("VPP", switch.answers, [process])
             switch.configure(lines)
             wait_ready("VPP's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
             if not switch.polling_threads():
                 raise StartError(f"VPP has no worker; {process.exit_report()}")
             common.calm_others(process.pid, switch.polling_threads())
-        except BaseException:
-            switch.stop()
-            raise
         return switch
 
     @property
@@ -166,7 +156,6 @@ class RunningVpp(common.ProcessGroup):
         env: Mapping[str, str],
     ) -> None:
         super().__init__("VPP", [process])
-        self._process = process
         self._binary = binary
         self._paths = paths
         self._names = vpp_config.interface_names(request)
@@ -183,10 +172,10 @@ class RunningVpp(common.ProcessGroup):
         for line in lines:
             said = self._run("vppctl", *self._cli(line))
             if said is None or said.strip() not in ("", *self._names.values()):
-                raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self._process.exit_report()}')
+                raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self.process.exit_report()}')
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self._process.pid, (WORKER,))
+        return common.threads_named(self.process.pid, (WORKER,))
 
     def counters(self) -> SwitchCycles:
         """Return the counters. There are no busy cycles (see vpp_counters)."""
@@ -195,8 +184,7 @@ class RunningVpp(common.ProcessGroup):
         dump = self._run("vpp_get_stats", "socket-name", str(self._paths.stats), "dump", *wanted)
         node = self._run("vppctl", *self._cli(f"show node {self._node} verbose"))
         if node is None:
-            self._process.wait(0.2)
-            raise DiedError(f"VPP does not answer; {self._process.exit_report()}")
+            raise self.died("VPP does not answer")
         return vpp_counters.switch_cycles(dump or "", node, self._ports)
 
     def _cli(self, line: str) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from planebench.conformance.suite import check_on_rig
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
 from planebench.running.machine import Machine
@@ -38,7 +39,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
-from planebench.switches.manifest import MANIFEST_KEYS, manifest
+from planebench.switches.manifest import manifest
 
 ALL = ",".join(check.name for check in ALL_CHECKS)
 Wrap = Callable[[Any, SwitchRequest, Supervisor], Any]
@@ -124,7 +125,7 @@ class BadPlaned(planed.PlanedAdapter):
         wrap: Wrap = lambda it, request, supervisor: it,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(planed.PlanedOptions().changed(options or {}))
+        super().__init__(planed.ADAPTER.with_options(options or {}).values)
         self._request, self._wrap = request, wrap
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
@@ -232,7 +233,7 @@ class Broken(planed.PlanedAdapter):
     def find(self) -> Found:
         return Found("", Path("/nowhere"))
 
-    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:
+    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:  # type: ignore[override]
         raise ZeroDivisionError("of options")
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
