@@ -12,7 +12,7 @@ from planebench.measure.counts import arrived, lost
 from planebench.model.errors import StartError, UsageError
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow, all_flows
 
