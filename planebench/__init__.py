@@ -60,8 +60,8 @@ def run(
     """Run a plan as ``planebench run`` does, and return the run as tables. Nothing is printed.
 
     ``plan`` is a suite, a plan file or a :class:`planebench.model.plan.Plan`; ``options`` are those of the command
-    line, with underscores: ``run("quick", switch="planed,testpmd", frame_size="64", repeat=5)``. ``listener`` hears of every
-    trial. Ctrl-C ends the run in order: what was measured is returned, and ``resume=True`` continues it.
+    line, with underscores: ``run("quick", switch="planed,testpmd", frame_size="64", repeat=5)``. ``listener`` hears
+    of every trial. Ctrl-C ends the run in order: what was measured is returned, and ``resume=True`` continues it.
     Raises UsageError and NotInstalledError before anything is started.
     """
     from pathlib import Path
