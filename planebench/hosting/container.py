@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting import bubblewrap, limits, podman
@@ -16,7 +17,6 @@ from planebench.model.cpus import cpu_text
 from planebench.model.errors import NotInstalledError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
-from planebench.planed import STATIC_REMEDY, find_static_planed
 
 MORE_MB = 1024
 """Beside its document's memory: tables that network functions keep in memory of their own."""
