@@ -30,7 +30,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One switch. ``problem`` says why the search for it failed or its adapter cannot be loaded; ``found`` is None
+    """One switch. ``problem`` says why the search for it failed or its adapter cannot be loaded; it is not found
     then."""
 
     name: str
@@ -48,7 +48,7 @@ class Overview:
 def overviews() -> tuple[Overview, ...]:
     """Return every switch: those of planebench, of other packages, and last those that cannot be loaded."""
     broken = (
-        Overview(name, name, None, f"cannot be loaded: {why}", "mend the package, or remove it")
+        Overview(name, name, None, f"cannot be loaded: {why}", "repair the package or remove it")
         for name, why in broken_adapters().items()
     )
     return (*(overview(adapter) for adapter in all_adapters().values()), *broken)

@@ -31,23 +31,13 @@ struct patch_settings {
 };
 
 static const struct field fault_keys[] = {
-        {.key = "drop_one_in",
-         FIELD(FIELD_UINT, struct patch_settings, drop_one_in),
-         .required = true,
-         .min = 1,
-         .max = UINT32_MAX},
+        {UINT_FIELD("drop_one_in", struct patch_settings, drop_one_in, 1, UINT32_MAX), .required = true},
         {0},
 };
-
 static const struct field settings_keys[] = {{.key = "fault", .type = FIELD_OBJECT, .fields = fault_keys},
                                              {0}};
 
-static void *patch_settings_parse(const struct config_task *config, const char *where, char *error)
-{
-	static const struct patch_settings defaults = {0};
-
-	return task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
-}
+static const struct counter faults[] = {COUNTER("fault", struct patch, faults), {0}};
 
 static const struct task_ops patch_ops, patch_hop_ops, patch_pass_ops, patch_faulty_ops;
 
@@ -175,22 +165,11 @@ static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
 	return forward(p, 0, 1, true) + forward(p, 1, 0, true);
 }
 
-static void patch_faulty_clear(struct task *task)
-{
-	((struct patch *)task)->faults = 0;
-}
-
-static void patch_faulty_report(const struct task *task, json_t *object, uint64_t now_tsc)
-{
-	const struct patch *p = (const struct patch *)task;
-
-	json_object_set_new(json_object_get(object, "drops"), "fault", json_integer((json_int_t)p->faults));
-}
-
 // What all kinds of patch have in common: all but how they are polled.
 #define PATCH_OPS                                                                                            \
 	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .bursts = true,    \
-	.settings_parse = patch_settings_parse, .create = patch_create, .destroy = patch_destroy
+	.settings_keys = settings_keys, .settings_size = sizeof(struct patch_settings),                      \
+	.create = patch_create, .destroy = patch_destroy
 
 static const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
 TASK_KIND(patch_ops)
@@ -199,9 +178,4 @@ static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll}
 
 static const struct task_ops patch_pass_ops = {PATCH_OPS, .poll = patch_pass_poll};
 
-static const struct task_ops patch_faulty_ops = {
-        PATCH_OPS,
-        .poll = patch_faulty_poll,
-        .clear = patch_faulty_clear,
-        .report = patch_faulty_report,
-};
+static const struct task_ops patch_faulty_ops = {PATCH_OPS, .poll = patch_faulty_poll, .drops = faults};
