@@ -67,7 +67,7 @@ _OTHER_BANDS = ("near", "far", "same", None)
 class NotCompared:
     """A comparison that is not possible, with the reason. ``b`` is empty if only ``a`` has the point.
 
-    ``has``: the RATES of ``metrics`` with an accepted figure of ``a``. ``baseline``: False if only the second run has the
+    ``has``: the RATES of ``metrics`` that ``a`` has a figure for. ``baseline``: False if only the second run has the
     point, so that nothing is measured against it.
     """
 
