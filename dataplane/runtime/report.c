@@ -130,7 +130,7 @@ static json_t *queue_counters(const struct port *port, const struct port_counter
 		                  count(now->queues[i].rx_packets - zero->queues[i].rx_packets), "tx_packets",
 		                  count(now->queues[i].tx_packets - zero->queues[i].tx_packets));
 
-		if (port_in_place(port))
+		if (port->port_id == RTE_MAX_ETHPORTS)
 			json_object_set_new(queue, "tx_full",
 			                    count(now->queues[i].tx_full - zero->queues[i].tx_full));
 		json_array_append_new(queues, queue);

@@ -5,18 +5,19 @@
 // Frames too short for an Ethernet header are dropped and counted as "runt". No settings.
 #include "tasks/vnf/forward.h"
 
-static const char *const drops[] = {[FORWARD_RUNT] = "runt", NULL};
+enum { RUNT };
+
+static const char *const drops[] = {[RUNT] = "runt", NULL};
 
 static bool l2fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
                           uint64_t now_tsc, uint8_t *verdicts)
 {
-	return forward_burst(vnf, in, frames, n, FORWARD_RUNT, verdicts);
+	return forward_burst(vnf, in, frames, n, RUNT, verdicts);
 }
 
 static const struct vnf_ops l2fwd_vnf = {
         .size = sizeof(struct vnf),
         .drops = drops,
-        .only_forwards = true,
         .process = l2fwd_process,
 };
 
