@@ -47,7 +47,7 @@ lowest: setup ## make smoke's tests with the oldest release of each dependency t
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .stamps/lowest
 	$(BIN)/uv pip install --quiet --python .stamps/lowest/bin/python --resolution lowest-direct \
-		--no-build-package planebench -r pyproject.toml --extra dev
+		-r pyproject.toml --extra dev
 	PYTHONPATH=$(CURDIR) PLANEBENCH_PLANED=$(CURDIR)/$(BIN)/planed .stamps/lowest/bin/python -m pytest -q -n 2 \
 		-m "not dataplane and not slow and not root"
 
@@ -96,7 +96,7 @@ packages:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.15.4'
+	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.20'
 	@mkdir -p .stamps && touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.

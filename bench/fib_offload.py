@@ -33,6 +33,7 @@ from typing import Any
 from rig import rig
 
 from planebench.host import facts as host_facts
+from planebench.host.facts import cpus_of
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
@@ -40,12 +41,12 @@ from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
-from planebench.running.machine import cpus_of, measuring
+from planebench.running.machine import measuring
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.switches.registry import get_adapter
-from planebench.traffic import SATURATING, rate_label
+from planebench.traffic.rates import SATURATING, rate_label
 from planebench.traffic.registry import parse_traffic
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 FRAME_BYTES = 64
 UPDATES_PER_S = 64_000

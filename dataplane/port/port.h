@@ -34,7 +34,7 @@ struct config_port {
 struct port_counters {
 	uint64_t rx_packets, tx_packets, rx_missed, rx_errors, tx_errors, rx_nombuf;
 	uint64_t broken_rings; // stopped, because the other end broke a rule
-	struct {
+	struct port_queue_counters {
 		uint64_t rx_packets, tx_packets;
 		uint64_t tx_full; // frames offered to the queue that it did not take; 0 where nobody knows
 	} queues[CONFIG_QUEUES_MAX];

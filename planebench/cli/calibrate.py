@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from planebench.host import facts as host_facts
+from planebench.host.facts import cpus_of
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
@@ -20,8 +21,8 @@ from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
 from planebench.planed import require_planed
 from planebench.plans.schema import check_ring_size
-from planebench.running.machine import cpus_of, enough_hugepages, measuring
-from planebench.scenarios import parse_frame_size
+from planebench.running.machine import enough_hugepages, measuring
+from planebench.scenarios.registry import parse_frame_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 

@@ -17,14 +17,14 @@ from planebench.conformance import Plan, Report, Result, run_suite
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
 from planebench.conformance.show import WORDS, print_failures, print_report, to_document
 from planebench.host import facts as host_facts
-from planebench.host.facts import HostFacts
+from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.process import sweep_stale
 from planebench.host.programs import Found, NotFound
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
 from planebench.planed import require_planed
-from planebench.running.machine import cpus_of, enough_hugepages, measuring, terminable
+from planebench.running.machine import enough_hugepages, measuring, terminable
 from planebench.switches.registry import get_adapter
 from planebench.wiring.adapter import Adapter
 

@@ -92,7 +92,7 @@ def checks() -> list[str]:
 
 def cases() -> list[str]:
     """Return the topologies that switch check takes."""
-    from planebench.scenarios import SCENARIOS, scenarios_with
+    from planebench.model.scenario import SCENARIOS, scenarios_with
 
     chains = [f"{name}-{n}" for name in scenarios_with("chain") for n in range(1, SCENARIOS[name].vnfs_max + 1)]
     return [*scenarios_with("none"), *chains]
@@ -149,14 +149,14 @@ def schemas() -> Iterable[str]:
 
 def scenarios() -> Iterable[str]:
     """Return the values of run --scenario."""
-    from planebench.scenarios import SCENARIOS
+    from planebench.model.scenario import SCENARIOS
 
     return SCENARIOS
 
 
 def directions() -> Iterable[str]:
     """Return the values of run --direction."""
-    from planebench.scenarios import DIRECTIONS
+    from planebench.scenarios.registry import DIRECTIONS
 
     return DIRECTIONS
 

@@ -15,13 +15,13 @@ from planebench.cli.switches import list_switches, option_words
 from planebench.host.programs import Found
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
+from planebench.model.scenario import SCENARIOS
 from planebench.plans import duration_words, list_suites, load_plan
 from planebench.running.survey import survey
-from planebench.scenarios import SCENARIOS
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.traffic.listing import traffic_rows
-from planebench.vnfs import VNFS
+from planebench.vnfs.registry import VNFS
 
 Row = dict[str, Any]
 SWITCHES = "switches"

@@ -19,7 +19,7 @@ from planebench.model.words import count
 from planebench.plans.items import items
 from planebench.running.machine import terminable
 from planebench.running.outages import OutageSettings, measure_outages, open_outages
-from planebench.scenarios import parse_frame_size
+from planebench.scenarios.registry import parse_frame_size
 from planebench.stats.outages import outage_reports
 from planebench.store import read_run
 from planebench.store.codec import to_json

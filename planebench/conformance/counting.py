@@ -13,7 +13,7 @@ from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.requests import Call, get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""

@@ -18,7 +18,7 @@ from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
 from planebench.model.errors import DiedError
-from planebench.wiring import wire_stage
+from planebench.wiring.tester_config import wire_stage
 
 PAUSE_S = 0.3
 FLOOD_S = 0.05

@@ -15,8 +15,10 @@ from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import DiedError
+from planebench.model.topology import Topology
 from planebench.placement import Cpus, Placement, place
-from planebench.scenarios import Flow, Topology, build, flows
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.wiring.adapter import Adapter, RunningSwitch, Situation
 
 if TYPE_CHECKING:

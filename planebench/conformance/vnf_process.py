@@ -23,7 +23,7 @@ from planebench.planed.document import NAME_MAX, Document
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Load, start_traffic
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 
 FLOOD_MAX_S = 10.0
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from planebench.doctor.finding import Finding
+from planebench.doctor.finding import Finding, Level
 from planebench.doctor.programs import hosting_finding, kvm_finding, switch_finding
 from planebench.host import facts as host_facts
-from planebench.host.facts import HostFacts, cpu_text
+from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
-from planebench.placement import Cpus, Placement, place
+from planebench.model.cpus import cpu_text
+from planebench.placement import Placement, place
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
 
@@ -42,229 +43,235 @@ def examine(
     switches: Mapping[str, Found | NotFound] | None = None,
     hostings: Mapping[str, Found | NotFound] | None = None,
 ) -> tuple[Finding, ...]:
-    """Judge a machine; ``switches`` and ``hostings`` are what was found of them, by name. Pure."""
-    found = [check(facts) for check in CHECKS]
+    """Return the findings on a machine and on the ``switches`` and ``hostings`` that were looked for, by name. Pure."""
+    found = [Finding(code, *check(facts)) for code, check in CHECKS.items()]
     there = [switch_finding(name, what) for name, what in (switches or {}).items()]
     return (*found, *there, *(hosting_finding(name, what) for name, what in (hostings or {}).items()))
 
 
-def _cores(facts: HostFacts) -> Finding:
+Judgement = tuple[Level, str, str]
+"""Level, text and remedy of a finding."""
+CHECKS: dict[str, Callable[[HostFacts], Judgement]] = {}
+"""The checks of a machine by the codes of their findings, in the order in which findings are listed."""
+
+
+def _check(code: str) -> Callable[[Callable[[HostFacts], Judgement]], Callable[[HostFacts], Judgement]]:
+    """Register the function below as the check with this code."""
+
+    def register(check: Callable[[HostFacts], Judgement]) -> Callable[[HostFacts], Judgement]:
+        CHECKS[code] = check
+        return check
+
+    return register
+
+
+def _ok(text: str) -> Judgement:
+    return "ok", text, ""
+
+
+def _warning(text: str, remedy: str) -> Judgement:
+    return "warning", text, remedy
+
+
+def _problem(text: str, remedy: str) -> Judgement:
+    return "problem", text, remedy
+
+
+@_check("cores")
+def _cores(facts: HostFacts) -> Judgement:
     count = facts.cores_allowed
     if count < 2:
-        return Finding(
-            "cores",
-            "problem",
+        return _problem(
             f"one core (CPUs {cpu_text(facts.cpus_allowed)}): switch and tester share it, so results are not valid",
             "use a machine with two cores or more, or allow this process more of them: `taskset -c 0-1 planebench ...`",
         )
     if count == 2:
-        return Finding(
-            "cores",
-            "warning",
+        return _warning(
             "only 2 cores: generator, monitor and VNFs share one, so fast switches will be tester-limited",
             "use 3 or more cores; tester-limited results are marked",
         )
-    return Finding("cores", "ok", f"{count} cores: CPUs {cpu_text(facts.cpus_allowed)}")
+    return _ok(f"{count} cores: CPUs {cpu_text(facts.cpus_allowed)}")
 
 
-def _smt(facts: HostFacts) -> Finding:
-    """The siblings that matter are those of the CPUs that planebench would poll on, with one VNF."""
+@_check("smt")
+def _smt(facts: HostFacts) -> Judgement:
+    """Judge the siblings of the CPUs that planebench would poll on, with one VNF."""
     remedy = "`echo off | sudo tee /sys/devices/system/cpu/smt/control`"
     pollers = _pollers(facts)
     cores = {poller: tuple(sorted(facts.siblings.get(poller, frozenset()) | {poller})) for poller in pollers}
     both = sorted({core for core in cores.values() if len(pollers & set(core)) > 1})
     if both:
-        return Finding(
-            "smt",
-            "warning",
+        return _warning(
             f"pollers run on both threads of a core (CPUs {_groups(both)}): each thread slows the other by up to half",
             f"give planebench CPUs of more cores: `taskset -c ... planebench`; or {remedy}",
         )
     beside = sorted({core for core in cores.values() if set(core) & set(facts.cpus_online) - pollers})
     if beside:
-        return Finding(
-            "smt",
-            "warning",
+        return _warning(
             f"CPUs {_groups(beside)} share a core, with a poller on one of them: planebench leaves the second thread "
             "idle, but any other program on it slows the poller by up to half",
             remedy,
         )
-    return Finding("smt", "ok", "each polling thread has a dedicated core")
+    return _ok("each polling thread has a dedicated core")
 
 
 def _pollers(facts: HostFacts) -> set[int]:
-    """The CPUs of switch, tester and one VNF."""
+    """Return the CPUs of the switch, the tester and one VNF."""
     placement = _placement(facts)
     return {placement.switch_cpu, *placement.tester_cpus, *placement.vnf_cpus}
 
 
 def _placement(facts: HostFacts) -> Placement:
-    return place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, isolated=frozenset(facts.isolated_cpus)), 1)
+    """Return the placement of a switch, the tester and one VNF."""
+    return place(cpus_of(facts), 1)
 
 
 def _groups(groups: Sequence[Sequence[int]]) -> str:
-    """``0+4, 1+5``."""
+    """Return groups of CPUs as ``0+4, 1+5``."""
     return ", ".join("+".join(str(cpu) for cpu in group) for group in groups)
 
 
-def _isolated(facts: HostFacts) -> Finding:
+@_check("isolated")
+def _isolated(facts: HostFacts) -> Judgement:
     """Judge whether the pollers have isolated CPUs; the remedy isolates those that pollers would have."""
     isolated = set(facts.isolated_cpus) & set(facts.cpus_online)
     usable = isolated & set(facts.cpus_allowed)
     pollers = _pollers(facts)
-    advice = cpu_text(sorted(pollers - {min(facts.cpus_online)}) or (max(facts.cpus_online),))
+    advice = cpu_text(pollers - {min(facts.cpus_online)} or {max(facts.cpus_online)})
     boot = f"boot with `isolcpus={advice} nohz_full={advice} rcu_nocbs={advice}`: the CPUs of switch, tester and a VNF"
     if not isolated:
-        return Finding(
-            "isolated",
-            "warning",
+        return _warning(
             "no CPU is isolated: other processes and timer ticks can preempt the pollers; affected trials are rejected "
             "and repeated",
             boot,
         )
     if not usable:
-        text = f"CPUs {cpu_text(sorted(isolated))} are isolated, but this process may not use them"
+        text = f"CPUs {cpu_text(isolated)} are isolated, but this process may not use them"
         remedy = (
             f"start planebench with `taskset -c {cpu_text(facts.cpus_online)} planebench ...`, or add the CPUs "
             "to cpuset.cpus of its control group"
         )
-        return Finding("isolated", "warning", text, remedy)
+        return _warning(text, remedy)
     outside = pollers - isolated
     if len(outside) > 1:
-        text = f"pollers run on CPUs {cpu_text(sorted(outside))}, which are not isolated (isolated: {_text(isolated)})"
-        return Finding("isolated", "warning", text, boot)
-    return Finding("isolated", "ok", f"pollers run on CPUs {cpu_text(sorted(pollers & isolated))}, which are isolated")
+        text = f"pollers run on CPUs {cpu_text(outside)}, which are not isolated (isolated: {cpu_text(isolated)})"
+        return _warning(text, boot)
+    return _ok(f"pollers run on CPUs {cpu_text(pollers & isolated)}, which are isolated")
 
 
-def _text(cpus: set[int]) -> str:
-    return cpu_text(tuple(sorted(cpus)))
-
-
-def _cgroup(facts: HostFacts) -> Finding:
+@_check("cgroup")
+def _cgroup(facts: HostFacts) -> Judgement:
     limit = facts.cgroup_cpu_limit
     if limit is not None and limit < min(2, len(facts.cpus_allowed)):
-        return Finding(
-            "cgroup",
-            "problem",
+        return _problem(
             f"the cgroup CPU quota is {limit:g} CPUs: pollers are throttled during trials",
             "raise the quota: `docker run --cpus=2`, `systemctl set-property ... CPUQuota=`, or cpu.max of the group",
         )
-    return Finding("cgroup", "ok", "no cgroup CPU quota")
+    return _ok("no cgroup CPU quota")
 
 
-def _tsc(facts: HostFacts) -> Finding:
+@_check("tsc")
+def _tsc(facts: HostFacts) -> Judgement:
     missing = [name for name in ("constant_tsc", "nonstop_tsc") if not getattr(facts, name)]
     if missing:
-        return Finding(
-            "tsc",
-            "problem",
+        return _problem(
             f"the CPU lacks {', '.join(missing)}: the clock that times rates and latencies changes speed",
             "measure on another machine; in a VM, pass the host's CPU through (`-cpu host,+invtsc` in QEMU)",
         )
-    return Finding("tsc", "ok", "the time stamp counter has a constant rate")
+    return _ok("the time stamp counter has a constant rate")
 
 
-def _virtualised(facts: HostFacts) -> Finding:
+@_check("virtualised")
+def _virtualised(facts: HostFacts) -> Judgement:
     if facts.hypervisor is None:
-        return Finding("virtualised", "ok", "bare metal")
-    return Finding(
-        "virtualised",
-        "warning",
+        return _ok("bare metal")
+    return _warning(
         f"running in a VM ({facts.hypervisor}): the hypervisor may migrate vCPUs between near and far cores during a "
         "run, which changes throughput by a factor of two",
         "pin the vCPUs on the host; planebench measures the core distance and compares only trials of the same band",
     )
 
 
-def _steal(facts: HostFacts) -> Finding:
+@_check("steal")
+def _steal(facts: HostFacts) -> Judgement:
     if facts.steal_share >= STEAL_SHARE:
-        return Finding(
-            "steal",
-            "warning",
+        return _warning(
             f"the hypervisor has given {facts.steal_share:.1%} of the CPU time since boot to other guests (steal)",
             "use a machine with dedicated CPUs; trials with steal are rejected and repeated",
         )
-    return Finding("steal", "ok", f"{facts.steal_share:.1%} of CPU time stolen since boot")
+    return _ok(f"{facts.steal_share:.1%} of CPU time stolen since boot")
 
 
-def _autogroup(facts: HostFacts) -> Finding:
+@_check("autogroup")
+def _autogroup(facts: HostFacts) -> Judgement:
     if facts.autogroup:
         raised = "; planebench raises the priority of its pollers' sessions" if facts.can_raise_priority else ""
-        return Finding(
-            "autogroup",
-            "warning",
+        return _warning(
             "kernel.sched_autogroup_enabled=1: nice values apply only within a login session, so a build in another "
             f"shell takes half of a poller's core{raised}",
             "`sudo sysctl kernel.sched_autogroup_enabled=0`",
         )
-    return Finding("autogroup", "ok", "autogroup scheduling is off")
+    return _ok("autogroup scheduling is off")
 
 
-def _load(facts: HostFacts) -> Finding:
+@_check("load")
+def _load(facts: HostFacts) -> Judgement:
     load = facts.load_average_1m
     if load >= BUSY_LOAD:
-        return Finding(
-            "load",
-            "warning",
+        return _warning(
             f"the machine is busy: load average {load:.2f} over the last minute",
             "find the processes with `top`, stop them or wait; a run that ended within the last minute is included in "
             "this figure",
         )
-    return Finding("load", "ok", f"load average {load:.2f}")
+    return _ok(f"load average {load:.2f}")
 
 
-def _governor(facts: HostFacts) -> Finding:
+@_check("governor")
+def _governor(facts: HostFacts) -> Judgement:
     if facts.governor not in (None, "performance"):
-        return Finding(
-            "governor",
-            "warning",
+        return _warning(
             f"frequency governor {facts.governor}: the CPU lowers its clock between trials, so each trial starts "
             "slowly",
             "`sudo cpupower frequency-set -g performance`",
         )
-    return Finding("governor", "ok", f"frequency governor {facts.governor or 'not visible (virtual machine)'}")
+    return _ok(f"frequency governor {facts.governor or 'not visible (virtual machine)'}")
 
 
-def _turbo(facts: HostFacts) -> Finding:
+@_check("turbo")
+def _turbo(facts: HostFacts) -> Judgement:
     if facts.turbo:
-        return Finding(
-            "turbo",
-            "warning",
+        return _warning(
             "turbo is on: the clock depends on temperature and on the load of the other cores",
             "`echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or "
             "`echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
         )
-    return Finding("turbo", "ok", "turbo is off" if facts.turbo is False else "turbo not visible")
+    return _ok("turbo is off" if facts.turbo is False else "turbo not visible")
 
 
-def _c_states(facts: HostFacts) -> Finding:
+@_check("c-states")
+def _c_states(facts: HostFacts) -> Judgement:
     if facts.deep_c_states:
-        return Finding(
-            "c-states",
-            "warning",
+        return _warning(
             f"idle states {', '.join(facts.deep_c_states)} are enabled: a core wakes late from them, and the clock of "
             "the other cores changes",
             f"`sudo cpupower idle-set -D {host_facts.C1_LATENCY_US + 1}` (to enable them again: `cpupower idle-set "
             "-E`)",
         )
-    return Finding("c-states", "ok", "no idle state deeper than C1 is enabled")
+    return _ok("no idle state deeper than C1 is enabled")
 
 
-def _hugepages(facts: HostFacts) -> Finding:
-    """2 MiB pages are those that planebench takes of its own accord; DPDK takes 1 GiB ones too."""
+@_check("hugepages")
+def _hugepages(facts: HostFacts) -> Judgement:
+    """Judge the free 2 MiB pages, which planebench takes by default; DPDK takes 1 GiB pages too."""
     small = f"{facts.hugepages_2m_free} of {facts.hugepages_2m_total} x 2 MiB"
     large = f"{facts.hugepages_1g_free} of {facts.hugepages_1g_total} x 1 GiB"
     if facts.hugepages_2m_free >= MIN_HUGEPAGES_2M:
-        return Finding("hugepages", "ok", f"hugepages free: {small}, {large}")
+        return _ok(f"hugepages free: {small}, {large}")
     if facts.hugepages_1g_free:
-        return Finding(
-            "hugepages",
-            "ok",
+        return _ok(
             f"hugepages free: {small}, {large}; use `--hugepages` to let planebench take the 1 GiB pages",
         )
-    return Finding(
-        "hugepages",
-        "warning",
+    return _warning(
         f"hugepages free: {small}, {large}; running with 4 KiB pages: TLB misses reduce throughput, most for switches "
         "with large buffer pools",
         "`echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`; for large tables reserve 1 "
@@ -272,49 +279,89 @@ def _hugepages(facts: HostFacts) -> Finding:
     )
 
 
-def _iommu(facts: HostFacts) -> Finding:
-    """A matter of physical NICs only: no other wire does DMA."""
+@_check("memory")
+def _memory(facts: HostFacts) -> Judgement:
+    gib = facts.memory_available_bytes / 2**30
+    if facts.memory_available_bytes < MIN_AVAILABLE_BYTES:
+        return _warning(
+            f"{gib:.1f} GiB of memory available: not enough for several switches and their buffers",
+            "close other programs, or measure one switch at a time with `--switch`",
+        )
+    return _ok(f"{gib:.1f} GiB of memory available")
+
+
+@_check("root")
+def _root(facts: HostFacts) -> Judgement:
+    if facts.is_root:
+        return _ok("running as root: all wires and priorities are available")
+    return _warning(
+        "not running as root: virtio and memif wires work, veth needs user namespaces, and planebench cannot tune the "
+        "host",
+        "use `sudo planebench ...` for hugepages, priorities and tuning",
+    )
+
+
+@_check("priority")
+def _priority(facts: HostFacts) -> Judgement:
+    if facts.can_raise_priority:
+        return _ok("pollers can run at nice -20")
+    return _warning(
+        "pollers run at normal priority: other processes can preempt them",
+        "run as root, or set `nice -20` in /etc/security/limits.conf (item `nice`), then log in again",
+    )
+
+
+@_check("memlock")
+def _memlock(facts: HostFacts) -> Judgement:
+    limit = facts.memlock_limit_bytes
+    if limit is not None and limit < MIN_MEMLOCK_BYTES:
+        return _warning(
+            f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out",
+            "`ulimit -l unlimited` (as root), or `memlock` in /etc/security/limits.conf",
+        )
+    return _ok("memory can be locked")
+
+
+@_check("iommu")
+def _iommu(facts: HostFacts) -> Judgement:
+    """Judge the IOMMU for physical NICs only: no wire does DMA."""
     if not facts.nics:
-        return Finding("iommu", "ok", "no physical NIC, so no IOMMU is needed")
+        return _ok("no physical NIC, so no IOMMU is needed")
     unsafe = [nic for nic in facts.nics if nic.driver in ("igb_uio", "uio_pci_generic")]
     if unsafe:
-        return Finding(
-            "iommu",
-            "warning",
+        return _warning(
             f"NIC {unsafe[0].address} is bound to {unsafe[0].driver}, which lets it write to any memory",
             f"`sudo dpdk-devbind.py --bind=vfio-pci {unsafe[0].address}`",
         )
     bare = [nic for nic in facts.nics if nic.iommu_group is None]
     if bare:
-        return Finding(
-            "iommu",
-            "warning",
+        return _warning(
             f"NIC {bare[0].address} (driver {bare[0].driver or 'none'}) is in no IOMMU group: VFIO cannot assign it "
             "to a switch safely",
             "enable VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)",
         )
-    return Finding("iommu", "ok", f"IOMMU with {facts.iommu_groups} groups; each NIC is in a group")
+    return _ok(f"IOMMU with {facts.iommu_groups} groups; each NIC is in a group")
 
 
-def _nic_numa(facts: HostFacts) -> Finding:
+@_check("nic-numa")
+def _nic_numa(facts: HostFacts) -> Judgement:
     nodes = {facts.numa_node.get(cpu, 0) for cpu in facts.cpus_allowed}
     far = [nic for nic in facts.nics if nic.numa_node is not None and nic.numa_node not in nodes]
     if far:
         there = cpu_text(cpu for cpu in facts.cpus_online if facts.numa_node.get(cpu, 0) == far[0].numa_node)
-        return Finding(
-            "nic-numa",
-            "warning",
+        return _warning(
             f"NIC {far[0].address} is on NUMA node {far[0].numa_node}, the allowed CPUs on "
             f"{cpu_text(nodes)}: every packet crosses between sockets",
             f"allow CPUs of that node: `taskset -c {there or '...'} planebench ...`",
         )
-    return Finding("nic-numa", "ok", "no NIC on a NUMA node without allowed CPUs")
+    return _ok("no NIC on a NUMA node without allowed CPUs")
 
 
-def _kernel_threads(facts: HostFacts) -> Finding:
+@_check("kernel-threads")
+def _kernel_threads(facts: HostFacts) -> Judgement:
     busy = facts.busy_kernel_threads
     if not busy:
-        return Finding("kernel-threads", "ok", "no kernel thread takes CPU time")
+        return _ok("no kernel thread takes CPU time")
     named = ", ".join(f"{thread.name} {thread.cpu_share:.1%}" for thread in busy[:MAX_NAMED])
     more = f" and {len(busy) - MAX_NAMED} more" if len(busy) > MAX_NAMED else ""
     damon = [thread for thread in busy if thread.name.startswith("kdamond")]
@@ -325,80 +372,7 @@ def _kernel_threads(facts: HostFacts) -> Finding:
         spare = min(set(facts.cpus_online) - {_placement(facts).switch_cpu}, default=0)
         move = f"`sudo taskset -pc {spare} {movable[0].pid}` moves it off the switch's core; " if movable else ""
         remedy = f"{move}boot with `isolcpus={max(facts.cpus_online)}` to keep movable kernel threads away"
-    return Finding(
-        "kernel-threads",
-        "warning",
+    return _warning(
         f"kernel threads take CPU time from the pollers (share of one core): {named}{more}",
         remedy,
     )
-
-
-def _memory(facts: HostFacts) -> Finding:
-    gib = facts.memory_available_bytes / 2**30
-    if facts.memory_available_bytes < MIN_AVAILABLE_BYTES:
-        return Finding(
-            "memory",
-            "warning",
-            f"{gib:.1f} GiB of memory available: not enough for several switches and their buffers",
-            "close other programs, or measure one switch at a time with `--switch`",
-        )
-    return Finding("memory", "ok", f"{gib:.1f} GiB of memory available")
-
-
-def _root(facts: HostFacts) -> Finding:
-    if facts.is_root:
-        return Finding("root", "ok", "running as root: all wires and priorities are available")
-    return Finding(
-        "root",
-        "warning",
-        "not running as root: virtio and memif wires work, veth needs user namespaces, and planebench cannot tune the "
-        "host",
-        "use `sudo planebench ...` for hugepages, priorities and tuning",
-    )
-
-
-def _priority(facts: HostFacts) -> Finding:
-    if facts.can_raise_priority:
-        return Finding("priority", "ok", "pollers can run at nice -20")
-    return Finding(
-        "priority",
-        "warning",
-        "pollers run at normal priority: other processes can preempt them",
-        "run as root, or set `nice -20` in /etc/security/limits.conf (item `nice`), then log in again",
-    )
-
-
-def _memlock(facts: HostFacts) -> Finding:
-    limit = facts.memlock_limit_bytes
-    if limit is not None and limit < MIN_MEMLOCK_BYTES:
-        return Finding(
-            "memlock",
-            "warning",
-            f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out",
-            "`ulimit -l unlimited` (as root), or `memlock` in /etc/security/limits.conf",
-        )
-    return Finding("memlock", "ok", "memory can be locked")
-
-
-CHECKS: tuple[Callable[[HostFacts], Finding], ...] = (
-    _cores,
-    _smt,
-    _isolated,
-    _cgroup,
-    _tsc,
-    _virtualised,
-    _steal,
-    _autogroup,
-    _load,
-    _governor,
-    _turbo,
-    _c_states,
-    _hugepages,
-    _memory,
-    _root,
-    _priority,
-    _memlock,
-    _iommu,
-    _nic_numa,
-    _kernel_threads,
-)

@@ -19,13 +19,12 @@ from planebench.planed.process import PlanedProcess
 
 IDLE = Option(
     "idle",
-    "idle",
     "text",
     "behavior when no packets arrive",
     "sleep if the VNF shares its CPU in a chain, else poll",
     ("poll", "sleep"),
 )
-"""Of what has a planed inside; it is in the document."""
+"""The option of hostings with a planed inside; planed finds it in its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class HostedPort:
 
 @dataclass(frozen=True, slots=True)
 class HostedRequest:
-    """Everything one hosted VNF is started with."""
+    """The request to start one hosted VNF."""
 
     name: str
     """``vnf0``: also of its files in ``workdir``."""
@@ -64,11 +63,11 @@ class HostedRequest:
     max_frame_bytes: int = 1518
     hugepages: bool = False
     shares_cpu: bool = False
-    """Others poll on ``cpus`` too: it should sleep behavior when no packets arrive."""
+    """Others poll on ``cpus`` too: it should sleep when no packets arrive."""
 
 
 class RunningVnf(Protocol):
-    """A started VNF. Whether it forwards is told by frames that cross it, not by it."""
+    """A started VNF. Frames that cross it, not its own words, prove that it forwards."""
 
     name: str
     facts: HostingFacts
@@ -79,30 +78,32 @@ class RunningVnf(Protocol):
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """Every process of it, to be paused (SIGSTOP to its group) while another switch is measured."""
+        """Return every process of the VNF, to be paused (SIGSTOP to its group) while another switch is measured."""
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """The threads that forward: planed's workers, vCPUs. They stay the same until it ends."""
+        """Return the threads that forward: planed's workers or vCPUs. They stay the same until the VNF ends."""
 
     def forward(self) -> None:
-        """Have it poll, once all others of its topology are up, too: on a shared core those that poll would keep those
-        that come from it. Nothing to do for one that begins by itself. StartError, with its last words."""
+        """Let the VNF poll once all others of its topology are up; on a shared core a poller would delay them.
+
+        A VNF that starts by itself does nothing. Raises StartError with its last log lines.
+        """
 
     def check(self) -> None:
-        """Raise DiedError, with its last words, if it is gone."""
+        """Raise DiedError, with the last log lines, if the VNF is gone."""
 
     def ask_to_end(self) -> None:
-        """Without waiting: many end together."""
+        """Ask the VNF to end, without waiting: many end together."""
 
     def kill(self) -> None:
-        """SIGKILL to all of it, as when it crashes; what is left of it is removed. Never raises."""
+        """Send SIGKILL to all of it, as in a crash, and remove what is left of it. Never raises."""
 
     def stop(self) -> None:
-        """End it, paused or not. Never raises; safe to call twice."""
+        """End the VNF, paused or not. Never raises; safe to call twice."""
 
 
 class Hosting(Protocol):
-    """One kind of hosting. ``start`` may be called for many at once, from several threads."""
+    """One kind of VNF isolation. ``start`` may be called from several threads at once."""
 
     name: str
     title: str
@@ -115,10 +116,10 @@ class Hosting(Protocol):
     """On a busy machine frames must cross it by then."""
 
     def find(self) -> Found | NotFound:
-        """Return whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
+        """Return whether this hosting is available, and its version; cheap, starts nothing but ``--version``."""
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
-        """Start it; return as soon as it has been asked to come up, StartError with its last words if it cannot.
+        """Start a VNF and return as soon as it is asked to come up. Raises StartError with its last log lines.
 
         It forwards after :meth:`RunningVnf.forward`, at the latest.
         """

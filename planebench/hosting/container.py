@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, program_lines
+from planebench.host.programs import Found, NotFound, version_lines
 from planebench.hosting import bubblewrap, limits, podman
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import RunningPlaned, document_of, folder_of, planed_arguments
 from planebench.hosting.limits import Limits
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import NotInstalledError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
@@ -25,7 +26,7 @@ ISOLATION = "container with a read-only root, no network and no capabilities"
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Describe what makes the container."""
+    """A container runtime."""
 
     name: str
     binary: Path
@@ -40,16 +41,9 @@ class ContainerHosting:
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
         Option(
-            "runtime",
-            "runtime",
-            "text",
-            "container runtime",
-            "auto: bwrap if installed, else podman",
-            ("auto", "bwrap", "podman"),
+            "runtime", "text", "container runtime", "auto: bwrap if installed, else podman", ("auto", "bwrap", "podman")
         ),
-        Option(
-            "memory_mb", "memory_mb", "whole", "memory limit in MiB", "computed from its tables, plus 1024", least=16
-        ),
+        Option("memory_mb", "whole", "memory limit in MiB", "computed from its tables, plus 1024", least=16),
         limits.PIDS_OPTION,
         IDLE,
     )
@@ -57,14 +51,12 @@ class ContainerHosting:
     ready_within_s = 20.0
 
     def find(self) -> Found | NotFound:
-        """The first runtime that is here, and the static planed."""
         if find_static_planed() is None:
             return NotFound(STATIC_REMEDY)
         runtime = find_runtime("auto")
         return runtime if isinstance(runtime, NotFound) else Found(runtime.version, runtime.binary)
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
-        """A container with planed in it, connected to the switch. Raises StartError, NotInstalledError."""
         runtime = find_runtime(str(request.values.get("runtime", "auto")))
         if isinstance(runtime, NotFound):
             raise NotInstalledError(f"hosting container is not available; {runtime.remedy}")
@@ -75,15 +67,15 @@ class ContainerHosting:
         return _start_bubblewrap(request, supervisor, planed, chosen, self._facts(request, runtime))
 
     def _facts(self, request: HostedRequest, runtime: Runtime) -> HostingFacts:
-        details = {"cpus": ",".join(map(str, request.cpus)), "isolation": ISOLATION}
+        details = {"cpus": cpu_text(request.cpus), "isolation": ISOLATION}
         return HostingFacts(request.name, "container", runtime.version, details=details)
 
 
 def find_runtime(wanted: str) -> Runtime | NotFound:
-    """``bwrap`` or ``podman``; of ``auto`` the first that is here."""
+    """Return ``bwrap`` or ``podman``; for ``auto`` the first that is installed."""
     bwrap = bubblewrap.find()
     if bwrap is not None and wanted in ("auto", bubblewrap.PROGRAM):
-        lines = program_lines((str(bwrap), "--version"), bwrap.stat().st_mtime_ns)
+        lines = version_lines(bwrap)
         return Runtime(bubblewrap.PROGRAM, bwrap, lines[0] if lines else bubblewrap.PROGRAM)
     if wanted == bubblewrap.PROGRAM:
         return NotFound(bubblewrap.REMEDY)
@@ -94,7 +86,7 @@ def find_runtime(wanted: str) -> Runtime | NotFound:
 
 
 def static_planed(request: HostedRequest) -> Path:
-    """The static planed that belongs to the request's. Raises NotInstalledError."""
+    """Return the static planed that belongs to the request's. Raises NotInstalledError."""
     planed = find_static_planed(request.planed)
     if planed is None:
         raise NotInstalledError(f"planed-static not found next to {request.planed}; {STATIC_REMEDY}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``exec``: a VNF is a command of the user's, in a container of this machine's root or of an image.
+"""``exec``: a VNF is a command of the user, in a container with the root of this machine or of an image.
 
-    exec:"dpdk-l2fwd {eal_main} -- -p 3"
+exec:"dpdk-l2fwd {eal_main} -- -p 3"
 
-The command is split as a shell does it, and no shell runs it. What is in braces is filled in (:data:`PLACEHOLDERS`).
+The command is split as a shell does it, but no shell runs it. Names in braces are replaced (:data:`PLACEHOLDERS`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, program_lines
+from planebench.host.programs import Found, NotFound, version_lines
 from planebench.hosting import bubblewrap, limits, oci
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningCommand, folder_of
 from planebench.model.choices import unknown
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
@@ -47,30 +48,26 @@ _PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
 
 
 class ExecHosting:
-    """A command of the user's, by bubblewrap."""
+    """A command of the user, in a container of bubblewrap."""
 
     name = "exec"
     title = "a command in a container"
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
-        Option("command", "command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
-        Option("image", "image", "path", "root file system: a directory or an OCI archive", "this machine's"),
-        Option(
-            "memory_mb", "memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16
-        ),
+        Option("command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
+        Option("image", "path", "root file system: a directory or an OCI archive", "this machine's"),
+        Option("memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16),
         limits.PIDS_OPTION,
     )
     own_vnf = True
     ready_within_s = 60.0
 
     def find(self) -> Found | NotFound:
-        """bubblewrap."""
         bwrap = bubblewrap.find()
-        lines = program_lines((str(bwrap), "--version"), bwrap.stat().st_mtime_ns) if bwrap else None
+        lines = version_lines(bwrap) if bwrap else None
         return Found(lines[0], bwrap) if bwrap and lines else NotFound(self.remedy)
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
-        """The command in its container. Raises UsageError for one that cannot be, StartError, NotInstalledError."""
         found = self.find()
         if isinstance(found, NotFound):
             raise NotInstalledError(f"hosting exec is not available; {found.remedy}")
@@ -88,14 +85,17 @@ class ExecHosting:
             workdir=folder_of(request),
             enclosed=True,
         )
-        details = {"cpus": ",".join(map(str, request.cpus)), "command": shlex.join(argv)}
+        details = {"cpus": cpu_text(request.cpus), "command": shlex.join(argv)}
         details |= {"image": str(image) if image else "root of the host, read-only"}
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
         return RunningCommand(request, process, limited.told(facts), limited)
 
 
 def words_of(command: str, request: HostedRequest, memory_mb: int) -> list[str]:
-    """The command line, filled in. Raises UsageError: no command, an open quote, something unknown in braces."""
+    """Return the words of a command with its placeholders replaced.
+
+    Raises UsageError without a command, for an open quote, or for an unknown placeholder.
+    """
     try:
         texts = shlex.split(command)
     except ValueError as error:
@@ -124,8 +124,8 @@ def _values(request: HostedRequest) -> dict[str, str]:
     return {
         **{f"port{number}": str(port.socket) for number, port in ports.items()},
         **{f"mac{number}": port.mac for number, port in ports.items()},
-        "cpus": ",".join(map(str, request.cpus)),
-        "control_cpus": ",".join(map(str, sorted(request.control_cpus))),
+        "cpus": cpu_text(request.cpus),
+        "control_cpus": cpu_text(request.control_cpus),
         "name": request.name,
         "ring_size": str(request.ring_size),
         "queues": str(request.queues),
@@ -134,9 +134,9 @@ def _values(request: HostedRequest) -> dict[str, str]:
 
 
 def _eal(request: HostedRequest, memory_mb: int, *, main: bool) -> list[str]:
-    """EAL's options. A vhost back end takes our memory only as one segment (DESIGN section 4)."""
+    """Return EAL's options. A vhost back end accepts memory as one segment only (DESIGN section 4)."""
     workers = [f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.cpus, start=0 if main else 1)]
-    beside = [] if main else [f"0@({','.join(map(str, sorted(request.control_cpus)))})"]
+    beside = [] if main else [f"0@({cpu_text(request.control_cpus)})"]
     return [
         f"--lcores={','.join([*beside, *workers])}",
         "--main-lcore=0",
@@ -154,7 +154,7 @@ def _eal(request: HostedRequest, memory_mb: int, *, main: bool) -> list[str]:
 
 
 def _cpus(command: str, request: HostedRequest) -> frozenset[int]:
-    """A command that is told where to poll pins itself; another is kept on the VNF's CPUs as a whole."""
+    """Return all CPUs for a command that is told where to poll and pins itself; else only the VNF's CPUs."""
     pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
     return frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())})
 

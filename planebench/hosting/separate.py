@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``separate``: a VNF is a planed process of its own, with nothing around it. What hosting costs is set against it."""
+"""``separate``: a VNF is a planed process of its own without isolation; the baseline for the cost of other hostings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from planebench.host.planed_program import missing_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
-from planebench.hosting.inside import NoSandbox, RunningPlaned, folder_of, planed_arguments
+from planebench.hosting.inside import RunningPlaned, Sandbox, folder_of, planed_arguments
+from planebench.model.cpus import cpu_text
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
 from planebench.planed import REMEDY, find_planed, planed_version
@@ -24,23 +25,19 @@ class SeparateHosting:
     ready_within_s = 15.0
 
     def find(self) -> Found | NotFound:
-        """planed itself."""
         planed, version = find_planed(), planed_version()
         return Found(version, planed) if planed and version else missing_planed()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
-        """A planed with the VNF's ports, connected to the switch. Raises StartError."""
         process = supervisor.spawn(
             request.name,
             [str(request.planed), *planed_arguments(request)],
             cpus=frozenset({*request.cpus, *request.control_cpus}),
             workdir=folder_of(request),
         )
-        cpus = ",".join(map(str, request.cpus))
-        facts = HostingFacts(
-            request.name, "separate", planed_version(request.planed) or "planed", details={"cpus": cpus}
-        )
-        return RunningPlaned(request, process, facts, NoSandbox())
+        version = planed_version(request.planed) or "planed"
+        facts = HostingFacts(request.name, "separate", version, details={"cpus": cpu_text(request.cpus)})
+        return RunningPlaned(request, process, facts, Sandbox())
 
 
 HOSTING = SeparateHosting()

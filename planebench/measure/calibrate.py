@@ -37,7 +37,7 @@ from planebench.planed import RpcError
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
 from planebench.wiring.devargs import af_packet_devargs, memif_devargs

@@ -32,6 +32,7 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, Reason, WireName
+from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement
 from planebench.planed import RpcError
@@ -39,11 +40,13 @@ from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Profile, apply, get_ports, get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, Topology, build, flows
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.traffic.document import profile_document, to_vnfs
-from planebench.wiring import LinkSettings, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.wiring.adapter import Adapter, RunningSwitch
 from planebench.wiring.request import SwitchRequest
+from planebench.wiring.tasks import assign_tasks
+from planebench.wiring.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0

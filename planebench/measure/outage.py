@@ -29,9 +29,10 @@ from planebench.model.reasons import Reason
 from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, build, flows
+from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.queues import QUEUES_MAX, queue_stream
-from planebench.traffic import rate_label
+from planebench.scenarios.shapes import build
+from planebench.traffic.rates import rate_label
 from planebench.wiring.adapter import Adapter
 
 SWITCH = "switch"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from planebench.measure.counts import received_total
 from planebench.planed.requests import Call, Load, Profile, get_statistics, is_sending, start_traffic
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import queue_name
 
 STRAGGLER_DEADLINE_S = 1.0

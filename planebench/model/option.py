@@ -29,21 +29,27 @@ _NUMBERS: Mapping[OptionKind, tuple[str, Callable[[float], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """``name=value`` becomes ``key: value`` of the settings. ``default`` is for people.
+    """An option ``name=value`` of the given ``kind``. ``default`` is for people.
 
     ``whole``: a number from ``least`` to ``most``, 64k and 10G too. ``rate``, ``ratio``, ``share``, ``amount``: numbers
-    that need not be whole, 1.5G and 50% too. ``list``: texts with + between them. ``file``: its
-    path. ``path``: of a file or folder. ``choices``: of a text.
+    that need not be whole, 1.5G and 50% too. ``list``: texts with + between them. ``file``: the path of a file.
+    ``path``: the path of a file or folder. ``choices``: the valid texts.
     """
 
     name: str
-    key: str
     kind: OptionKind
     help: str
     default: str = ""
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None
+    setting: str = ""
+    """The name of the value in the settings of a task, if it is not that of the option."""
+
+    @property
+    def key(self) -> str:
+        """Return the name of the value among the settings."""
+        return self.setting or self.name
 
     def value(self, text: str, what: str) -> Value:
         """Return the value of the settings. UsageError: what has it, option, value, and what is valid."""

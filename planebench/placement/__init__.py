@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which core runs what. Pure: facts of the machine in, a placement out."""
 
-from planebench.placement.place import Cpus, Placement, place
+from planebench.model.cpus import Cpus
+from planebench.placement.place import Placement, place
 
 __all__ = ["Cpus", "Placement", "place"]

@@ -27,7 +27,7 @@ from planebench.model.records import WireName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.parts import of_hostings, with_parts
-from planebench.scenarios import (
+from planebench.scenarios.registry import (
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -37,7 +37,7 @@ from planebench.scenarios import (
 from planebench.search import METHODS
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
-from planebench.vnfs import resolve_chain
+from planebench.vnfs.chain import resolve_chain
 
 T = TypeVar("T")
 Document = dict[str, Any]

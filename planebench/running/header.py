@@ -14,24 +14,25 @@ from pathlib import Path
 
 from planebench import __version__
 from planebench.doctor import doctor
-from planebench.host.facts import HostFacts
+from planebench.host.facts import HostFacts, cpus_of
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
+from planebench.model.topology import Topology
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place
 from planebench.plans import LatencyPlan, Plan, SwitchLabel
-from planebench.running.machine import cpus_of
 from planebench.running.survey import Survey
-from planebench.scenarios import Topology, build
+from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs import build_chain, parse_chain
-from planebench.wiring import LinkSettings, VethPair, switch_request
+from planebench.vnfs.chain import parse_chain
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.tester_config import LinkSettings, VethPair, switch_request
 
 
 def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:

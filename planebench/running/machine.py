@@ -9,18 +9,13 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-from planebench.host.facts import HostFacts
+from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.priority import high_priority
-from planebench.placement import Cpus, place
+from planebench.placement import place
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
 HUGEPAGE_MB_PER_SWITCH = 2048
 """The most that tester and switch of one comparison partner use; with fewer free pages every switch runs without."""
-
-
-def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
-    """Return the CPUs of the machine as :func:`planebench.placement.place` takes them."""
-    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores, frozenset(facts.isolated_cpus))
 
 
 def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planebench.host.facts import cpus_of
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
 from planebench.measure.outage import OutageRequest, check_victim, measure_outage, outage_trial
@@ -17,13 +18,13 @@ from planebench.model.outage import Outage
 from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.records import Point
 from planebench.model.run import RunStatus
+from planebench.model.topology import Topology
 from planebench.placement import place
 from planebench.plans.schema import validated, with_chains
-from planebench.running.machine import cpus_of, measuring
+from planebench.running.machine import measuring
 from planebench.running.service import Session, open_session
 from planebench.running.survey import Survey, survey
-from planebench.scenarios import Topology
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 Tell = Callable[[str], None]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planebench.host import facts as host_facts
-from planebench.host.facts import HostFacts
+from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.calibrate import calibrate
@@ -26,7 +26,7 @@ from planebench.placement import place
 from planebench.planed import require_planed
 from planebench.plans import max_frame_bytes, plain_frame_sizes
 from planebench.running.header import make_header
-from planebench.running.machine import cpus_of, measuring
+from planebench.running.machine import measuring
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts

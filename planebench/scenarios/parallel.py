@@ -17,7 +17,7 @@ def vnf_mac(number: int) -> str:
 
 
 def _build(vnfs: tuple[Vnf, ...]) -> Topology:
-    """n0, n1, and VNF k behind port vk."""
+    """Build n0, n1, and VNF k behind port vk."""
     return Topology(
         ports=tuple(map(topology_port, ("n0", "n1", *(f"v{k}" for k in range(len(vnfs)))))),
         cross_connects=(),

@@ -40,7 +40,7 @@ _KEYS: tuple[tuple[str, OptionKind, str], ...] = (
     ("cycles", "amount", "cycles per packet (0: not reported)"),
     ("dies_share", "share", "share of trials in which the switch dies"),
 )
-SIM_KEYS = {name: Option(name, name, kind, help) for name, kind, help in _KEYS}
+SIM_KEYS = {name: Option(name, kind, help) for name, kind, help in _KEYS}
 """Every key but ``name``, the label, in the order of the page docs/simulator.md."""
 
 

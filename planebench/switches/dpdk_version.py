@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The DPDK that a program was built with: programs without ``--version`` have EAL print it as they start."""
+"""The DPDK version of a program without ``--version``: EAL prints it at the start."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
 def dpdk_version(binary: Path, env: Mapping[str, str] = NO_VARIABLES, says: str = "") -> str | None:
-    """``DPDK 22.11.11``; None where the program does not start, or does not have ``says`` in its words.
+    """Return e.g. ``DPDK 22.11.11``; None if the program does not start or its output does not contain ``says``.
 
-    ``env`` is added to an environment of its own. Asked once for each state of the file.
+    ``env`` is added to an otherwise empty environment. The result is cached for each version of the file.
     """
     try:
         mtime_ns = binary.stat().st_mtime_ns

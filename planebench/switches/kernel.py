@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +54,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class KernelAdapter(Adapter):
-    """A switch in the kernel: a subclass says how interfaces are connected (:meth:`connect`)."""
+    """A switch in the kernel. A subclass connects the interfaces in :meth:`connect`."""
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
@@ -64,13 +63,11 @@ class KernelAdapter(Adapter):
     """For the manifest."""
 
     def find(self) -> Found | NotFound:
-        """The kernel that runs."""
         if sys.platform != "linux":
             return NotFound(self.remedy)
         return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
 
     def refusal(self, situation: Situation) -> str:
-        """Only kernel interfaces; v2v has no wire. DPDK's af_packet, on the other side of them, takes 1518 bytes."""
         if situation.wire not in self.wires and situation.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
@@ -78,7 +75,6 @@ class KernelAdapter(Adapter):
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         own, sender = str(request.cpu), "those of tester and VNFs (a core of its own takes root)"
         return manifest(
             request,
@@ -89,14 +85,14 @@ class KernelAdapter(Adapter):
         )
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
-        """Connect the interfaces of each pair, in the namespace of ``request.netns_pid``. Raises StartError.
+        """Connect the interfaces of each pair in the namespace of ``request.netns_pid``. Raises StartError.
 
-        Where something has to be undone before the interfaces go, a process that does it when it is asked to end.
+        Return a process if something must be undone before the interfaces go: the process does it when it is asked to
+        end.
         """
         raise NotImplementedError
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        """Connect all interfaces, and move their forwarding to the switch's core. Raises StartError, UsageError."""
         common.check_frame_size(request)
         ports = {port.name: common.interface_name(port) for port in common.paired_ports(request)}
         if request.netns_pid is None:
@@ -114,14 +110,14 @@ class KernelAdapter(Adapter):
 
 
 def has_core() -> bool:
-    """Return whether it forwards on the switch's core: we may load XDP programs, and place kernel threads."""
+    """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads."""
     return os.geteuid() == 0
 
 
 def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """Run a program in the switch's network namespace to its end. What it wrote; StartError with that if it failed.
+    """Run a program in the switch's network namespace and return its output. Raises StartError if it fails.
 
-    It has the priority of pollers: the tester, which may poll on the same CPU, would leave it next to nothing.
+    It runs at the priority of pollers; otherwise a tester that polls on the same CPU would leave it almost no time.
     """
     done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
     if done.wait(stretched(SETUP_TIMEOUT_S)) != 0:
@@ -132,15 +128,15 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
 
 
 def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace. What it wrote; StartError."""
+    """Run ``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace and return its output. Raises StartError."""
     argv = [sys.executable, "-I", str(Path(__file__).with_name("kernel_setup.py")), action, *arguments]
     return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 
 class RunningKernel:
-    """A switch that is a state of the kernel in a network namespace; a process of the wire holds the namespace.
+    """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
-    ``ports``: port name -> interface.
+    ``ports`` maps port names to interfaces.
     """
 
     def __init__(self, title: str, ports: Mapping[str, str], request: SwitchRequest, supervisor: Supervisor) -> None:
@@ -153,8 +149,7 @@ class RunningKernel:
         self._holder = request.netns_pid or 0
         self._holder_start = procfs.start_ticks(self._holder)
         self._threads: tuple[ThreadRef, ...] = ()
-        self._begun_ns = time.monotonic_ns()
-        self._ran_ns = 0
+        self._time = common.CpuTime((), None)
         self._stopped = False
 
     def place(self) -> None:
@@ -163,27 +158,27 @@ class RunningKernel:
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
         self._threads = (*threads, *_softirq_thread(self._request.cpu))
-        self._begun_ns, self._ran_ns = time.monotonic_ns(), self._run_ns() or 0
+        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
 
     def pids(self) -> tuple[int, ...]:
-        """None: it has no process. Without frames it does nothing."""
+        """Return no process: a kernel switch without frames does nothing."""
         return ()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """A kernel thread for each port, and that of its core's softirqs, which takes over what these leave."""
+        """Return a kernel thread for each port, and the softirq thread of their core, which continues their work."""
         return self._threads
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start, of its interfaces. Raises DiedError if its namespace is gone.
+        """Return counters of the interfaces. Raises DiedError also if the namespace is gone.
 
-        Busy cycles are the CPU time of its threads: they run while there are frames, and sleep otherwise. Unknown where
-        it has none, and where the request does not tell the frequency of the TSC.
+        Busy cycles are the CPU time of the threads, which sleep without frames. They are unknown without threads and
+        without the frequency of the TSC in the request.
         """
         self.check()
         counts = parse_interfaces(procfs.read_text(f"/proc/{self._holder}/net/dev") or "")
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)
-        busy, idle = self._cycles()
+        busy, idle = self._time.cycles()
         return SwitchCycles(
             busy_cycles=busy,
             idle_cycles=idle,
@@ -196,22 +191,7 @@ class RunningKernel:
             },
         )
 
-    def _cycles(self) -> tuple[int | None, int | None]:
-        """Busy and idle TSC cycles since the start."""
-        run_ns, hz = self._run_ns(), self._request.tsc_hz
-        if run_ns is None or not hz:
-            return None, None
-        busy_ns = run_ns - self._ran_ns
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return busy_ns * hz // 10**9, idle_ns * hz // 10**9
-
-    def _run_ns(self) -> int | None:
-        """CPU time of its threads since they exist, in ns; None where it has none, or the kernel does not tell."""
-        texts = [procfs.read_text(f"/proc/{thread.tid}/schedstat") for thread in self._threads]
-        return sum(int(text.split()[0]) for text in texts if text) if texts and all(texts) else None
-
     def check(self) -> None:
-        """Raise DiedError if the namespace, or a thread of a port, is gone."""
         if self._stopped:
             raise DiedError(f"{self.title}: it was stopped")
         if self.keeper is not None and not self.keeper.alive():
@@ -223,7 +203,7 @@ class RunningKernel:
                 raise DiedError(f"{self.title}: kernel thread {thread.name} is gone")
 
     def stop(self) -> None:
-        """Remove bridges, programs and filters; what is left goes with the namespace. Never raises; safe to repeat."""
+        """Remove bridges, programs and filters; the rest goes with the namespace. Never raises; safe to repeat."""
         if self._stopped:
             return
         self._stopped = True
@@ -238,7 +218,7 @@ class RunningKernel:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Describe what the kernel counted at an interface."""
+    """Counters of an interface."""
 
     rx_packets: int
     rx_dropped: int
@@ -247,7 +227,7 @@ class Interface:
 
 
 def parse_interfaces(text: str) -> dict[str, Interface]:
-    """Interface -> counters of /proc/net/dev. A line that is not as Linux writes it gives nothing."""
+    """Return the counters in /proc/net/dev by interface. Lines in another format are ignored."""
     header, *lines = text.splitlines()[1:] or [""]
     if header.split() != _COLUMNS:
         return {}
@@ -262,7 +242,7 @@ def parse_interfaces(text: str) -> dict[str, Interface]:
 
 
 def _softirq_thread(cpu: int) -> tuple[ThreadRef, ...]:
-    """``ksoftirqd/CPU``: it does what a thread of a port leaves when its time is up."""
+    """Return ``ksoftirqd/CPU``, which continues the work of a port's thread whose time slice is over."""
     name = f"ksoftirqd/{cpu}"
     pids = (int(folder.name) for folder in Path("/proc").glob("[0-9]*") if procfs.read_text(folder / "comm") == name)
     return tuple(ThreadRef(pid, pid, name) for pid in pids)

@@ -10,7 +10,7 @@ from planebench.wiring.request import SwitchRequest
 
 
 class LinuxBridgeAdapter(KernelAdapter):
-    """``linux-bridge``."""
+    """``linux-bridge``: a bridge of the kernel for each pair."""
 
     name = "linux-bridge"
     title = "Linux bridge"
@@ -20,7 +20,6 @@ class LinuxBridgeAdapter(KernelAdapter):
     function = "learning: one bridge of two ports for each cross-connect"
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
-        """A bridge for each pair."""
         set_up("bridge", [",".join(pair) for pair in pairs], request, supervisor)
 
 

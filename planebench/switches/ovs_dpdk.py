@@ -49,8 +49,8 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("rx_ring", "rx_ring", "text", "n_rxq_desc of wire ports", "--ring-size", RINGS),
-        Option("tx_ring", "tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
+        Option("rx_ring", "text", "n_rxq_desc of wire ports", "--ring-size", RINGS),
+        Option("tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
         *ovs.CACHE_OPTIONS,
     )
     traits = Traits(
@@ -58,17 +58,15 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     )
 
     def candidates(self) -> Iterator[Path]:
-        """Debian keeps the DPDK build aside; elsewhere it is the only one."""
         yield from self.programs("ovs-vswitchd-dpdk", str(_DEBIAN_BINARY))
         yield from self.programs("ovs-vswitchd", "/usr/local/sbin/ovs-vswitchd")
 
     def version(self, lines: tuple[str, ...]) -> str | None:
-        """``3.1.0 (DPDK 22.11.11)``; None without DPDK."""
+        """Return e.g. ``3.1.0 (DPDK 22.11.11)``; None without DPDK."""
         dpdk = next((line for line in lines if line.startswith("DPDK ")), None)
         return f"{lines[0].rpartition(' ')[2]} ({dpdk})" if dpdk else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         rings = {"ring_size": self._rings(request)} if {"rx_ring", "tx_ring"} & self.values.keys() else {}
         return manifest(
             request,
@@ -85,7 +83,6 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         )
 
     def check(self, request: SwitchRequest) -> None:
-        """Raise UsageError for what Open vSwitch cannot do."""
         if common.is_jumbo(request) and any(port.kind == "af_packet" for port in request.ports):
             raise UsageError(
                 f"ovs-dpdk takes no frames of {request.max_frame_bytes} bytes on the veth wire (DPDK's af_packet "
@@ -93,7 +90,6 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
             )
 
     def configuration(self, request: SwitchRequest, prefix: str) -> ovs.Commands:
-        """The database content: EAL arguments, the PMD core, the bridge, the ports."""
         eal = ["--no-pci", "--no-telemetry", f"--file-prefix={prefix}"]
         memory = ["--in-memory", "--single-file-segments"]
         if not request.hugepages:
@@ -111,13 +107,12 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         return [["set", "Open_vSwitch", ".", *options], *ovs.bridge_commands(), *(part for it in ports for part in it)]
 
     def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> RunningOvsDpdk:
-        """It, with every port on its PMD thread."""
         switch = RunningOvsDpdk(vswitchd, database, paths, request)
         switch.check_placement([self.interface(port) for port in request.ports])
         return switch
 
     def _port(self, number: int, port: SwitchPort, request: SwitchRequest) -> ovs.Commands:
-        """One port; its OpenFlow number is its place in the request, from 1."""
+        """Return the commands for one port; its OpenFlow number is its place in the request."""
         settings = [f"ofport_request={number}"]
         if port.kind == "vhost-user":
             settings += ["type=dpdkvhostuser"]
@@ -134,10 +129,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
 
 
 class RunningOvsDpdk(ovs.RunningOvs):
-    """One PMD thread."""
+    """An Open vSwitch whose ports one PMD thread polls."""
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start: cycles and packets of the PMD thread, drops of the ports. Raises DiedError."""
         stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
         return pmd_cycles(stats, perf, self.ports())
 
@@ -149,11 +143,12 @@ def _flow_words(request: SwitchRequest) -> str:
 
 
 def _memory_mb(request: SwitchRequest) -> int:
-    """Twice the room of a pool of mbufs for each port, as OvS sizes them: it makes a new one before it frees the old.
+    """Return twice the size of a pool of mbufs per port, as OvS sizes them: OvS makes a new pool before it frees the
+    old one.
 
-    Pages that are not used cost nothing without hugepages; with them EAL takes what it needs as it goes. OvS's default,
-    one pool of 262144 mbufs for all, takes 800 MB; and where that does not fit, OvS halves it only if the allocation
-    fails with ENOMEM, while DPDK may as well say ENOBUFS.
+    Unused pages cost nothing without hugepages; with hugepages EAL allocates on demand. OvS's default, one pool of
+    262144 mbufs for all ports, takes 800 MB. If that does not fit, OvS halves it only for ENOMEM, but DPDK may return
+    ENOBUFS.
     """
     data_bytes = -(-(common.mtu_bytes(request) + 26) // 1024) * 1024
     if request.stations:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -43,8 +42,8 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("io", "io", "text", "packet sockets of the kernel, or AF_XDP", "system", ("system", "afxdp")),
-        Option("xdp_mode", "xdp_mode", "text", "of afxdp", XDP_MODE, ("best-effort", "generic", "native")),
+        Option("io", "text", "packet sockets of the kernel, or AF_XDP", "system", ("system", "afxdp")),
+        Option("xdp_mode", "text", "of afxdp", XDP_MODE, ("best-effort", "generic", "native")),
         *ovs.CACHE_OPTIONS,
     )
     traits = Traits("self-contained", "match/action", ("rtc",), "veth", "medium", ("C",), "SDN switch")
@@ -55,19 +54,16 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         return bool(self.value("io", "system") == "afxdp")
 
     def interface(self, port: SwitchPort) -> str:
-        """A kernel interface keeps its name."""
         return common.interface_name(port)
 
     def candidates(self) -> Iterator[Path]:
-        """Debian's build without DPDK; one with DPDK does not start it unless asked."""
+        """Yield Debian's build without DPDK first; a build with DPDK does not start DPDK unless configured."""
         yield from self.programs("ovs-vswitchd", str(_DEBIAN_BINARY), "/usr/local/sbin/ovs-vswitchd")
 
     def version(self, lines: tuple[str, ...]) -> str | None:
-        """``3.1.0``."""
         return lines[0].rpartition(" ")[2] if lines and "Open vSwitch" in lines[0] else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         mode = self.value("xdp_mode", XDP_MODE)
         driver = f"AF_XDP ({mode})" if self.afxdp else "kernel interface, packet sockets (type system)"
         return manifest(
@@ -85,18 +81,16 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         )
 
     def check(self, request: SwitchRequest) -> None:
-        """It has kernel interfaces only."""
+        """Raise UsageError for a port that is not a kernel interface."""
         for port in request.ports:
             common.interface_name(port)
 
     def configuration(self, request: SwitchRequest, prefix: str) -> ovs.Commands:
-        """The database content: the PMD core, the bridge, the ports."""
         options = [f"other_config:pmd-cpu-mask={ovs.mask(request.cpu)}", *self.cache_settings()]
         ports = [self._port(number, port) for number, port in enumerate(request.ports, start=1)]
         return [["set", "Open_vSwitch", ".", *options], *ovs.bridge_commands(), *(part for it in ports for part in it)]
 
     def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> ovs.RunningOvs:
-        """It, with the thread that forwards where it belongs."""
         if not self.afxdp:
             return RunningOnMain(vswitchd, database, paths, request)
         switch = RunningOnPmd(vswitchd, database, paths, request)
@@ -104,7 +98,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         return switch
 
     def _port(self, number: int, port: SwitchPort) -> ovs.Commands:
-        """One port; its OpenFlow number is its place in the request, from 1."""
+        """Return the commands for one port; its OpenFlow number is its place in the request."""
         name = self.interface(port)
         kind = ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
         settings = [f"ofport_request={number}", *kind]
@@ -112,43 +106,36 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
 
 
 class RunningOnPmd(ovs.RunningOvs):
-    """AF_XDP sockets, polled by one PMD thread."""
+    """AF_XDP sockets that one PMD thread polls."""
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start. Raises DiedError."""
         stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
         return pmd_cycles(stats, perf, self.ports(kernel=True))
 
 
 class RunningOnMain(ovs.RunningOvs):
-    """Packet sockets, served by the main thread."""
+    """Packet sockets that the main thread serves."""
 
     def __init__(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> None:
         super().__init__(vswitchd, database, paths, request)
-        self._begun_ns = time.monotonic_ns()
+        self._time = common.CpuTime([vswitchd.pid], request.tsc_hz)
         for tid in procfs.threads(vswitchd.pid):
             with contextlib.suppress(OSError):  # a helper that has just ended
                 os.sched_setaffinity(tid, {request.cpu} if tid == vswitchd.pid else request.control_cpus)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The main thread. It sleeps while there is nothing to forward."""
-        pid = self._vswitchd.pid
-        return (ThreadRef(pid, pid, procfs.threads(pid).get(pid, "main")),)
+        """Return the main thread, which sleeps without traffic."""
+        return common.main_thread(self.process)
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start. Raises DiedError.
+        """Return counters of the main thread.
 
-        OvS counts no cycles of this thread: busy is its CPU time, which is forwarding while frames come. Unknown where
-        the request does not tell the frequency of the TSC.
+        OvS counts no cycles of this thread: busy cycles are its CPU time. They are unknown without the frequency of the
+        TSC in the request.
         """
-        pid, hz = self._vswitchd.pid, self._request.tsc_hz
         counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports(kernel=True))
-        text = procfs.read_text(f"/proc/{pid}/task/{pid}/schedstat")
-        if not text or not hz:
-            return counted
-        busy_ns = int(text.split()[0])
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return replace(counted, busy_cycles=busy_ns * hz // 10**9, idle_cycles=idle_ns * hz // 10**9)
+        busy, idle = self._time.cycles()
+        return replace(counted, busy_cycles=busy, idle_cycles=idle)
 
 
 ADAPTER = OvsNetdevAdapter()

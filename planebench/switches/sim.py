@@ -33,25 +33,22 @@ class SimAdapter(Adapter):
         self.spec = spec or SimSpec()
 
     def find(self) -> Found:
-        """Always here."""
         return Found("simulated", Path(sys.executable))
 
     def with_options(self, texts: Mapping[str, str]) -> SimAdapter:
-        """With these keys of the simulator. UsageError names key, value and what is valid."""
+        """Return an adapter with these keys of the simulator. Raises UsageError for an unknown key or a bad value."""
         return SimAdapter(SimSpec.from_options(self.name, texts))
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """The keys that are not as they are by default."""
         usual = SimSpec()
         changed = {key: getattr(self.spec, key) for key in SIM_KEYS if getattr(self.spec, key) != getattr(usual, key)}
         return {"function": "simulated", **{key: f"{value:.12g}" for key, value in changed.items()}}
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
-        """It has no ports to forward between."""
         raise StartError("the simulated switch forwards no packets; it can only be measured by planebench run")
 
     def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
-        """A runner that goes on where ``past`` ends."""
+        """Return a runner that continues after the trials in ``past``."""
         return SimRunner(self.spec, seed, past)
 
 

@@ -10,7 +10,7 @@ from planebench.wiring.request import SwitchRequest
 
 
 class XdpAdapter(KernelAdapter):
-    """``xdp``."""
+    """``xdp``: two XDP programs for each pair."""
 
     name = "xdp"
     title = "XDP redirect"
@@ -22,13 +22,11 @@ class XdpAdapter(KernelAdapter):
     function = "patch: bpf_redirect_map() to a devmap"
 
     def refusal(self, situation: Situation) -> str:
-        """Only kernel interfaces, and only for root."""
         if not has_core():
             return "xdp loads programs into the kernel, which takes root: Linux lets no user namespace do it; use sudo"
         return super().refusal(situation)
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
-        """Two programs for each pair."""
         set_up("redirect", [",".join(pair) for pair in pairs], request, supervisor)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The border: a traffic profile as parsed YAML is checked here, whole, and becomes a frozen record. Keys are closed."""
+"""The validation of a traffic profile from YAML into a frozen record. Unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planebench.model import traffic as records
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import LABEL_PATTERN
-from planebench.scenarios import parse_frame_size
+from planebench.scenarios.registry import parse_frame_size
 from planebench.traffic.capture import capture_facts
 
 Weight = Annotated[int, Field(ge=1, le=records.WEIGHT_MAX)]
@@ -188,7 +188,7 @@ class ProfileModel(_Closed):
 
 
 def existing(path: str) -> Path:
-    """The absolute path of a file that is there. UsageError otherwise."""
+    """Return the absolute path of an existing file. Raises UsageError otherwise."""
     found = Path(path).expanduser().absolute()
     if not found.is_file():
         raise UsageError(f"file {found} does not exist")
@@ -196,7 +196,7 @@ def existing(path: str) -> Path:
 
 
 def profile_from_document(document: object, name: str, source: str) -> records.TrafficProfile:
-    """A profile from parsed YAML. UsageError: ``source``, the key, its value, and what is valid."""
+    """Return a profile from parsed YAML. Raises UsageError with ``source``, the key, its value, and what is valid."""
     if not isinstance(document, dict):
         raise UsageError(
             f"{source}: a traffic profile must be a mapping with the keys {', '.join(ProfileModel.model_fields)}"
@@ -220,7 +220,7 @@ _SECTIONS: dict[str, type[_Closed]] = {
 
 
 def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
-    """One sentence for the first thing that pydantic found."""
+    """Return the first error of pydantic in one sentence."""
     location = [str(part) for part in detail["loc"]]
     path = ".".join(location)
     if detail["type"] == "extra_forbidden":
@@ -234,7 +234,7 @@ def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
 
 
 def valid_keys(location: list[str]) -> list[str]:
-    """Full paths of the keys of a section; of the profile itself for an empty location."""
+    """Return the full paths of the keys of a section; of the profile itself for an empty location."""
     model = _SECTIONS.get(location[0], ProfileModel) if location else ProfileModel
     return ["".join(f"{part}." for part in location) + key for key in model.model_fields]
 

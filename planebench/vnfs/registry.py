@@ -16,16 +16,15 @@ from planebench.model.option import Option
 from planebench.vnfs import memory
 
 SETTINGS_OPTION = "settings"
-_SETTINGS = Option(SETTINGS_OPTION, "", "file", "JSON file with the whole settings object")
+_SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings object")
 
 
 @dataclass(frozen=True, slots=True)
 class VnfKind:
-    """``name`` in a chain, ``kind`` of its task in planed. A kind without options has no settings.
+    """A network function: ``name`` in a chain, ``kind`` of its task in planed. Without options it has no settings.
 
-    ``memory_bytes``: what it needs of memory.size_mb by its settings, at most. Functions whose tables are in memory of
-    their own need nothing there. ``ip_versions``: what it passes at all, whatever its settings.
-    ``one_port``: it may have one port, by which everything goes back.
+    ``memory_bytes``: upper bound of its share of memory.size_mb; 0 if its tables are elsewhere. ``ip_versions``: what
+    it forwards at all. ``one_port``: it may have one port, by which everything leaves again.
     """
 
     name: str
@@ -42,7 +41,7 @@ class VnfKind:
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """Its options, and the one for a file of settings where it has any."""
+        """Return its options, with the one for a file of settings if it has any."""
         return (*self.options, _SETTINGS) if self.options else ()
 
 
@@ -54,19 +53,18 @@ _KINDS = (
         "routes IPv4 and IPv6 by longest prefix: TTL, checksum, next hop's MAC",
         (
             Option(
-                "routes", "routes_file", "file", "file of routes: one prefix per line, or JSON", "10 routes, 1 of IPv6"
+                "routes",
+                "file",
+                "file of routes: one prefix per line, or JSON",
+                "10 routes, 1 of IPv6",
+                setting="routes_file",
             ),
             Option(
-                "fib",
-                "fib",
-                "text",
-                "lookup of host routes: longest prefix match or cuckoo hash",
-                "lpm",
-                ("lpm", "cuckoo"),
+                "fib", "text", "lookup of host routes: longest prefix match or cuckoo hash", "lpm", ("lpm", "cuckoo")
             ),
-            Option("synthetic", "synthetic", "whole", "instead of routes: number of host routes from 10.0.0.0 on"),
-            Option("mtu", "mtu", "whole", "maximum IP packet size on output, in bytes", "none"),
-            Option("own_mac_only", "own_mac_only", "flag", "drop frames to other MAC addresses", "false"),
+            Option("synthetic", "whole", "instead of routes: number of host routes from 10.0.0.0 on"),
+            Option("mtu", "whole", "maximum IP packet size on output, in bytes", "none"),
+            Option("own_mac_only", "flag", "drop frames to other MAC addresses", "false"),
         ),
         one_port=True,
         router=True,
@@ -76,10 +74,10 @@ _KINDS = (
         "firewall",
         "permits or drops packets by 5-tuple rules with prefixes and port ranges; the first match wins",
         (
-            Option("rules", "rules_file", "file", "file of rules: one per line, or JSON", "10 rules"),
-            Option("default", "default", "text", "action for packets that match no rule", "drop", ("drop", "permit")),
-            Option("not_ip", "not_ip", "text", "action for other protocols, e.g. ARP", "drop", ("drop", "permit")),
-            Option("fragments", "fragments", "text", "non-first fragments", "match", ("match", "drop")),
+            Option("rules", "file", "file of rules: one per line, or JSON", "10 rules", setting="rules_file"),
+            Option("default", "text", "action for packets that match no rule", "drop", ("drop", "permit")),
+            Option("not_ip", "text", "action for other protocols, e.g. ARP", "drop", ("drop", "permit")),
+            Option("fragments", "text", "non-first fragments", "match", ("match", "drop")),
         ),
         memory.firewall,
     ),
@@ -88,31 +86,17 @@ _KINDS = (
         "nat44",
         "translates source addresses and ports (NAPT); the first port is inside",
         (
-            Option("outside", "outside", "list", "outside addresses", "one, with a port forward for the bench"),
-            Option("inside", "inside", "list", "inside prefixes to translate", "all"),
-            Option("port_min", "port_min", "whole", "lowest outside port", "1024"),
-            Option("port_max", "port_max", "whole", "highest outside port", "65535"),
-            Option("sessions_max", "sessions_max", "whole", "maximum number of sessions", "65536"),
-            Option(
-                "sessions_per_host", "sessions_per_host", "whole", "maximum number of sessions per inside host", "none"
-            ),
-            Option("udp_s", "udp_s", "whole", "timeout of an idle UDP session in seconds", "300"),
-            Option(
-                "tcp_established_s",
-                "tcp_established_s",
-                "whole",
-                "timeout of an established TCP connection in seconds",
-                "7440",
-            ),
-            Option(
-                "tcp_transitory_s",
-                "tcp_transitory_s",
-                "whole",
-                "timeout of an opening or closing TCP connection in seconds",
-                "240",
-            ),
-            Option("icmp_s", "icmp_s", "whole", "timeout of an idle ICMP session in seconds", "60"),
-            Option("hairpin", "hairpin", "flag", "let inside hosts reach each other by an outside address", "true"),
+            Option("outside", "list", "outside addresses", "one, with a port forward for the bench"),
+            Option("inside", "list", "inside prefixes to translate", "all"),
+            Option("port_min", "whole", "lowest outside port", "1024"),
+            Option("port_max", "whole", "highest outside port", "65535"),
+            Option("sessions_max", "whole", "maximum number of sessions", "65536"),
+            Option("sessions_per_host", "whole", "maximum number of sessions per inside host", "none"),
+            Option("udp_s", "whole", "timeout of an idle UDP session in seconds", "300"),
+            Option("tcp_established_s", "whole", "timeout of an established TCP connection in seconds", "7440"),
+            Option("tcp_transitory_s", "whole", "timeout of an opening or closing TCP connection in seconds", "240"),
+            Option("icmp_s", "whole", "timeout of an idle ICMP session in seconds", "60"),
+            Option("hairpin", "flag", "let inside hosts reach each other by an outside address", "true"),
         ),
         ip_versions=(4,),
         misdirection_hint=(
@@ -124,12 +108,10 @@ _KINDS = (
         "load_balancer",
         "spreads connections over backends by Maglev hashing; direct server return",
         (
-            Option("table_size", "table_size", "whole", "size of the lookup table (a prime number)", "65537"),
-            Option(
-                "connections", "connections", "whole", "number of connections that are kept on their backend (0: none)"
-            ),
-            Option("connection_timeout_s", "connection_timeout_s", "whole", "timeout of an idle connection in seconds"),
-            Option("other", "other", "text", "action for traffic to no service", "forward", ("forward", "drop")),
+            Option("table_size", "whole", "size of the lookup table (a prime number)", "65537"),
+            Option("connections", "whole", "number of connections that are kept on their backend (0: none)"),
+            Option("connection_timeout_s", "whole", "timeout of an idle connection in seconds"),
+            Option("other", "text", "action for traffic to no service", "forward", ("forward", "drop")),
         ),
     ),
     VnfKind(
@@ -137,27 +119,15 @@ _KINDS = (
         "rate_limiter",
         "drops traffic above a rate and a burst size (token bucket)",
         (
-            Option("rate_bps", "rate_bps", "whole", "rate in bits per second", "100G"),
-            Option("rate_pps", "rate_pps", "whole", "instead of rate_bps: rate in packets per second"),
-            Option("burst_bytes", "burst_bytes", "whole", "bucket size in bytes"),
-            Option("burst_packets", "burst_packets", "whole", "bucket size in packets"),
+            Option("rate_bps", "whole", "rate in bits per second", "100G"),
+            Option("rate_pps", "whole", "instead of rate_bps: rate in packets per second"),
+            Option("burst_bytes", "whole", "bucket size in bytes"),
+            Option("burst_packets", "whole", "bucket size in packets"),
+            Option("per", "text", "scope of one bucket", "all", ("all", "direction", "source", "destination")),
             Option(
-                "per",
-                "per",
-                "text",
-                "scope of one bucket",
-                "all",
-                ("all", "direction", "source", "destination"),
+                "directions", "text", "directions that are limited", "both", ("both", "from_clients", "from_servers")
             ),
-            Option(
-                "directions",
-                "directions",
-                "text",
-                "directions that are limited",
-                "both",
-                ("both", "from_clients", "from_servers"),
-            ),
-            Option("buckets_max", "buckets_max", "whole", "maximum number of buckets"),
+            Option("buckets_max", "whole", "maximum number of buckets"),
         ),
     ),
     VnfKind(
@@ -165,14 +135,8 @@ _KINDS = (
         "flow_monitor",
         "counts packets and bytes of each flow, and forwards everything",
         (
-            Option("flows_max", "flows_max", "whole", "maximum number of flows", "65536"),
-            Option(
-                "idle_timeout_s",
-                "idle_timeout_s",
-                "whole",
-                "timeout in seconds after which an idle flow may be replaced",
-                "60",
-            ),
+            Option("flows_max", "whole", "maximum number of flows", "65536"),
+            Option("idle_timeout_s", "whole", "timeout in seconds after which an idle flow may be replaced", "60"),
         ),
     ),
 )

@@ -39,7 +39,8 @@ def memory(
     vnf_bytes: int = 0,
     cached_mbufs: int = CACHED_MBUFS,
 ) -> Memory:
-    """Memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to ``max_frame_bytes``.
+    """Return the memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to
+    ``max_frame_bytes``.
 
     ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
     queue pairs of each port, with generators and perhaps workers of their own. ``vnf_bytes``: what the network

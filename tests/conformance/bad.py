@@ -23,12 +23,14 @@ from planebench.conformance.cases import parse_cases, parse_checks
 from planebench.conformance.rig import Rig
 from planebench.conformance.suite import check_on_rig
 from planebench.host import facts as host_facts
+from planebench.host.facts import cpus_of
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
-from planebench.running.machine import cpus_of, measuring
+from planebench.running.machine import measuring
 from planebench.switches import common, planed
 from planebench.switches.base import (
     Adapter,
@@ -39,7 +41,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
-from planebench.switches.manifest import MANIFEST_KEYS, manifest
+from planebench.switches.manifest import manifest
 
 ALL = ",".join(check.name for check in ALL_CHECKS)
 Wrap = Callable[[Any, SwitchRequest, Supervisor], Any]
@@ -125,7 +127,7 @@ class BadPlaned(planed.PlanedAdapter):
         wrap: Wrap = lambda it, request, supervisor: it,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(planed.PlanedOptions().changed(options or {}))
+        super().__init__(planed.ADAPTER.with_options(options or {}).values)
         self._request, self._wrap = request, wrap
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
@@ -233,7 +235,7 @@ class Broken(planed.PlanedAdapter):
     def find(self) -> Found:
         return Found("", Path("/nowhere"))
 
-    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:
+    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:  # type: ignore[override]
         raise ZeroDivisionError("of options")
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:

@@ -34,7 +34,7 @@ from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import LatencyFloor
 from planebench.placement import Cpus, Placement, place
 from planebench.planed import REMEDY, find_planed
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode
 from planebench.store.calibration import condition_of, load, save
 

@@ -13,7 +13,8 @@ from planebench.measure.sent import not_as_intended, traffic_sent
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import TrafficSent
 from planebench.model.traffic import PLAIN
-from planebench.scenarios import build, flows
+from planebench.scenarios.flows import flows
+from planebench.scenarios.shapes import build
 from planebench.traffic.registry import parse_traffic
 
 IMIX = TrafficSent("n0->n1", 12_000, 12_000 * 4342 // 12, ((64, 7000), (594, 4000), (1518, 1000)))

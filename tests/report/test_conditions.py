@@ -14,6 +14,7 @@ from rich.console import Console
 
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.header import SwitchInfo
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.model.run import Run
 from planebench.report.export import to_csv, to_json
@@ -21,7 +22,6 @@ from planebench.report.html import to_html
 from planebench.report.terminal.table import print_conditions, table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
-from planebench.switches.manifest import MANIFEST_KEYS
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 

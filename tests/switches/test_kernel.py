@@ -20,10 +20,10 @@ from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import Direction, ScenarioName
 from planebench.switches import kernel
 from planebench.switches.base import Situation, SwitchPort, SwitchRequest
-from planebench.switches.manifest import MANIFEST_KEYS
 from planebench.switches.registry import get_adapter
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may load XDP programs and place kernel threads")

@@ -18,9 +18,9 @@ from planebench.host import netns, procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor, wait_ready
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.switches import kernel, vale, vale_guard
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
-from planebench.switches.manifest import MANIFEST_KEYS
 from planebench.switches.registry import get_adapter
 
 CPUS = frozenset({min(os.sched_getaffinity(0))})

@@ -242,18 +242,18 @@ enum {
 };
 _Static_assert((int)CONFIG_BURST_MAX <= (int)CUCKOO_BULK_MAX, "a burst is one lookup");
 
-static const char *const drops[] = {
-        PACKET_DROPS,
-        [OFFLOAD_UNKNOWN_MAC] = "unknown_mac",
-        [OFFLOAD_NO_LISTENER] = "no_listener",
-        [OFFLOAD_NO_ROUTE] = "no_route",
-        [OFFLOAD_BLACKHOLE] = "blackhole",
-        [OFFLOAD_PUNT_LIMITED] = "punt_limited",
-        [OFFLOAD_SPOOFED] = "spoofed",
-        [OFFLOAD_FOREIGN_MESSAGE] = "foreign_message",
-        [OFFLOAD_BAD_MESSAGE] = "bad_message",
-        [OFFLOAD_BUSY_MESSAGE] = "busy_message",
-        NULL,
+static const struct counter drops[] = {
+        VNF_PACKET_DROPS,
+        VNF_DROP_COUNTER(OFFLOAD_UNKNOWN_MAC, "unknown_mac"),
+        VNF_DROP_COUNTER(OFFLOAD_NO_LISTENER, "no_listener"),
+        VNF_DROP_COUNTER(OFFLOAD_NO_ROUTE, "no_route"),
+        VNF_DROP_COUNTER(OFFLOAD_BLACKHOLE, "blackhole"),
+        VNF_DROP_COUNTER(OFFLOAD_PUNT_LIMITED, "punt_limited"),
+        VNF_DROP_COUNTER(OFFLOAD_SPOOFED, "spoofed"),
+        VNF_DROP_COUNTER(OFFLOAD_FOREIGN_MESSAGE, "foreign_message"),
+        VNF_DROP_COUNTER(OFFLOAD_BAD_MESSAGE, "bad_message"),
+        VNF_DROP_COUNTER(OFFLOAD_BUSY_MESSAGE, "busy_message"),
+        {0},
 };
 
 // --- A burst: whose each packet is -----------------------------------------------------------------------
@@ -457,35 +457,31 @@ static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
 
 // --- What the runtime calls ------------------------------------------------------------------------------
 
-static void offload_clear(struct vnf *vnf)
+static void offload_clear(struct task *task)
 {
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 
-	o->copies = o->copies_lost = 0;
 	o->neighbour_counts = (struct mac_counts){0};
-	for (unsigned i = 0; i < o->vnf_count; i++) {
-		struct offload_vnf *v = &o->vnfs[i];
-
-		v->forwarded = v->punted = v->limited = v->no_route = v->sent = 0;
-	}
+	for (unsigned i = 0; i < o->vnf_count; i++)
+		counters_clear(offload_vnf_counters, &o->vnfs[i]);
 }
 
 static const struct vnf_ops fib_offload_vnf = {
         .size = sizeof(struct offload),
-        .drops = drops,
-        .settings_size = sizeof(struct offload_settings),
-        .settings_parse = offload_settings_parse,
-        .own_macs = true,
+        .settings_fields = offload_fields,
+        .settings_check = offload_settings_check,
         .open = offload_open,
         .close = offload_close,
         .process = offload_process,
         .tick = offload_tick,
-        .clear = offload_clear,
-        .report = offload_report,
 };
 
 static const struct task_ops fib_offload_ops = {
-        VNF_TASK_OPS("fib_offload", &fib_offload_vnf),
+        VNF_TASK_OPS("fib_offload", &fib_offload_vnf, drops, vnf_keys_settings, struct offload_settings),
+        .settings_defaults = &offload_defaults,
+        .counters = offload_counters,
+        .clear = offload_clear,
+        .report = offload_report,
         .agree = offload_agree,
         .take_effect = offload_take_effect,
         .methods = offload_methods,

@@ -7,7 +7,7 @@
 
 enum { RUNT };
 
-static const char *const drops[] = {[RUNT] = "runt", NULL};
+static const struct counter drops[] = {VNF_DROP_COUNTER(RUNT, "runt"), {0}};
 
 static bool l2fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
                           uint64_t now_tsc, uint8_t *verdicts)
@@ -17,12 +17,11 @@ static bool l2fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *
 
 static const struct vnf_ops l2fwd_vnf = {
         .size = sizeof(struct vnf),
-        .drops = drops,
         .process = l2fwd_process,
 };
 
 static const struct task_ops l2fwd_ops = {
-        VNF_TASK_OPS("l2fwd", &l2fwd_vnf),
+        VNF_TASK_OPS("l2fwd", &l2fwd_vnf, drops, vnf_keys_macs, struct vnf_settings),
         .ports_min = 1,
         .ports_max = 2,
 };

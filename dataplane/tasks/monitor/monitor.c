@@ -109,17 +109,40 @@ static void silence_report(const struct monitor *m, const struct stream *s, json
 	json_object_set_new(object, "last_ns", since_start(m, s->last_tsc));
 }
 
+static const struct counter counters[] = {
+        COUNTER("received_packets", struct monitor, received),
+        COUNTER("foreign_packets", struct monitor, foreign),
+        COUNTER("stale_packets", struct monitor, stale),
+        COUNTER("corrupt_packets", struct monitor, corrupt),
+        COUNTER("bursts", struct monitor, bursts),
+        COUNTER("full_bursts", struct monitor, full_bursts),
+        {0},
+};
+
+static const struct counter stream_counters[] = {
+        COUNTER("forwarded_bytes", struct stream, forwarded_bytes),
+        COUNTER("corrupt_packets", struct stream, corrupt),
+        COUNTER("probes_received", struct stream, probes),
+        {0},
+};
+
+static const struct counter sequence_counters[] = {
+        COUNTER("forwarded_packets", struct sequence, unique),
+        COUNTER("duplicate_packets", struct sequence, duplicate),
+        COUNTER("reordered_packets", struct sequence, reordered),
+        {0},
+};
+
 static json_t *stream_report(const struct stream *s, unsigned index)
 {
-	const struct sequence *q = &s->sequence;
+	json_t *object =
+	        json_pack("{si so so so so*}", "stream", (int)index, "latency", histogram_report(s->latency),
+	                  "ipdv", histogram_report(s->jitter.ipdv), "burst_jitter",
+	                  histogram_report(s->jitter.burst), "sizes", sizes_report(s));
 
-	return json_pack("{si sI sI sI sI sI sI so so so so*}", "stream", (int)index, "forwarded_packets",
-	                 (json_int_t)q->unique, "forwarded_bytes", (json_int_t)s->forwarded_bytes,
-	                 "duplicate_packets", (json_int_t)q->duplicate, "reordered_packets",
-	                 (json_int_t)q->reordered, "corrupt_packets", (json_int_t)s->corrupt,
-	                 "probes_received", (json_int_t)s->probes, "latency", histogram_report(s->latency),
-	                 "ipdv", histogram_report(s->jitter.ipdv), "burst_jitter",
-	                 histogram_report(s->jitter.burst), "sizes", sizes_report(s));
+	counters_report(stream_counters, s, NULL, object);
+	counters_report(sequence_counters, &s->sequence, NULL, object);
+	return object;
 }
 
 static void monitor_report(const struct task *task, json_t *object, uint64_t now_tsc)
@@ -137,12 +160,7 @@ static void monitor_report(const struct task *task, json_t *object, uint64_t now
 			json_array_append_new(streams, stream);
 		}
 	}
-	json_object_set_new(object, "monitor",
-	                    json_pack("{sI sI sI sI sI sI so}", "received_packets", (json_int_t)m->received,
-	                              "foreign_packets", (json_int_t)m->foreign, "stale_packets",
-	                              (json_int_t)m->stale, "corrupt_packets", (json_int_t)m->corrupt,
-	                              "bursts", (json_int_t)m->bursts, "full_bursts",
-	                              (json_int_t)m->full_bursts, "streams", streams));
+	json_object_set_new(object, "streams", streams);
 }
 
 enum {
@@ -439,11 +457,10 @@ static void monitor_clear(struct task *task)
 {
 	struct monitor *m = (struct monitor *)task;
 
-	m->received = m->foreign = m->stale = m->corrupt = m->bursts = m->full_bursts = 0;
 	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
 		struct stream *s = &m->streams[i];
 
-		s->forwarded_bytes = s->corrupt = s->probes = 0;
+		counters_clear(stream_counters, s);
 		s->silence = (struct silence){0};
 		s->last_tsc = s->longest_silence = 0;
 		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
@@ -459,7 +476,7 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 {
 	struct monitor *m = (struct monitor *)task;
 
-	monitor_clear(task);
+	task_clear(task);
 	m->epoch = epoch;
 	m->start_tsc = start_tsc;
 	memset(m->looks, 0, sizeof(m->looks));
@@ -482,6 +499,7 @@ static const struct task_ops monitor_ops = {
         .create = monitor_create,
         .destroy = monitor_destroy,
         .poll = monitor_poll,
+        .counters = counters,
         .clear = monitor_clear,
         .report = monitor_report,
         .report_parks = true, // histograms

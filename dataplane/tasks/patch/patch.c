@@ -28,31 +28,21 @@ struct patch_settings {
 };
 
 static const struct field fault_keys[] = {
-        {.key = "drop_one_in",
-         FIELD(FIELD_UINT, struct patch_settings, drop_one_in),
-         .required = true,
-         .min = 1,
-         .max = UINT32_MAX},
+        {UINT_FIELD("drop_one_in", struct patch_settings, drop_one_in, 1, UINT32_MAX), .required = true},
         {0},
 };
-
 static const struct field settings_keys[] = {{.key = "fault", .type = FIELD_OBJECT, .fields = fault_keys},
                                              {0}};
 
-static void *patch_settings_parse(const struct config_task *config, const char *where, char *error)
-{
-	static const struct patch_settings defaults = {0};
+static const struct counter faults[] = {COUNTER("fault", struct patch, faults), {0}};
 
-	return task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
-}
-
-static const struct task_ops patch_ops, patch_hop_ops;
+static const struct task_ops patch_ops, patch_hop_ops, patch_faulty_ops;
 
 static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
 {
-	const struct patch_settings *settings = config->settings;
-
-	return settings->drop_one_in == 0 && port_can_hop(ports[0], ports[1]) ? &patch_hop_ops : &patch_ops;
+	if (((const struct patch_settings *)config->settings)->drop_one_in)
+		return &patch_faulty_ops;
+	return port_can_hop(ports[0], ports[1]) ? &patch_hop_ops : &patch_ops;
 }
 
 static int patch_create(const struct config_task *config, struct port *const *ports, struct task **out)
@@ -93,28 +83,22 @@ static __attribute__((noinline)) unsigned pass_faulty(struct patch *p, unsigned 
 	return sent;
 }
 
-static inline unsigned pass(struct patch *p, unsigned in, unsigned out, struct view *view, unsigned n)
-{
-	struct task *task = &p->task;
-	unsigned sent;
-
-	if (unlikely(p->fault_interval))
-		return pass_faulty(p, in, out, view);
-	sent = port_pass(task->ports[in], task->ports[out], task->queue, view);
-	task->counters.drop_tx_full[out] += n - sent;
-	return sent;
-}
-
-static inline unsigned forward(struct patch *p, unsigned in, unsigned out)
+static inline unsigned forward(struct patch *p, unsigned in, unsigned out, bool faulty)
 {
 	struct task *task = &p->task;
 	struct view view;
-	unsigned n = port_peek(task->ports[in], task->queue, &view, p->burst);
+	unsigned n = port_peek(task->ports[in], task->queue, &view, p->burst), sent;
 
 	if (n == 0)
 		return 0;
-	task->counters.tx_packets += pass(p, in, out, &view, n);
+	if (faulty) {
+		sent = pass_faulty(p, in, out, &view);
+	} else {
+		sent = port_pass(task->ports[in], task->ports[out], task->queue, &view);
+		task->counters.drop_tx_full[out] += n - sent;
+	}
 	task_received(&task->counters, n, p->burst);
+	task->counters.tx_packets += sent;
 	port_release(task->ports[in], task->queue, &view);
 	return n;
 }
@@ -130,9 +114,16 @@ static inline unsigned idle(const struct task *task)
 static unsigned patch_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
-	unsigned n = forward(p, 0, 1) + forward(p, 1, 0);
+	unsigned n = forward(p, 0, 1, false) + forward(p, 1, 0, false);
 
 	return n ? n : idle(task);
+}
+
+static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+
+	return forward(p, 0, 1, true) + forward(p, 1, 0, true);
 }
 
 static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
@@ -154,26 +145,14 @@ static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 	return n ? n : idle(task);
 }
 
-static void patch_clear(struct task *task)
-{
-	((struct patch *)task)->faults = 0;
-}
-
-static void patch_report(const struct task *task, json_t *object, uint64_t now_tsc)
-{
-	const struct patch *p = (const struct patch *)task;
-
-	if (p->fault_interval)
-		json_object_set_new(json_object_get(object, "drops"), "fault",
-		                    json_integer((json_int_t)p->faults));
-}
-
 #define PATCH_OPS                                                                                            \
 	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .bursts = true,    \
-	.settings_parse = patch_settings_parse, .create = patch_create, .destroy = patch_destroy,            \
-	.clear = patch_clear, .report = patch_report
+	.settings_keys = settings_keys, .settings_size = sizeof(struct patch_settings),                      \
+	.create = patch_create, .destroy = patch_destroy
 
 static const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
 TASK_KIND(patch_ops)
 
 static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll};
+
+static const struct task_ops patch_faulty_ops = {PATCH_OPS, .poll = patch_faulty_poll, .drops = faults};

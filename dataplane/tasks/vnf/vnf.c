@@ -59,106 +59,42 @@ enum { BURST_DEFAULT = 32, TICKS_PER_S = 1000 };
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-struct settings {
-	const struct vnf_ops *ops;
-	unsigned mac_count;
-	uint8_t peer_macs[CONFIG_TASK_PORTS_MAX][RTE_ETHER_ADDR_LEN]; // all zero: the default
-	const json_t *object;                                         // while it is decoded
-	_Alignas(16) uint8_t own[];                                   // of the kind
-};
-
-static int decode_macs(const json_t *value, void *out, const char *where, char *error)
-{
-	struct settings *settings = out;
-	size_t n = json_array_size(value);
-
-	if (!json_is_array(value) || n == 0 || n > CONFIG_TASK_PORTS_MAX)
-		return config_error(error, "%s: expected an array of MAC addresses, one for each port",
-		                    where);
-	for (size_t i = 0; i < n; i++)
-		if (!schema_mac(json_string_value(json_array_get(value, i)), settings->peer_macs[i]))
-			return config_error(error, "%s[%zu]: expected a MAC address like 02:00:00:00:00:01",
-			                    where, i);
-	settings->mac_count = (unsigned)n;
-	return 0;
-}
-
-static int decode_object(const json_t *value, void *out, const char *where, char *error)
-{
-	if (!json_is_object(value))
-		return config_error(error, "%s: expected an object", where);
-	*(const json_t **)out = value;
-	return 0;
-}
-
 #define KEY_MACS                                                                                             \
 	{                                                                                                    \
-		.key = "peer_macs", .type = FIELD_CUSTOM, .decode = decode_macs                              \
+		ARRAY_FIELD("peer_macs", FIELD_MAC, struct vnf_settings, peer_macs, mac_count, 1,            \
+		            CONFIG_TASK_PORTS_MAX)                                                           \
 	}
 #define KEY_SETTINGS                                                                                         \
 	{                                                                                                    \
-		.key = "settings", FIELD(FIELD_CUSTOM, struct settings, object), .decode = decode_object     \
+		.key = "settings", .type = FIELD_ANY                                                         \
 	}
+const struct field vnf_keys[] = {KEY_MACS, KEY_SETTINGS, {0}};
+const struct field vnf_keys_macs[] = {KEY_MACS, {0}};
+const struct field vnf_keys_settings[] = {KEY_SETTINGS, {0}};
 
-static const struct field *keys_of(const struct vnf_ops *ops)
+int vnf_settings_check(const struct config_task *config, void *settings, const char *where, char *error)
 {
-	static const struct field macs[] = {KEY_MACS, {0}}, object[] = {KEY_SETTINGS, {0}},
-	                          both[] = {KEY_MACS, KEY_SETTINGS, {0}}, none[] = {{0}};
+	const json_t *object = json_object_get(config->object, "settings");
+	unsigned mac_count = ((const struct vnf_settings *)settings)->mac_count;
+	const struct vnf_ops *ops = config->ops->vnf;
+	char place[64];
 
-	if (ops->settings_parse)
-		return ops->own_macs ? object : both;
-	return ops->own_macs ? none : macs;
-}
-
-static int settings_check(const struct config_task *config, struct settings *settings, char *error)
-{
 	// Two where there is but one port: the harness and documents of before give them to an echo, too.
-	if (settings->mac_count && settings->mac_count != 2 && settings->mac_count != config->port_count)
+	if (mac_count && mac_count != 2 && mac_count != config->port_count)
 		return config_error(
 		        error, "task %s: peer_macs has %u addresses for %u ports; give one for each port",
-		        config->name, settings->mac_count, config->port_count);
-	if (!settings->ops->settings_parse)
-		return 0;
-	return settings->ops->settings_parse(config, settings->object, settings->own, error);
-}
-
-void *vnf_settings_parse(const struct config_task *config, const char *where, char *error)
-{
-	const struct vnf_ops *ops = config->ops->vnf;
-	const size_t size = sizeof(struct settings) + ops->settings_size;
-	struct settings *defaults = calloc(1, size), *settings;
-
-	if (!defaults)
-		return config_error_null(error, "task %s: no memory for its settings", config->name);
-	defaults->ops = ops;
-	settings = task_settings_decode(config, keys_of(ops), defaults, size, where, error);
-	free(defaults);
-	if (settings && settings_check(config, settings, error) != 0) {
-		vnf_settings_free(settings);
-		return NULL;
-	}
-	return settings;
-}
-
-void vnf_settings_free(void *settings)
-{
-	const struct vnf_ops *ops = ((struct settings *)settings)->ops;
-
-	if (ops->settings_free)
-		ops->settings_free(((struct settings *)settings)->own);
-	free(settings);
-}
-
-const void *vnf_settings(const struct config_task *config)
-{
-	return ((const struct settings *)config->settings)->own;
+		        config->name, mac_count, config->port_count);
+	snprintf(place, sizeof(place), "task %s: settings", config->name);
+	if (object && schema_decode(object, ops->settings_fields, settings, place, error))
+		return -EINVAL;
+	return ops->settings_check ? ops->settings_check(config, object, settings, place, error) : 0;
 }
 
 static int macs_set(struct vnf *vnf, const struct config_task *config, unsigned i)
 {
 	static const uint8_t unset[RTE_ETHER_ADDR_LEN];
 	const uint8_t peer[RTE_ETHER_ADDR_LEN] = {2, 0, 0, 0, 1, (uint8_t)i}; // locally administered
-	const uint8_t *given = ((const struct settings *)config->settings)->peer_macs[i];
+	const uint8_t *given = ((const struct vnf_settings *)config->settings)->peer_macs[i];
 	struct rte_ether_addr own;
 	int status = port_mac(vnf->task.ports[i], &own);
 
@@ -372,30 +308,4 @@ unsigned vnf_poll(struct task *task, uint64_t now_tsc)
 	for (unsigned i = 0; n == 0 && i < vnf->fast_count; i++)
 		port_warm(task->ports[vnf->out[vnf->fast[i]]], task->queue);
 	return n;
-}
-
-// --- What is seen of it ----------------------------------------------------------------------------------
-
-void vnf_clear(struct task *task)
-{
-	struct vnf *vnf = (struct vnf *)task;
-
-	memset(vnf->drops, 0, sizeof(vnf->drops));
-	if (vnf->ops->clear)
-		vnf->ops->clear(vnf);
-}
-
-void vnf_report(const struct task *task, json_t *object, uint64_t now_tsc)
-{
-	const struct vnf *vnf = (const struct vnf *)task;
-	json_t *drops = json_object_get(object, "drops");
-
-	for (unsigned i = 0; vnf->ops->drops[i]; i++)
-		json_object_set_new(drops, vnf->ops->drops[i], json_integer((json_int_t)vnf->drops[i]));
-	if (vnf->ops->report) {
-		json_t *own = json_object();
-
-		vnf->ops->report(vnf, own);
-		json_object_set_new(object, task->ops->kind, own);
-	}
 }

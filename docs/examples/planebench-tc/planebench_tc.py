@@ -35,7 +35,7 @@ class TcAdapter(Adapter):
     traits = Traits("modular", "match/action", ("interrupt",), "veth", "medium", ("C",), "the kernel's traffic control")
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("filter", "filter", "text", "classifier that matches all", "u32", choices=tuple(FILTERS)),
+        Option("filter", "text", "classifier that matches all", "u32", choices=tuple(FILTERS)),
     )
 
     def find(self) -> Found | NotFound:
