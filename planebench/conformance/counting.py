@@ -58,7 +58,7 @@ class Counts:
 
     def words(self) -> str:
         """Everything that is not 0."""
-        found = [f"{getattr(self, it.name)} {it.name}" for it in fields(self) if it.name != "tester_drops"]
+        found = [f"{getattr(self, count.name)} {count.name}" for count in fields(self) if count.name != "tester_drops"]
         drops = [f"{packets} {reason} in the tester" for reason, packets in self.tester_drops.items()]
         return ", ".join(text for text in (*found, *drops) if not text.startswith("0 "))
 

@@ -56,8 +56,8 @@ class Rig:
     @property
     def situation(self) -> Situation:
         """Return what the adapter is asked about."""
-        it = self.settings
-        return Situation(self.case.scenario, it.wire, self.case.chain_length, it.hugepages, it.max_frame_bytes)
+        case, how = self.case, self.settings
+        return Situation(case.scenario, how.wire, case.chain_length, how.hugepages, how.max_frame_bytes)
 
     @property
     def live(self) -> LiveTopology:

@@ -37,9 +37,9 @@ PCAP, LINUX = "pcap", "linux"
 SNAPLEN_STANDARD, SNAPLEN_JUMBO = 2046, 9216
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
-    Option("burst", "whole", "frames taken from a port, or sent, at once, at most", str(BURST), least=1, most=1024),
-    Option("queue", "whole", "frames that wait for a port, at most", str(QUEUE), least=1, most=1 << 20),
-    Option("method", "text", "how frames are had from the kernel", PCAP, choices=(PCAP, LINUX)),
+    Option("burst", "whole", "maximum number of frames received or sent at once", str(BURST), least=1, most=1024),
+    Option("queue", "whole", "maximum number of frames queued for a port", str(QUEUE), least=1, most=1 << 20),
+    Option("method", "text", "method of receiving frames from the kernel", PCAP, choices=(PCAP, LINUX)),
 )
 
 
@@ -76,8 +76,8 @@ class ClickAdapter(Adapter):
             segmentation_offload=everywhere("off", "packet sockets carry frames as they are"),
             mergeable_buffers=FeatureClaim(None, None),
             memory="4 KiB pages (it uses no hugepages)",
-            buffers="from the heap, no limit",
-            queue=f"{self.value('queue', QUEUE)} frames in software for each port",
+            buffers="from the heap, unlimited",
+            queue=f"{self.value('queue', QUEUE)} frames in software per port",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningUserClick:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what switches inside the kernel have in common: veth ports only, no process, and a core for what they do.
+"""The common part of switches in the kernel: veth ports only, no process, and a core of their own.
 
-A frame sent into a veth pair is forwarded by whoever sent it, in its softirq: on the tester's core, at the tester's
-expense. So each port of the switch is polled by a kernel thread (threaded NAPI) on the switch's core; what these use of
-it is in their schedstat. A veth has NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is
-a program that passes all. This takes root. Without root a frame is forwarded by its sender after all, and the fairness
-manifest says so. docs/switches/linux-bridge.md tells what was tried.
+A frame sent into a veth pair is forwarded in the softirq of its sender: on the tester's core, at the tester's expense.
+So a kernel thread (threaded NAPI) on the switch's core polls each port, and its schedstat has the CPU time. A veth has
+NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is a program that passes all. This
+requires root. Without root the sender forwards its frames, and the fairness manifest says so.
+docs/switches/linux-bridge.md lists what was tried.
 """
 
 from __future__ import annotations
@@ -54,13 +54,15 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class KernelAdapter(Adapter):
-    """A switch in the kernel. A subclass connects the interfaces in :meth:`connect`."""
+    """A switch in the kernel. A subclass has an ``action`` of kernel_setup.py, or its own :meth:`connect`."""
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = ()
     function: str
     """For the manifest."""
+    action: str
+    """The action of kernel_setup.py that connects pairs of interfaces."""
 
     def find(self) -> Found | NotFound:
         if sys.platform != "linux":
@@ -71,11 +73,11 @@ class KernelAdapter(Adapter):
         if situation.wire not in self.wires and situation.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"
+            return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own takes root)"
+        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
         return manifest(
             request,
             function=self.function,
@@ -87,10 +89,10 @@ class KernelAdapter(Adapter):
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
         """Connect the interfaces of each pair in the namespace of ``request.netns_pid``. Raises StartError.
 
-        Return a process if something must be undone before the interfaces go: the process does it when it is asked to
-        end.
+        Return a process if something must be undone before the interfaces go: it does so when it is asked to end.
         """
-        raise NotImplementedError
+        set_up(self.action, [",".join(pair) for pair in pairs], request, supervisor)
+        return None
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
         common.check_frame_size(request)
@@ -193,7 +195,7 @@ class RunningKernel:
 
     def check(self) -> None:
         if self._stopped:
-            raise DiedError(f"{self.title}: it was stopped")
+            raise DiedError(f"{self.title} was stopped")
         if self.keeper is not None and not self.keeper.alive():
             raise DiedError(f"{self.title}: {self.keeper.exit_report()}")
         if not procfs.is_running(self._holder) or procfs.start_ticks(self._holder) != self._holder_start:

@@ -184,7 +184,7 @@ def test_what_it_cannot_do_is_said_in_a_sentence(
     with pytest.raises(UsageError, match="network namespace; use the veth wire"):
         adapter.start(request(supervisor), supervisor)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert ("takes root" in adapter.refusal(Situation("p2p", "veth"))) == (name == "xdp")
+    assert ("requires root" in adapter.refusal(Situation("p2p", "veth"))) == (name == "xdp")
 
 
 @pytest.mark.parametrize("name", NAMES)
