@@ -23,7 +23,7 @@ def build(
 
     ``vnfs`` have no names and no ports yet; where they are side by side it is the one that all of them are like.
     ``chain`` is their text. With ``echo`` end b sends every frame back, which is how some scenarios measure latency.
-    Raises UsageError for a number or an echo that does not fit the scenario. planebench.vnfs.topology.build_chain takes a text.
+    Raises UsageError for a number or an echo that does not fit the scenario. For a text: planebench.vnfs.topology.build_chain.
     """
     found = scenario_named(scenario)
     if echo and not found.latency_by_echo:
