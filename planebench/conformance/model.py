@@ -55,8 +55,6 @@ class Check:
     proves: str
     run: Callable[[Any], Remarks]
     needs_vnf: bool = False
-    needs_threads: bool = False
-    """Has no object where one CPU is all there is."""
 
 
 @dataclass(frozen=True, slots=True)

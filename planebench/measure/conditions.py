@@ -27,8 +27,6 @@ def read_conditions(
 
     ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs.
 
-    ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs.
-
     Never raises: what cannot be read is unknown, and ``problem`` says why. Its label, and which
     start it is, is for who started it to say.
     """

@@ -23,7 +23,6 @@ from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
-from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
 from planebench.measure.updates import updating, wait_for_session
 from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
@@ -117,20 +116,20 @@ class LiveTopology:
             ring_size=settings.ring_size,
             hugepages=settings.hugepages,
             max_frame_bytes=settings.max_frame_bytes,
-            name=eal_prefix(supervisor, label),
+            name=_eal_prefix(supervisor, label),
             nice=-20,
             queues=adapter.queues,
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
         )
         with contextlib.ExitStack() as undo:
-            veth = make_veth(topology, links, placement, supervisor)
+            veth = _make_veth(topology, links, placement, supervisor)
             if veth is not None:
                 undo.callback(veth.close)
                 pairs = {name: VethPair(*pair) for name, pair in veth.pairs.items()}
                 links = replace(links, veths=pairs)
             netns_pid = veth.netns_pid if veth is not None else None
-            tester = start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
             live._veth, live._planed = veth, settings.planed
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
@@ -363,3 +362,42 @@ def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[Traff
     """Return the port of the VNF whose control sends FIB messages; empty if no updates are wanted or accepted."""
     wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""
+
+
+def _eal_prefix(supervisor: Supervisor, label: str) -> str:
+    """Return an EAL file prefix that no other tester of this run has."""
+    number = len(supervisor.processes)
+    text = f"{supervisor.root.name}-t{number}-{label}".lower()
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in text)[:31]
+
+
+def _make_veth(
+    topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor
+) -> VethWire | None:
+    """Make the ports of a topology that are kernel interfaces; return None if there are none."""
+    names = [port.name for port in topology.ports if links.is_veth(port)]
+    return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
+
+
+def _start_tester(
+    topology: Topology,
+    placement: Placement,
+    links: LinkSettings,
+    planed: Path,
+    supervisor: Supervisor,
+    netns_pid: int | None,
+) -> PlanedProcess:
+    """Start the tester with its wire ports and connect to it. Raise StartError."""
+    for name in topology.wire_ports:
+        links.socket(name).unlink(missing_ok=True)  # of an earlier tester: DPDK's memif leaves it, and refuses it
+    return PlanedProcess.start(
+        wire_stage(topology, links),
+        supervisor,
+        planed=planed,
+        name="tester",
+        title="the tester",
+        file="tester",
+        workdir=links.workdir,
+        cpus=placement.control_cpus | placement.polled_by_tester,
+        netns_pid=netns_pid,
+    )
