@@ -45,7 +45,7 @@ class StampedVnf:
 
     @property
     def hosted(self) -> bool:
-        """Return whether it is no task of the tester."""
+        """Return whether the VNF is not a task of the tester."""
         return self.call is not None or self.clock == "none"
 
 
@@ -73,7 +73,7 @@ class StampLog:
 def read_anatomy(
     call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics
 ) -> tuple[Anatomy, ...]:
-    """Return the anatomy of every direction of the trial just ended. ``vnfs`` is in path order of the first direction.
+    """Return the anatomy of every direction of the trial just ended.
 
     ``vnfs`` is in path order of the first direction.
     """

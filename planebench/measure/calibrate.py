@@ -140,7 +140,7 @@ class Steps:
         self._send, self._total, self._listener, self._done = send, total, listener, 0
 
     def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:
-        """Notify the listener, then send; ``pps`` None is the maximum offered load."""
+        """Send after a notice to the listener; ``pps`` None is the maximum offered load."""
         if self._listener is not None:
             self._listener(f"{size} B, {text}", min(self._done / self._total, 1.0))
         self._done += 1

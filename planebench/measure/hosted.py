@@ -175,8 +175,6 @@ class HostedVnfs:
         """Return all drops since the start, as ``v0:tx_full`` and ``vnf0:no_route``. Raises DiedError.
 
         Drops of user VNFs are unknown.
-
-        Drops of user VNFs are unknown.
         """
         total: Counter[str] = Counter()
         for found in self._read(dropped):

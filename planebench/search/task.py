@@ -36,7 +36,7 @@ class Task:
 
     @property
     def senders(self) -> int:
-        """Return the number of directions send."""
+        """Return the number of directions that send."""
         return 2 if self.point.direction == "bidirectional" else 1
 
     def whole(self, pps: float) -> float:
