@@ -64,8 +64,7 @@ def results_so_far(seen: Seen) -> tuple[Result, ...]:
 
 
 def results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Text]:
-    """Return a row a switch, a column a direction and kind of frames; the columns around the current point, if not all
-    fit."""
+    """Return a row per switch, a column per direction and frames; those around the current point if not all fit."""
     results = results_so_far(seen)
     point = current_point(seen)
     if not results or point is None or room < 2:

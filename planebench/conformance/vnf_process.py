@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VNFs in a process of their own, which can be killed: a second planed has the ports of the VNFs, the tester the wires."""
+"""VNFs in a process of their own, which can be killed: a second planed has their ports, the tester has the wires."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A whole plan: topologies one after the other; on each, the trials of all switches are interleaved (DESIGN section
-6)."""
+"""A whole plan: topologies one after the other; on each, the trials of all switches are interleaved."""
 
 from __future__ import annotations
 
@@ -178,8 +177,7 @@ class Campaign:
         return r_plus or bench.runner is not None
 
     def _await_band(self, bench: Bench, band: str) -> None:
-        """Wait a limited time until the CPUs are back in the band of a search, whose trials would be useless until
-        then."""
+        """Wait at most BAND_WAIT_S until the CPUs are back in the band whose trials the search accepts."""
         deadline = time.monotonic() + BAND_WAIT_S
         while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
             time.sleep(BAND_LOOK_S)

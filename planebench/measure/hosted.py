@@ -159,7 +159,7 @@ class HostedVnfs:
         return tuple(process for vnf in self.vnfs for process in vnf.processes)
 
     def vnf(self, name: str) -> RunningVnf:
-        """Return one VNF. Raises DiedError if it is not running."""
+        """Return a VNF by name. Raises DiedError if it is not running."""
         if name not in self._running:
             raise DiedError(f"{name} is not running")
         return self._running[name]

@@ -89,7 +89,7 @@ class LiveTopology:
         self.conditions: Conditions | None = None
         """The conditions found at the start."""
         self.functional: tuple[Reason, ...] = ()
-        """Why its rates and latencies tell nothing; empty where they do."""
+        """Why its rates and latencies are not representative; empty if they are."""
 
     @classmethod
     def start(
@@ -158,10 +158,7 @@ class LiveTopology:
         self.pause()
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Stop the switch and start it again on the same ports, in the same folder. Leaves it paused.
-
-        Raises StartError.
-        """
+        """Restart the switch on the same ports, in the same folder. Leaves it paused. Raises StartError."""
         self.resume()
         self.apply(wire_stage(self.topology, self.links))
         self._stop_hosted()
@@ -169,10 +166,7 @@ class LiveTopology:
         self._attach(adapter, supervisor)
 
     def renew_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Restart the switch under traffic: peers stay at its ports and connect again.
-
-        Needs processes that are not paused.
-        """
+        """Restart the switch, not paused, under traffic: peers stay at its ports and connect again."""
         self.switch.stop()
         self._start_switch(adapter, supervisor)
 
@@ -217,10 +211,7 @@ class LiveTopology:
         return Counter() if self.hosted is None else self.hosted.drops()
 
     def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """Return what network functions dropped by policy, by the counters of the tester.
-
-        ``hosted`` adds the hosted VNFs, since they started.
-        """
+        """Return what network functions dropped by policy; ``hosted`` adds hosted VNFs, since they started."""
         theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
         return {**vnf_drops(stats), **theirs}
 
@@ -283,10 +274,7 @@ class LiveTopology:
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
-        """Return a traffic profile for planed, with its files in the folder of this topology.
-
-        Raises UsageError if bad.
-        """
+        """Return a traffic profile for planed, its files in the folder of this topology. Raises UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
@@ -329,10 +317,7 @@ class LiveTopology:
         return full_stage(topology, workers, self.links)
 
     def apply(self, document: Document) -> None:
-        """Have the tester run another document, e.g. one without VNF ports. Raises DiedError, RpcError.
-
-        The tester must not be paused.
-        """
+        """Have the tester, not paused, run another document. Raises DiedError, RpcError."""
         apply(self.call, document)
 
     def call(self, method: str, params: Json | None = None, timeout_s: float = CONNECT_DEADLINE_S) -> Json:

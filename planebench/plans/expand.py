@@ -72,8 +72,7 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
 
 
 def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting], ...]:
-    """Return the number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is
-    written."""
+    """Return the number of VNFs, the chain and the hosting of each topology of a scenario, each once."""
     known = scenario_named(scenario)
     if known.chained:
         chains = ((n, *hosted_chain(chain, n, hosting)) for n, chain in _chains(plan) for hosting in plan.hostings)
@@ -97,8 +96,7 @@ def _kinds(plan: Plan) -> tuple[str, ...]:
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
-    """Return the scenarios of the plan that have none of its directions, the traffic that its chains cannot pass, and
-    parts of which options leave nothing."""
+    """Return scenarios without a direction of the plan, traffic that its chains cannot pass, and parts left empty."""
     if not plan.parts:
         return (*_without_direction(plan), *_impassable(plan))
     return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))

@@ -195,7 +195,7 @@ def _chain_settings(plan: Plan) -> Settings:
 
 
 def _traffic_settings(plan: Plan) -> Settings:
-    """Return the same of lists of addresses, tables of routes and captures of traffic profiles."""
+    """Return digests of lists of addresses, tables of routes and captures of traffic profiles."""
     sources = [source for profile in plan.traffic for source in (profile.dst_ips, profile.pcap) if source]
     files = [Path(source.path) for source in sources if source.path]
     return {"traffic_files": _digests(files)} if files else {}
@@ -210,12 +210,8 @@ def _digests(files: Iterable[Path]) -> str:
     return ", ".join(parts)
 
 
-def _telling(points: Sequence[Point]) -> Topology:
-    """Return the topology that shows most of a switch: one with both kinds of ports if the points have both, and the
-    longest.
-
-    Points that have both kinds, but none of them both, are shown as p2v.
-    """
+def _representative(points: Sequence[Point]) -> Topology:
+    """Return the longest topology with all kinds of ports that the points have; p2v if no point has them all."""
     shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
     built = {shape: build_chain(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
     there = {port.side for topology in built.values() for port in topology.ports}
@@ -225,7 +221,7 @@ def _telling(points: Sequence[Point]) -> Topology:
 
 def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveSettings) -> SwitchInfo:
     adapter = survey.adapters[label.label]
-    topology = _telling([point for point in survey.points if point.switch == label.label])
+    topology = _representative([point for point in survey.points if point.switch == label.label])
     links = LinkSettings(
         workdir=Path("/"),
         wire=settings.wire,

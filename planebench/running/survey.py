@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plan held against this machine, once, for ``plan show``, ``run`` and ``--time-budget`` alike.
+"""A plan checked against this machine: installed switches, refused points, what is left to measure.
 
-Which of its switches are installed, which of its points they refuse, and what is left to measure. Nothing is started.
+Nothing is started.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def survey(
     hugepages: bool | None = None,
     facts: HostFacts | None = None,
 ) -> Survey:
-    """Hold a plan, a suite or a plan file against this machine.
+    """Check a plan, a suite or a plan file against this machine.
 
     ``options`` are those of :func:`planebench.plans.override.override`. ``hugepages``: None for as many as are free.
     Raises UsageError for a plan that cannot be run anywhere.
