@@ -19,20 +19,7 @@
 // writes headers only. Who receives its mbufs in this process may rewrite the first FRAME_STORE_BYTES, not
 // the pattern behind them. Control thread.
 
-struct port;
-
-// A pool for the sender of one port: large enough that the port's tx ring cannot empty it, with the data room
-// of the port's receive pool. NULL with rte_errno set.
-struct rte_mempool *frame_pool_create(const struct port *port);
-
-// Give a pool up. While a device's tx ring or another task still holds mbufs of it, freeing would pull the
-// memory from under them: then it is kept, and freed by a later call of frame_pool_retire() or
-// frame_pool_create().
-void frame_pool_retire(struct rte_mempool *pool);
-
 // --- Packet pools ----------------------------------------------------------------------------------------
-
-// Packet pools with the payload pattern in place, and the list of those that are given up but still in use.
 
 enum {
 	POOL_CACHE = 256, // what the worker reuses while the frames are hot in its caches
@@ -66,7 +53,9 @@ static void pattern_write(struct rte_mempool *pool, void *opaque, void *object, 
 	frame_fill_payload((uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM, m->buf_len - RTE_PKTMBUF_HEADROOM);
 }
 
-struct rte_mempool *frame_pool_create(const struct port *port)
+// A pool for the sender of one port: large enough that the port's tx ring cannot empty it, with the data room
+// of the port's receive pool. NULL with rte_errno set.
+static struct rte_mempool *frame_pool_create(const struct port *port)
 {
 	static unsigned created; // makes the name: pools may outlive their task, and its name may be too long
 	unsigned count = 2 * port->config.ring_size + 2 * POOL_CACHE + 2 * CONFIG_BURST_MAX;
@@ -82,7 +71,10 @@ struct rte_mempool *frame_pool_create(const struct port *port)
 	return pool;
 }
 
-void frame_pool_retire(struct rte_mempool *pool)
+// Give a pool up. While a device's tx ring or another task still holds mbufs of it, freeing would pull the
+// memory from under them: then it is kept, and freed by a later call of frame_pool_retire() or
+// frame_pool_create().
+static void frame_pool_retire(struct rte_mempool *pool)
 {
 	struct retired *r = malloc(sizeof(*r));
 
