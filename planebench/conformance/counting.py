@@ -13,7 +13,7 @@ from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.requests import Call, get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
@@ -58,7 +58,7 @@ class Counts:
 
     def words(self) -> str:
         """Everything that is not 0."""
-        found = [f"{getattr(self, it.name)} {it.name}" for it in fields(self) if it.name != "tester_drops"]
+        found = [f"{getattr(self, count.name)} {count.name}" for count in fields(self) if count.name != "tester_drops"]
         drops = [f"{packets} {reason} in the tester" for reason, packets in self.tester_drops.items()]
         return ", ".join(text for text in (*found, *drops) if not text.startswith("0 "))
 

@@ -8,16 +8,15 @@ import os
 import platform
 import re
 import resource
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
 from planebench.host.planed_program import planed_version
 from planebench.host.procfs import read_text, run_ns, stat_fields
+from planebench.host.programs import run_tool
 from planebench.model.cpus import Cpus, cpu_text, parse_cpus
 
 CAP_SYS_NICE = 23
@@ -358,12 +357,7 @@ def _turbo() -> bool | None:
 
 def _hypervisor() -> str:
     """Return the name of the hypervisor from lscpu: Python cannot execute CPUID."""
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            ["lscpu"], capture_output=True, text=True, timeout=stretched(5), env={**os.environ, "LC_ALL": "C"}
-        )
-        return _first(r"^Hypervisor vendor:\s*(.*)$", done.stdout, "unknown")
-    return "unknown"
+    return _first(r"^Hypervisor vendor:\s*(.*)$", run_tool(["lscpu"], 5.0).stdout, "unknown")
 
 
 def memory_total_bytes() -> int:
@@ -416,9 +410,5 @@ def _dpdk_version() -> str | None:
     named = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")
     if named:
         return named
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            ["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=stretched(5)
-        )
-        return f"DPDK {done.stdout.strip()}" if done.returncode == 0 else None
-    return None
+    known = run_tool(["pkg-config", "--modversion", "libdpdk"], 5.0)
+    return f"DPDK {known.stdout.strip()}" if known.ok else None

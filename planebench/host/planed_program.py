@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from planebench.host.programs import NotFound, version_output
+from planebench.host.programs import NotFound, program_output
 from planebench.model.errors import NotInstalledError
 
 PLANED_ENV = "PLANEBENCH_PLANED"
@@ -54,7 +54,7 @@ def planed_version(binary: Path | None = None) -> str | None:
     ``binary``: another program than the one that is found.
     """
     binary = binary or find_planed()
-    said = version_output(binary) if binary else None
+    said = program_output(binary, "--version") if binary else None
     return said.lines[0] if said and said.ok and said.lines else None
 
 
@@ -63,7 +63,7 @@ def missing_planed() -> NotFound:
     binary = find_planed()
     if binary is None:
         return NotFound(REMEDY)
-    said = version_output(binary)
+    said = program_output(binary, "--version")
     complaint = said.lines[-1] if said.lines else f"{binary} --version printed nothing"
     return NotFound(BROKEN_REMEDY, f"does not start: {complaint}")
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -55,10 +57,22 @@ class NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The standard output of a program, or else its standard error. ``ok``: it ended with 0."""
+    """The end of a short-lived program. ``code``: its exit code; None if it did not start or took too long."""
 
-    ok: bool
-    lines: tuple[str, ...]
+    code: int | None
+    stdout: str
+    stderr: str
+    """Without an exit code, the reason."""
+
+    @property
+    def ok(self) -> bool:
+        """Return whether it ended with 0."""
+        return self.code == 0
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines of its standard output, or else of its standard error."""
+        return tuple((self.stdout or self.stderr).strip().splitlines())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +105,55 @@ class Installation:
         raise UsageError(f'{self.said_by} "{self.path}" contains no program {name}; give the program or its directory')
 
 
-def version_output(program: Path) -> Output:
-    """Return the output of ``PROGRAM --version``, which may take 10 s. Cached until the file changes."""
-    return _version_output(str(program), program.stat().st_mtime_ns)
+def run_tool(
+    argv: Sequence[str | Path],
+    timeout_s: float = 10.0,
+    *,
+    env: Mapping[str, str] = MappingProxyType({}),
+    cwd: Path | None = None,
+    stdin: str = "",
+) -> Output:
+    """Run a short-lived program with ``env`` added to our environment, and return its output."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in argv],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=stretched(timeout_s),
+            cwd=cwd,
+            env={**os.environ, **env, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Output(None, "", str(error))
+    return Output(done.returncode, done.stdout, done.stderr)
+
+
+def program_output(
+    program: Path, *arguments: str, env: Mapping[str, str] = MappingProxyType({}), line_buffered: bool = False
+) -> Output:
+    """Return the output of a program that only prints, such as its version. Cached until the file changes.
+
+    ``line_buffered``: also what it printed before a crash.
+    """
+    argv = (*(("stdbuf", "-oL") if line_buffered else ()), str(program), *arguments)
+    try:
+        return _program_output(argv, program.stat().st_mtime_ns, tuple(sorted(env.items())))
+    except OSError as error:
+        return Output(None, "", str(error))
 
 
 def version_lines(program: Path) -> tuple[str, ...]:
-    """Return the lines of :func:`version_output`; none if the program fails."""
-    output = version_output(program)
+    """Return the output of ``PROGRAM --version``; none if it fails."""
+    output = program_output(program, "--version")
     return output.lines if output.ok else ()
 
 
-@lru_cache(maxsize=16)
-def _version_output(program: str, mtime_ns: int) -> Output:
-    argv = (program, "--version")
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=stretched(10), stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.SubprocessError) as error:
-        return Output(False, (str(error),))
-    return Output(done.returncode == 0, tuple((done.stdout or done.stderr).strip().splitlines()))
+@lru_cache(maxsize=32)
+def _program_output(argv: tuple[str, ...], mtime_ns: int, env: tuple[tuple[str, str], ...]) -> Output:
+    with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:  # for the files that DPDK leaves behind
+        return run_tool(argv, env={**dict(env), "RUNTIME_DIRECTORY": runtime})
 
 
 def find_program(name: str) -> Path | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tarfile
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
+from planebench.host.programs import run_tool
 from planebench.model.errors import StartError
 
 FETCH_DEADLINE_S = 300.0
@@ -73,19 +72,10 @@ def _read(contents: tarfile.TarFile, wanted: Callable[[str], bool]) -> Iterator[
 
 def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = None) -> str:
     """Return the output of a program. Raises StartError with its last line if it fails."""
-    try:
-        done = subprocess.run(
-            argv,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=stretched(deadline_s),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StartError(f"cannot {what}: {error}; {WAY_OUT}") from error
-    if done.returncode:
+    done = run_tool(argv, deadline_s, cwd=folder)
+    if done.code is None:
+        raise StartError(f"cannot {what}: {done.stderr}; {WAY_OUT}")
+    if done.code:
         words = (done.stderr or done.stdout).strip().splitlines()
         raise StartError(f"cannot {what}: {words[-1] if words else f'{argv[0]} failed'}; {WAY_OUT}")
     return done.stdout

@@ -17,7 +17,7 @@ from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.plans import Group
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 from planebench.wiring.adapter import Adapter
 
 DEATHS_MAX = 2

@@ -10,11 +10,12 @@ from typing import Protocol
 from planebench.host.deadlines import stretched
 from planebench.measure.counts import arrived, lost
 from planebench.model.errors import StartError, UsageError
+from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed import RpcError
 from planebench.planed.requests import Profile
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, Topology, all_flows
+from planebench.scenarios.flows import Flow, all_flows
 
 DROPPING_S = 2.0
 """How long a network function may drop the first frames: until others have opened the way, or addresses are known."""

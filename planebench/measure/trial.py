@@ -34,9 +34,10 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.scenarios import Flow, build, flows
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
-from planebench.vnfs import VNFS
+from planebench.vnfs.registry import VNFS
 
 Distance = Callable[[], CoreDistance | None]
 

@@ -17,7 +17,7 @@ from planebench.model.scenario import scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.items import each, items
 from planebench.plans.parts import each_part
-from planebench.scenarios import (
+from planebench.scenarios.registry import (
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -25,7 +25,7 @@ from planebench.scenarios import (
     parse_vnf_count,
 )
 from planebench.traffic.registry import parse_all
-from planebench.vnfs import resolve_chain
+from planebench.vnfs.chain import resolve_chain
 
 NAMES = {
     "scenarios": "scenario",

@@ -55,8 +55,8 @@ class BessAdapter(Adapter):
     )
     options = (
         PATH_OPTION,
-        Option("ring", "whole", "size_inc_q and size_out_q", "that of the run", least=64, most=4096),
-        Option("eal_env", "text", "variable by which your bessd takes EAL arguments", "none"),
+        Option("ring", "whole", "size_inc_q and size_out_q", "--ring-size", least=64, most=4096),
+        Option("eal_env", "text", "environment variable with EAL arguments, for a modified bessd", "none"),
     )
 
     def find(self) -> Found | NotFound:
@@ -65,23 +65,23 @@ class BessAdapter(Adapter):
             return NotFound(self.remedy)
         lines = version_lines(binary) or ("",)
         if not lines[0].startswith("bessd version "):
-            return NotFound(f"{binary} does not tell a version of BESS")
+            return NotFound(f"{binary} does not print a version of BESS")
         if _protos(binary) is None:
             return NotFound(f"BESS's folder protobuf is not beside {binary}; give the one of its source tree")
         if missing := missing_modules():
             return NotFound(
-                f"install what speaks gRPC: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
+                f"install the gRPC modules: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
             )
         return Found(lines[0].removeprefix("bessd version "), binary)
 
     def refusal(self, situation: Situation) -> str:
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             most = common.STANDARD_FRAME_BYTES
-            return f"bess takes frames of {most} bytes at most, not of {situation.max_frame_bytes}"
+            return f"bess supports frames of {most} bytes at most, not {situation.max_frame_bytes}"
         if situation.wire == "virtio" and situation.wired and not self._eal_env:
             return (
-                "bessd keeps its packets in memory that it cannot share with the other side of an emulated NIC "
-                "(anonymous, or a file a page); use --wire memif or veth"
+                "bessd cannot share its packet memory (anonymous, or one file per page) with the other side of an "
+                "emulated NIC; use --wire memif or veth"
             )
         return super().refusal(situation)
 

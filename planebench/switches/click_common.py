@@ -7,17 +7,14 @@ says which one it is: ``click (FastClick) 2.1``.
 
 from __future__ import annotations
 
-import os
 import re
 import socket
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, wait_ready
-from planebench.host.programs import Installation
+from planebench.host.programs import Installation, program_output
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.switches import common
 from planebench.wiring.adapter import ThreadRef
@@ -36,40 +33,20 @@ def find_click(where: Installation, product: str, places: Sequence[str]) -> tupl
     """Return program and version of ``product`` (``FastClick``, ``Click``). UsageError if the user names another
     one."""
     for binary in where.programs("click", places):
-        match = _VERSION.search(_says(binary, where.env, "--version"))
+        # FastClick aborts after --version, with its output still in its buffer.
+        match = _VERSION.search(program_output(binary, "--version", env=where.env, line_buffered=True).stdout)
         if match and match[1] == product:
             return binary, match[2]
         if where.path is not None:
-            says = match[0] if match else "nothing of the kind"
+            says = match[0] if match else "no version of Click"
             raise UsageError(f'{where.said_by} "{binary}" is not {product}: --version says {says}; name another one')
     return None
 
 
 def element_classes(binary: Path, env: Mapping[str, str]) -> frozenset[str]:
     """Return the element classes of a click program; none if it does not list them."""
-    return frozenset(_says(binary, env, "-q", "-e", "Idle", "-h", "classes").split())
-
-
-def _says(binary: Path, env: Mapping[str, str], *arguments: str) -> str:
-    """Return the standard output of a program, also after a crash: FastClick aborts after --version."""
-    try:
-        return _output(binary, binary.stat().st_mtime_ns, tuple(sorted(env.items())), arguments)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
-@lru_cache(maxsize=16)
-def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
-    done = subprocess.run(
-        ["stdbuf", "-oL", str(binary), *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=stretched(10),
-        env={**os.environ, **dict(env), "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-    )
-    return done.stdout
+    said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", env=env, line_buffered=True)
+    return frozenset(said.stdout.split())
 
 
 def cross_connects(request: SwitchRequest, between: str = "->") -> list[str]:
@@ -98,7 +75,7 @@ class RunningClick(common.ProcessGroup):
             self.stop()
             log = self.process.log_path.read_text(errors="replace").splitlines()
             lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
-            raise StartError(f"{error}\nWhat it complained about, of its log lines:\n" + "\n".join(lines)) from error
+            raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
         except BaseException:
             self.stop()
             raise

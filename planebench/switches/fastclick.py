@@ -3,7 +3,7 @@
 
 The router thread is DPDK's main lcore, on the switch's core; EAL puts its own threads on the other cores of the
 process's mask. NDESC says how many descriptors of a ring a driver uses: of a virtio ring at most those that it has,
-and drivers of vhost, memif and af_packet rings do not look at it. So the ring is that of the bench whatever NDESC is.
+and drivers of vhost, memif and af_packet rings ignore it. So the ring is that of the bench whatever NDESC is.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
-    Option("burst", "whole", "frames taken from a port at once, at most", str(BURST), least=1, most=1024),
+    Option("burst", "whole", "maximum number of frames received from a port at once", str(BURST), least=1, most=1024),
     Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
-    Option("iqueue", "whole", "IQUEUE: frames kept for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536),
+    Option(
+        "iqueue", "whole", "IQUEUE: frames queued for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536
+    ),
     Option("blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
     Option("buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
 )
@@ -97,12 +99,12 @@ class FastClickAdapter(Adapter):
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=str(self.value("burst", BURST)),
-            checksum_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
-            segmentation_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
+            checksum_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
+            segmentation_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             mergeable_buffers=everywhere("default"),
             buffers=f"{self.buffers(request)} mbufs, one pool",
             ndesc=str(self.value("ndesc", common.ring_size(request))),
-            tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software for each port (IQUEUE)",
+            tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software per port (IQUEUE)",
             tx_retry="until the ring takes them (BLOCKING true)" if blocking else "from the software queue",
         )
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what switches inside the kernel have in common: veth ports only, no process, and a core for what they do.
+"""The common part of switches in the kernel: veth ports only, no process, and a core of their own.
 
-A frame sent into a veth pair is forwarded by whoever sent it, in its softirq: on the tester's core, at the tester's
-expense. So each port of the switch is polled by a kernel thread (threaded NAPI) on the switch's core; what these use of
-it is in their schedstat. A veth has NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is
-a program that passes all. This takes root. Without root a frame is forwarded by its sender after all, and the fairness
-manifest says so. docs/switches/linux-bridge.md tells what was tried.
+A frame sent into a veth pair is forwarded in the softirq of its sender: on the tester's core, at the tester's expense.
+So a kernel thread (threaded NAPI) on the switch's core polls each port, and its schedstat has the CPU time. A veth has
+NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is a program that passes all. This
+requires root. Without root the sender forwards its frames, and the fairness manifest says so.
+docs/switches/linux-bridge.md lists what was tried.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class KernelAdapter(Adapter):
         if situation.wire not in self.wires and situation.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"
+            return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own takes root)"
+        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
         return manifest(
             request,
             function=self.function,
@@ -193,7 +193,7 @@ class RunningKernel:
 
     def check(self) -> None:
         if self._stopped:
-            raise DiedError(f"{self.title}: it was stopped")
+            raise DiedError(f"{self.title} was stopped")
         if self.keeper is not None and not self.keeper.alive():
             raise DiedError(f"{self.title}: {self.keeper.exit_report()}")
         if not procfs.is_running(self._holder) or procfs.start_ticks(self._holder) != self._holder_start:

@@ -48,7 +48,7 @@ class Overview:
 def overviews() -> tuple[Overview, ...]:
     """Return every switch: those of planebench, of other packages, and last those that cannot be loaded."""
     broken = (
-        Overview(name, name, None, f"cannot be loaded: {why}", "mend the package, or remove it")
+        Overview(name, name, None, f"cannot be loaded: {why}", "repair the package or remove it")
         for name, why in broken_adapters().items()
     )
     return (*(overview(adapter) for adapter in all_adapters().values()), *broken)

@@ -11,14 +11,13 @@ import contextlib
 import re
 import shutil
 import socket
-import subprocess
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import Found, NotFound, find_program, version_lines
+from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
@@ -35,7 +34,7 @@ TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
 EMC_DEFAULT, EMC_MAX = 100, 2**32 - 1
 CACHE_OPTIONS = (
-    Option("emc", "whole", "one in so many flows is put into the exact match cache, 0: none", "100", most=EMC_MAX),
+    Option("emc", "whole", "insert one in N flows into the exact match cache (0: none)", "100", most=EMC_MAX),
     Option("smc", "flag", "signature match cache", "false"),
 )
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
@@ -314,20 +313,12 @@ def _listens(path: Path) -> bool:
         return connection.connect_ex(str(path)) == 0
 
 
-def _tool(argv: list[str], *, stdin: str | None = None) -> str:
+def _tool(argv: list[str], *, stdin: str = "") -> str:
     """Run a short-lived tool of Open vSwitch and return its output. Raises StartError with its standard error."""
-    program = find_program(argv[0])
-    try:
-        done = subprocess.run(
-            [str(program or argv[0]), *argv[1:]],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=stretched(TOOL_TIMEOUT_S),
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise StartError(f"{' '.join(argv[:3])}: {error}") from error
-    if done.returncode != 0:
-        raise StartError(f"{' '.join(argv[:3])} ended with {done.returncode}: {done.stderr.strip()}")
+    done = run_tool([find_program(argv[0]) or argv[0], *argv[1:]], TOOL_TIMEOUT_S, stdin=stdin)
+    what = " ".join(argv[:3])
+    if done.code is None:
+        raise StartError(f"{what}: {done.stderr}")
+    if done.code != 0:
+        raise StartError(f"{what} ended with {done.code}: {done.stderr.strip()}")
     return done.stdout

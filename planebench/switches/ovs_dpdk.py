@@ -76,7 +76,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
             burst=str(ovs.BURST),
             buffers=f"a pool of {SHARED_MBUFS} mbufs"
             if request.stations
-            else "a pool of mbufs for each port (per-port-memory)",
+            else "one pool of mbufs per port (per-port-memory)",
             caches=self.caches(),
             **common.offloads(request, mergeable_wires=True),
             **rings,
@@ -85,8 +85,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     def check(self, request: SwitchRequest) -> None:
         if common.is_jumbo(request) and any(port.kind == "af_packet" for port in request.ports):
             raise UsageError(
-                f"ovs-dpdk takes no frames of {request.max_frame_bytes} bytes on the veth wire (DPDK's af_packet "
-                f"driver refuses an MTU over 1500); use the virtio wire, or {common.STANDARD_FRAME_BYTES} bytes at most"
+                f"ovs-dpdk does not support frames of {request.max_frame_bytes} bytes on the veth wire (DPDK's "
+                "af_packet driver refuses an MTU over 1500); use the virtio wire, or "
+                f"{common.STANDARD_FRAME_BYTES} bytes at most"
             )
 
     def configuration(self, request: SwitchRequest, prefix: str) -> ovs.Commands:

@@ -73,10 +73,10 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
             vnf_interface=driver,
             burst=str(ovs.BURST),
             ring_size=AFXDP_RING if self.afxdp else "socket buffer, default size",
-            buffers="a memory of its own for each queue (umem)" if self.afxdp else "the kernel's",
+            buffers="one memory area per queue (umem)" if self.afxdp else "the kernel's",
             **common.offloads(request, mergeable_wires=False),
             caches=self.caches(),
-            idle_cycles="as the PMD thread counts" if self.afxdp else "time less CPU time of the main thread",
+            idle_cycles="counted by the PMD thread" if self.afxdp else "elapsed time minus CPU time of the main thread",
             thread="a PMD thread, polling" if self.afxdp else "the main thread, woken by the kernel",
         )
 

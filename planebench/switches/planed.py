@@ -55,7 +55,7 @@ class PlanedAdapter(Adapter):
         adapter = super().with_options(texts)
         function = function_of(adapter.values)
         if "drop_one_in" in adapter.values and function != "patch":
-            raise UsageError(f"switch planed: function {function} takes no drop_one_in; leave one of them out")
+            raise UsageError(f"switch planed: function {function} does not support drop_one_in; remove one of them")
         return adapter
 
     def find(self) -> Found | NotFound:

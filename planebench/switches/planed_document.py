@@ -19,8 +19,8 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BURST = 64
 FUNCTIONS = {
-    "patch": "patch: one task for each cross-connect, both ways",
-    "bridge": "bridge: one learning switch for each cross-connect",
+    "patch": "patch: one task per cross-connect, both directions",
+    "bridge": "bridge: one learning switch per cross-connect",
 }
 BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
@@ -36,14 +36,14 @@ NO_VALUES: Values = MappingProxyType({})
 
 OPTIONS = (
     # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
-    Option("function", "text", "kind of its tasks", "patch", tuple(FUNCTIONS)),
-    Option("backend", "text", "data path of its ports: DPDK's, or our own", DEFAULT_BACKEND, BACKENDS),
+    Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
+    Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
     # With fewer cores than workers, a worker has several queues.
-    Option("workers", "whole", "queue pairs on each port, and workers", "1", least=1, most=QUEUES_MAX),
-    Option("isa", "text", "instruction set of its hot code", "the best", INSTRUCTION_SETS),
-    Option("offload", "text", "what it does in place of VNFs side by side", "nothing", OFFLOADS),
+    Option("workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX),
+    Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
+    Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
     # A switch with a known loss, counted as "fault", to test what has to find it.
-    Option("drop_one_in", "whole", "drop one of N frames", "none", least=1, most=DROP_ONE_IN_MAX),
+    Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
 )
 
 

@@ -27,14 +27,14 @@ def refusal(situation: Situation, values: Mapping[str, Any]) -> str:
     """Return why planed with these options cannot be measured in a situation; empty if it can."""
     offload = values.get("offload")
     if not situation.side_by_side:
-        return f"offload={offload} is of VNFs side by side: scenario parallel" if offload else ""
+        return f"offload={offload} applies only to VNFs side by side (scenario parallel)" if offload else ""
     if values.get("workers", 1) > 1:
-        return "between VNFs side by side planed has one worker; leave out workers"
+        return "with VNFs side by side planed has one worker; remove workers"
     if "drop_one_in" in values:
-        return "drop_one_in is of patch tasks, which VNFs side by side have none of; leave it out"
+        return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
     if offload and not synthetic_routes_of(situation.chain):
         return (
-            f"offload={offload} forwards by the VNFs' FIBs: they have to be routers whose routes are known, as "
+            f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
             "--chain l3fwd:fib=cuckoo:synthetic=1M"
         )
     return ""

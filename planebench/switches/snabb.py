@@ -51,14 +51,11 @@ class SnabbAdapter(Adapter):
         match = _VERSION.match(lines[0]) if lines else None
         if binary is None:
             return NotFound(self.remedy)
-        return Found(match[1], binary) if match else NotFound(f"{binary} does not tell a version of Snabb")
+        return Found(match[1], binary) if match else NotFound(f"{binary} does not print a version of Snabb")
 
     def refusal(self, situation: Situation) -> str:
         if situation.wired and situation.wire not in self.wires:
-            return (
-                f"snabb has no {situation.wire} wire: it is a vhost-user device, and drives no emulated NIC; "
-                "use --wire veth"
-            )
+            return f"snabb has no {situation.wire} wire: it has no driver for an emulated NIC; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"snabb was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"
         return ""
@@ -70,11 +67,11 @@ class SnabbAdapter(Adapter):
             nic_driver="raw sockets" if any(port.kind == "af_packet" for port in request.ports) else "-",
             vnf_interface="vhost-user (Snabb's)",
             burst=str(PULL_FRAMES),
-            checksum_offload=everywhere("off", "offered to VNFs, not used by ours"),
+            checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
             segmentation_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered" if self._mergeable else "off"),
             indirect_descriptors="offered" if self._indirect else "off",
-            buffers=f"as many as it needs; a link holds {LINK_FRAMES} frames",
+            buffers=f"unlimited; a link holds {LINK_FRAMES} frames",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSnabb:

@@ -39,7 +39,7 @@ class T4p4sAdapter(Adapter):
     title = "T4P4S"
     remedy = (
         "compile a P4 program that joins ports 0-1, 2-3, ... with t4p4s and p4c (docs/switches/t4p4s.md) "
-        "and set PLANEBENCH_T4P4S to what comes out"
+        "and set PLANEBENCH_T4P4S to the resulting program"
     )
     wires = frozenset({"virtio", "memif", "veth"})
     options: tuple[Option, ...] = (PATH_OPTION,)
@@ -52,12 +52,12 @@ class T4p4sAdapter(Adapter):
         if where.path is None:
             return NotFound(self.remedy)
         if not (where.path.is_file() and os.access(where.path, os.X_OK)):
-            raise UsageError(f'{where.said_by} "{where.path}" is no program; give the one that t4p4s made')
+            raise UsageError(f'{where.said_by} "{where.path}" is not a program; give the one that t4p4s made')
         version = dpdk_version(where.path, where.env, says="T4P4S")
         if version is None:
             raise UsageError(
                 f'{where.said_by} "{where.path}" is not a t4p4s binary or does not start: '
-                f"`{where.path} --no-huge --no-pci -m 8 -- --help` says why"
+                f"`{where.path} --no-huge --no-pci -m 8 -- --help` prints the reason"
             )
         return Found(f"{where.path.name} on {version}", where.path)
 
@@ -75,9 +75,9 @@ class T4p4sAdapter(Adapter):
             burst=f"{BURST} (compiled in)",
             **common.offloads(request, mergeable_wires=True),
             buffers="8192 mbufs, one pool (compiled in)",
-            ndesc="128 receive, 512 send (compiled in); vhost, memif and af_packet rings do not look at it",
+            ndesc="128 receive, 512 send (compiled in); vhost, memif and af_packet rings ignore it",
             tx_retry="off (default)",
-            tx_drain=f"{BURST} frames, or what there is every 100 us (compiled in)",
+            tx_drain=f"{BURST} frames, or after 100 us (compiled in)",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningT4p4s:

@@ -67,7 +67,7 @@ class TestpmdAdapter(Adapter):
     wires = frozenset({"virtio", "memif", "veth"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("burst", "whole", "frames taken at once", str(BURST), least=1, most=BURST_MAX),
+        Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),
         Option("rx_ring", "text", "--rxd", "--ring-size", RINGS),
         Option("tx_ring", "text", "--txd", "--ring-size", RINGS),
         Option("mbuf_cache", "whole", "--mbcache", "250", most=MBUF_CACHE_MAX),
@@ -80,7 +80,7 @@ class TestpmdAdapter(Adapter):
             return NotFound(self.remedy)
         version = dpdk_version(binary)
         if version is None:
-            return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` says why")
+            return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` prints the reason")
         return Found(version, binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
@@ -146,7 +146,7 @@ class RunningTestpmd(common.ProcessGroup):
         run_ns = self._worker_run_ns()
         packets, cycles = _TOTAL.search(output), _CYCLES.search(output)
         if packets is None:
-            raise DiedError(f"testpmd gave no statistics but:\n{output.decode(errors='replace')[-500:]}")
+            raise DiedError(f"testpmd printed no statistics but:\n{output.decode(errors='replace')[-500:]}")
         busy = int(cycles[1]) if cycles else 0  # no line before the first packet
         khz = self._tsc_khz()
         idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
@@ -181,7 +181,7 @@ class RunningTestpmd(common.ProcessGroup):
             stdin.write(command.encode() + b"\n")
             stdin.flush()
         except OSError as error:
-            raise self.died(f"testpmd takes no commands ({error})") from error
+            raise self.died(f"testpmd accepts no commands ({error})") from error
         while not (output := _after(log, before)).endswith(b"\n" + PROMPT):
             self.check()
             if time.monotonic() > deadline:

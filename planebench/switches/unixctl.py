@@ -43,4 +43,4 @@ def _receive_object(connection: socket.socket) -> dict[str, Any]:
             continue
         if isinstance(answer, dict):
             return answer
-    raise ConnectionResetError(f"it closed the connection after {len(received)} bytes")
+    raise ConnectionResetError(f"the connection was closed after {len(received)} bytes")

@@ -64,7 +64,7 @@ class ValeAdapter(KernelAdapter):
 
     def refusal(self, situation: Situation) -> str:
         if not has_core():
-            return f"vale attaches interfaces through {DEVICE}, which takes root; use sudo"
+            return f"vale attaches interfaces through {DEVICE}, which requires root; use sudo"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
@@ -102,7 +102,7 @@ class ValeAdapter(KernelAdapter):
         except BaseException as error:
             guard.terminate(ATTACH_DEADLINE_S)
             if isinstance(error, StartError):
-                raise StartError(f"{error}\n`dmesg` has netmap's reason") from error
+                raise StartError(f"{error}\n`dmesg` shows netmap's reason") from error
             raise
         return guard
 
@@ -117,12 +117,12 @@ def check_parameters() -> None:
     if size is not None and size < netns.MTU_BYTES:
         raise StartError(
             f"netmap's buf_size is {size} bytes, less than the MTU of {netns.MTU_BYTES} of the veth wire, and netmap "
-            f"refuses such an interface; load it anew: `rmmod netmap`, {LOAD}"
+            f"refuses such an interface; reload it: `rmmod netmap`, {LOAD}"
         )
     if delay_ns is not None and delay_ns >= MITIGATED_NS:
         raise StartError(
-            f"netmap's generic_mit is {delay_ns} ns: it would forward in a timer interrupt, on any core, which the "
-            f"kernel warns of; `echo 0 > {MODULE}/parameters/generic_mit`"
+            f"netmap's generic_mit is {delay_ns} ns: it would forward in a timer interrupt, on any core, and the "
+            f"kernel warns about it; `echo 0 > {MODULE}/parameters/generic_mit`"
         )
 
 

@@ -7,15 +7,12 @@ startup.conf and the CLI commands are made in vpp_config, counters are read in v
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool, version_lines
 from planebench.model.errors import StartError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
@@ -56,13 +53,13 @@ class VppAdapter(Adapter):
     wires = frozenset({"memif", "veth"})
     options = (
         PATH_OPTION,
-        Option("function", "text", "how ports are connected", "l2patch", tuple(vpp_config.FUNCTIONS)),
+        Option("function", "text", "forwarding function", "l2patch", tuple(vpp_config.FUNCTIONS)),
         Option("rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
         Option("tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
         Option("buffers", "whole", "buffers-per-numa", str(vpp_config.BUFFERS), least=2048, most=BUFFERS_MAX),
         Option("packed", "flag", "vhost-user: offer packed rings", "false"),
         Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
-        Option("plugins", "text", "the folder of its plugins", "beside the program"),
+        Option("plugins", "text", "folder of the plugins", "beside the program"),
     )
     traits = Traits(
         "self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", source="conext19"
@@ -75,9 +72,9 @@ class VppAdapter(Adapter):
         lines = version_lines(binary)
         match = _VERSION.match(lines[0]) if lines else None
         if match is None:
-            return NotFound(f"{binary} does not tell a version of VPP: `{binary} --version`")
+            return NotFound(f"{binary} does not print a version of VPP: `{binary} --version`")
         if not _tool(binary, "vppctl").is_file():
-            return NotFound(f"{binary} has no vppctl beside it; give the folder of a whole installation")
+            return NotFound(f"{binary} has no vppctl beside it; give the folder of a complete installation")
         if self._plugins(binary) is None:
             return NotFound(f"{binary} has no {' or '.join(PLUGIN_FOLDERS)} beside it; give vpp.plugins=FOLDER")
         return Found(match[1], binary)
@@ -100,8 +97,8 @@ class VppAdapter(Adapter):
             nic_driver=", ".join(dict.fromkeys(drivers[port.kind] for port in wires)) or "-",
             vnf_interface="vhost-user (VPP's)",
             burst=str(FRAME_VECTORS),
-            buffers=f"{self.value('buffers', vpp_config.BUFFERS)} for each NUMA node, one pool",
-            batch=f"a vector: a call of {vpp_config.VECTOR_NODES[self._function]}",
+            buffers=f"{self.value('buffers', vpp_config.BUFFERS)} per NUMA node, one pool",
+            batch=f"a vector, i.e. a call of {vpp_config.VECTOR_NODES[self._function]}",
             **common.offloads(request, mergeable_wires=False),
             **({"ring_size": told} if told else {}),
         )
@@ -172,7 +169,7 @@ class RunningVpp(common.ProcessGroup):
         for line in lines:
             said = self._run("vppctl", *self._cli(line))
             if said is None or said.strip() not in ("", *self._names.values()):
-                raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self.process.exit_report()}')
+                raise StartError(f'VPP answered "{line}" with: {said or "nothing"}\n{self.process.exit_report()}')
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         return common.threads_named(self.process.pid, (WORKER,))
@@ -192,20 +189,8 @@ class RunningVpp(common.ProcessGroup):
 
     def _run(self, tool: str, *arguments: str) -> str | None:
         """Return the output of a tool of VPP; None if it fails or takes too long."""
-        try:
-            return subprocess.run(
-                [str(_tool(self._binary, tool)), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=stretched(TOOL_DEADLINE_S),
-                check=True,
-                env={**os.environ, **self._env},
-            ).stdout
-        except (OSError, subprocess.SubprocessError):
-            return None
+        done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S, env=self._env)
+        return done.stdout + done.stderr if done.ok else None
 
 
 def _tool(binary: Path, name: str) -> Path:

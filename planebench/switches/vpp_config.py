@@ -31,8 +31,8 @@ VECTOR_NODES: Mapping[str, str] = MappingProxyType(
 """The node that every received frame goes through once, by function."""
 STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
 NO_VIRTIO = (
-    "vpp has no virtio wire: its buffers are memory of its own, which DPDK's virtio-user does not share with the "
-    "other side (tried with 26.06: the memory table holds DPDK's rings only, no frame passes); use --wire memif"
+    "vpp has no virtio wire: DPDK's virtio-user does not share VPP's own buffers with the other side (with 26.06 the "
+    "memory table contains DPDK's rings only, and no frame passes); use --wire memif"
 )
 
 

@@ -23,7 +23,7 @@ class XdpAdapter(KernelAdapter):
 
     def refusal(self, situation: Situation) -> str:
         if not has_core():
-            return "xdp loads programs into the kernel, which takes root: Linux lets no user namespace do it; use sudo"
+            return "xdp loads programs into the kernel, which requires root even in a user namespace; use sudo"
         return super().refusal(situation)
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:

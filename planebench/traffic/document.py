@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from planebench.model.topology import Topology
 from planebench.model.traffic import FIB_ADDRESSES, Destinations, TrafficProfile
-from planebench.scenarios import Topology
 from planebench.traffic.routes import (
     draw_addresses,
     draw_synthetic,

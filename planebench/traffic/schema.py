@@ -13,7 +13,7 @@ from planebench.model import traffic as records
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import LABEL_PATTERN
-from planebench.scenarios import parse_frame_size
+from planebench.scenarios.registry import parse_frame_size
 from planebench.traffic.capture import capture_facts
 
 Weight = Annotated[int, Field(ge=1, le=records.WEIGHT_MAX)]

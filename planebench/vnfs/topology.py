@@ -7,7 +7,7 @@ from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.scenario import Scenario, ScenarioName, scenario_named
 from planebench.model.topology import Topology, Vnf
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.vnfs.chain import ChainVnf, parse_chain
 from planebench.vnfs.registry import VNFS
 

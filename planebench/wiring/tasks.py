@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planebench.model.topology import MONITOR_MAC
+from planebench.model.topology import MONITOR_MAC, Topology, Vnf
 from planebench.placement.place import Placement
 from planebench.planed.document import Task, Worker
-from planebench.scenarios import Topology, Vnf
 from planebench.scenarios.queues import queue_name, queue_stream
 
 SOURCE = "fib_source"

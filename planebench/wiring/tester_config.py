@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.model.records import WireName
-from planebench.model.topology import MONITOR_MAC
+from planebench.model.topology import MONITOR_MAC, Topology, TopologyPort
 from planebench.placement.place import Placement
 from planebench.planed.document import Document, Port, PortKind, Task, Worker
-from planebench.scenarios import Topology, TopologyPort
 from planebench.wiring.devargs import af_packet_devargs, memif_devargs
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planebench.model.topology import MONITOR_MAC
+from planebench.model.topology import MONITOR_MAC, Topology, Vnf
 from planebench.placement.place import Placement
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
-from planebench.scenarios import Topology, Vnf
 from planebench.wiring.memory import memory
 from planebench.wiring.tasks import each_queue
 from planebench.wiring.tester_config import LinkSettings

@@ -42,7 +42,7 @@ def planebench(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixtu
         return Done(code, out.decode(), err.decode())
 
     yield call
-    programs._version_output.cache_clear()
+    programs._program_output.cache_clear()
 
 
 @pytest.fixture

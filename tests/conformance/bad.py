@@ -22,14 +22,13 @@ from planebench.conformance import ALL_CHECKS, Plan, Result, run_suite
 from planebench.conformance.cases import parse_cases, parse_checks
 from planebench.conformance.rig import Rig
 from planebench.conformance.suite import check_on_rig
-from planebench.host import facts as host_facts
-from planebench.host.facts import cpus_of
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.planed import PlanedClient, find_planed
-from planebench.running.machine import measuring
+from planebench.running.machine import Machine
 from planebench.switches import common, planed
 from planebench.switches.base import (
     Adapter,
@@ -40,7 +39,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
-from planebench.switches.manifest import MANIFEST_KEYS, manifest
+from planebench.switches.manifest import manifest
 
 ALL = ",".join(check.name for check in ALL_CHECKS)
 Wrap = Callable[[Any, SwitchRequest, Supervisor], Any]
@@ -258,7 +257,7 @@ class Quiet:
     def working_on(self, text: str) -> None:
         pass
 
-    def done(self, result: Result) -> None:
+    def check_done(self, result: Result) -> None:
         pass
 
 
@@ -271,11 +270,11 @@ def settings(wire: str) -> LiveSettings:
 @contextlib.contextmanager
 def rig(adapter: Adapter, scenario: str, wire: str) -> Iterator[Rig]:
     """A scenario that is up."""
-    facts = host_facts.collect()
+    machine = Machine.prepare()
     with Supervisor() as supervisor:
         (case,) = parse_cases(scenario)
-        it = Rig(adapter, case, cpus_of(facts), settings(wire), supervisor)
-        with measuring(facts):
+        it = Rig(adapter, case, machine.cpus, settings(wire), supervisor)
+        with machine.pinned():
             it.start()
         it.live.pause()  # its tester polls on the core that everything else here needs
         try:
@@ -290,7 +289,7 @@ def checked(it: Rig, checks: str) -> dict[str, Result]:
     wanted = parse_checks(checks)
     it.live.resume()
     try:
-        with measuring(host_facts.collect()):
+        with Machine.prepare().pinned():
             return {check.name: check_on_rig(check, it) for check in ALL_CHECKS if check.name in wanted}
     finally:
         it.live.pause()
@@ -298,10 +297,10 @@ def checked(it: Rig, checks: str) -> dict[str, Result]:
 
 def check(adapter: Adapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, Result]:
     """The results of the suite by name of the check, on one scenario."""
-    facts = host_facts.collect()
+    machine = Machine.prepare()
     wires: Any = (wire,)
-    plan = Plan(adapter, parse_cases(scenario), wires, cpus_of(facts), settings(wire), parse_checks(checks))
-    with measuring(facts):
+    plan = Plan(adapter, parse_cases(scenario), wires, machine.cpus, settings(wire), parse_checks(checks))
+    with machine.pinned():
         return {result.check: result for result in run_suite(plan, Quiet())}
 
 

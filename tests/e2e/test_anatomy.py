@@ -23,7 +23,7 @@ from planebench.planed import find_planed
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

@@ -27,7 +27,7 @@ from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
 from planebench.switches.registry import get_adapter
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]
 

@@ -18,7 +18,7 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.stats.histogram import merge, summarise
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter

@@ -23,7 +23,7 @@ from planebench.planed import find_planed
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
 from planebench.traffic.registry import parse_traffic
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

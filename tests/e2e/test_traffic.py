@@ -20,7 +20,7 @@ from planebench.model.records import DirectionCounts, Load, TrafficSent, Trial
 from planebench.model.traffic import Destinations, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.planed import find_planed
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.traffic.registry import list_profiles, parse_traffic
 

@@ -10,7 +10,8 @@ import pytest
 from planebench.model.errors import UsageError
 from planebench.planed import REMEDY, find_planed
 from planebench.running.chain_check import check_chains
-from planebench.vnfs import VNFS, resolve_chain
+from planebench.vnfs.chain import resolve_chain
+from planebench.vnfs.registry import VNFS
 
 
 def planed() -> Path:

@@ -9,7 +9,7 @@ from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, vhost, virtio
 
 from planebench.host.process import Supervisor
 from planebench.model.records import ScenarioName
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.switches.base import SwitchPort, SwitchRequest
 from planebench.switches.planed import RunningPlaned
 from planebench.switches.registry import get_adapter

@@ -15,8 +15,8 @@ from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
 from planebench.switches.planed_document import switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
-from planebench.vnfs import build_chain
-from planebench.wiring import LinkSettings, switch_request
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.tester_config import LinkSettings, switch_request
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = {"offload": "fib"}

@@ -21,7 +21,8 @@ from planebench.model.errors import NotInstalledError, StartError
 from planebench.model.records import ScenarioName, WireName
 from planebench.placement import Placement
 from planebench.planed import find_planed
-from planebench.scenarios import build, flows
+from planebench.scenarios.flows import flows
+from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]

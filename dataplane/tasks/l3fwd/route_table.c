@@ -53,10 +53,15 @@ static struct cuckoo_wide_key hop_key(const struct route *route)
 // Not of hugetlbfs: a VNF's table is no larger than some megabytes, which a page of 1 GiB would be wasted on.
 static int table_make(enum cuckoo_width width, size_t entries, struct cuckoo **out)
 {
-	const struct cuckoo_config config = {
+	struct cuckoo_config config = {
 	        .width = width, .entries = entries, .seed = rte_rand(), .pages = PAGES_THP};
+	int status = entries ? cuckoo_create(&config, out) : 0;
 
-	return entries ? cuckoo_create(&config, out) : 0;
+	if (status == -ENOMEM) { // transparent huge pages are off, or there are none
+		config.pages = PAGES_4K;
+		status = cuckoo_create(&config, out);
+	}
+	return status;
 }
 
 // The number of a route's next hop; numbers has those before it. Returns 0 if there is no number left.

@@ -4,6 +4,7 @@
 #include <rte_malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "tasks/l3fwd/route_table.h"
 #include "test/fixture.h"
@@ -11,14 +12,14 @@
 
 enum { TABLES = 16, PREFIXES = 20000, LINE_MAX_BYTES = 64 };
 
-static void table_open(struct route_table *table, const char *text)
+static void table_open(struct route_table *table, const char *text, bool hosts_apart)
 {
 	struct route_list list = {.port_count = 2};
 	char error[ROUTE_ERROR_MAX] = "";
 
 	assert_int_equal(route_list_text(&list, text, strlen(text), error), 0);
 	assert_int_equal(route_list_sort(&list, error), 0);
-	assert_int_equal(route_table_open(table, &list, false, "test"), 0);
+	assert_int_equal(route_table_open(table, &list, hosts_apart, "test"), 0);
 }
 
 static void table_make(struct route_table *table, unsigned number)
@@ -26,7 +27,7 @@ static void table_make(struct route_table *table, unsigned number)
 	char text[LINE_MAX_BYTES];
 
 	snprintf(text, sizeof(text), "10.%u.0.0/16 port 1\n", number);
-	table_open(table, text);
+	table_open(table, text, false);
 }
 
 static void table_check(const struct route_table *table, unsigned number)
@@ -79,7 +80,7 @@ static void there_is_room_for_the_nodes_of_many_prefixes(void **state)
 		end += sprintf(end, "10.%u.%u.0/24 port 1\n", i >> 8, i & 0xff);
 		end += sprintf(end, "2001:%x::/32 port 1\n", i);
 	}
-	table_open(&table, text);
+	table_open(&table, text, false);
 	assert_int_equal(route_table_entries(&table), 1 + 2 * PREFIXES);
 	route_table_close(&table);
 	free(text);
@@ -100,12 +101,24 @@ static void what_is_prefetched_is_the_entry(void **state)
 	route_table_close(&table);
 }
 
+static void host_routes_do_without_huge_pages(void **state)
+{
+	struct route_table table;
+
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	table_open(&table, "10.0.0.1/32 port 1\n", true);
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	assert_int_equal(table.hosts.count4, 1);
+	route_table_close(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(old_and_new_beside_each_other),
 	        cmocka_unit_test(there_is_room_for_the_nodes_of_many_prefixes),
 	        cmocka_unit_test(what_is_prefetched_is_the_entry),
+	        cmocka_unit_test(host_routes_do_without_huge_pages),
 	};
 
 	return fixture_eal_init("route_table") ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
