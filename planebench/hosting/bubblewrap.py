@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from planebench.host.programs import find_program
+from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import folder_of
 
@@ -24,9 +24,11 @@ OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def find() -> Path | None:
-    """Return the program; None if it is not installed."""
-    return find_program(PROGRAM)
+def find() -> Found | NotFound:
+    """Look for bubblewrap; its version begins with its name."""
+    program = find_program(PROGRAM)
+    lines = version_lines(program) if program else ()
+    return Found(lines[0], program) if program and lines else NotFound(REMEDY)
 
 
 def planed_container(bwrap: Path, request: HostedRequest, planed: Path) -> list[str]:

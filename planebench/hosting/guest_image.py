@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from planebench.host.cache_folder import default_folder, keep
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.hosting import debian
 from planebench.model.errors import StartError
-from planebench.planed import STATIC_REMEDY, find_static_planed
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
 BUSYBOX_PACKAGE = "busybox-static"

@@ -34,7 +34,7 @@ from planebench.model.records import Direction, Reason, WireName
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Profile, apply, get_ports, get_statistics

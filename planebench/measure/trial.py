@@ -96,7 +96,9 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at)
-    return with_verdict(_with_distance(trial, before, distance()), ceiling_pps, request.profile, live.functional)
+    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=distance())
+    trial = dataclasses.replace(trial, evidence=evidence)
+    return with_verdict(trial, ceiling_pps, request.profile, live.functional)
 
 
 def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
@@ -172,22 +174,13 @@ def _evidence(counts: TesterCounts, before: _Scheduler, after: _Scheduler, share
 def _trial(
     request: TrialRequest, started_at: str, counts: TesterCounts, evidence: Evidence, switch: SwitchCycles
 ) -> Trial:
-    return Trial(
-        index=0,
-        point=request.point,
-        role=request.role,
-        load=request.load,
-        intended_duration_ns=int(request.duration_s * 1e9),
+    return dataclasses.replace(
+        unmeasured(request, _misdirection(counts, request.point.chain), started_at),
         offered_duration_ns=counts.duration_ns,
-        started_at=started_at,
         directions=counts.directions,
-        verdict=_misdirection(counts, request.point.chain),
         evidence=evidence,
         switch=switch,
         latency=counts.latency,
-        repetition=request.repetition,
-        start=request.start,
-        search=request.search,
         tester_drops=counts.tester_drops,
         sent=counts.sent,
         updates=counts.updates,
@@ -229,11 +222,6 @@ def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
     return Verdict(VerdictKind.VALID)
 
 
-def _with_distance(trial: Trial, before: CoreDistance | None, after: CoreDistance | None) -> Trial:
-    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=after)
-    return dataclasses.replace(trial, evidence=evidence)
-
-
 def with_verdict(
     trial: Trial,
     ceiling_pps: float | None = None,
@@ -259,19 +247,17 @@ def with_verdict(
         functional=functional,
         side_by_side=trial.point.side_by_side,
     )
+    remarks: list[Reason] = []
     if dropped := policy_words(trial):
         text = f"dropped by network functions, not by the switch: {dropped}"
-        said = Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
-        verdict = Verdict(verdict.kind, (*verdict.reasons, said))
+        remarks.append(Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text))
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         values = {"packets": account.unexplained_packets}
-        open_account = Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account), values)
-        verdict = Verdict(verdict.kind, (*verdict.reasons, open_account))
-    amiss = tuple(reason for sent in trial.sent for reason in not_as_intended(profile, sent))
-    amiss += not_applied(trial.updates)
-    verdict = Verdict(verdict.kind, (*verdict.reasons, *amiss))
-    return dataclasses.replace(trial, verdict=verdict)
+        remarks.append(Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account), values))
+    remarks += [reason for sent in trial.sent for reason in not_as_intended(profile, sent)]
+    remarks += not_applied(trial.updates)
+    return dataclasses.replace(trial, verdict=Verdict(verdict.kind, (*verdict.reasons, *remarks)))
 
 
 def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:
