@@ -16,7 +16,6 @@ from planebench.model.records import Direction, Point, ScenarioName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.spec import parse_switch
 from planebench.model.traffic import TrafficProfile
-from planebench.scenarios.flows import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
 from planebench.vnfs.chain import hosted_chain, parse_chain
@@ -121,7 +120,7 @@ def _without_direction(plan: Plan) -> Iterator[Skipped]:
         Skipped(
             scenario,
             f"direction {', '.join(plan.directions)} is not valid for {scenario}. "
-            f"Valid: {', '.join(valid_directions(scenario))}",
+            f"Valid: {', '.join(scenario_named(scenario).directions)}",
         )
         for scenario in plan.scenarios
         if not _directions(plan, scenario)
@@ -228,4 +227,4 @@ def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:
 
 
 def _directions(plan: Plan, scenario: ScenarioName) -> tuple[Direction, ...]:
-    return tuple(direction for direction in plan.directions if direction in valid_directions(scenario))
+    return tuple(direction for direction in plan.directions if direction in scenario_named(scenario).directions)
