@@ -65,7 +65,7 @@ def _processes(switch: SwitchCost, point: Point) -> int:
     """Return the number of VNFs that are processes or more."""
     if point.side_by_side:
         return 0 if switch.offloads else point.chain_length
-    return sum(hosting != "process" for hosting in point.hostings)
+    return len(point.hosted)
 
 
 def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:
