@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Protocol
 
 from planebench.host.process import Supervisor
-from planebench.measure.live import LiveSettings
-from planebench.measure.runner import Observed, Runner, start_runner
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
 from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Skipped
@@ -288,27 +288,31 @@ class Bench:
         mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
         try:
-            topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
-            placement = place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
-            self.runner = start_runner(
-                self.label,
-                campaign.adapters[self.label],
-                topology,
-                placement,
-                campaign.settings,
-                campaign.supervisor,
-                campaign.plan.seed,
-                mine,
-                directions=tuple(dict.fromkeys(point.direction for point in group.points)),
-                profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
-            )
+            self.runner = self._runner(mine)
             self.fresh = True
-            if isinstance(self.runner, Observed) and self.runner.conditions is not None:
-                campaign.writer.observe(
-                    dataclasses.replace(self.runner.conditions, switch=self.label, start=self.start_number)
-                )
+            if (found := self.runner.conditions) is not None:
+                campaign.writer.observe(dataclasses.replace(found, switch=self.label, start=self.start_number))
         except PlanebenchError as error:
             self._give_up(str(error))
+
+    def _runner(self, past: Sequence[Trial]) -> Runner:
+        """Start the switch and its tester. Raises StartError; then no process is left running."""
+        campaign, group = self.campaign, self.group
+        adapter = campaign.adapters[self.label]
+        if isinstance(adapter, SelfMeasured):
+            return adapter.runner(self.label, campaign.plan.seed, past)
+        topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
+        live = LiveTopology.start(
+            self.label,
+            adapter,
+            topology,
+            place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers),
+            campaign.settings,
+            campaign.supervisor,
+            directions=tuple(dict.fromkeys(point.direction for point in group.points)),
+            profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
+        )
+        return LiveRunner(live, campaign.settings)
 
     def restart(self) -> None:
         """Stop the switch and start it again."""

@@ -36,6 +36,7 @@ class SimRunner:
     """
 
     shared = False
+    conditions = None
 
     def __init__(
         self, spec: SimSpec, seed: int = 1, past: Sequence[Trial] = (), now: Callable[[], str] | None = None
