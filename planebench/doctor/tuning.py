@@ -34,7 +34,7 @@ SPARE_BYTES = 2 * 2**30
 ROOT = Path("/")
 
 Wanted = Callable[[Path, Path, str], str | None]
-"""root, file, value now -> value wanted; None: leave this file alone."""
+"""Returns the value for a file from root, file and present value; None leaves the file unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

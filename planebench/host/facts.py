@@ -107,7 +107,7 @@ class HostFacts:
     nics: tuple[Nic, ...] = ()
     """Physical NICs, and emulated ones that were given to user space."""
     busy_kernel_threads: tuple[KernelThread, ...] = ()
-    """Only where somebody sampled them: :func:`sample_kernel_threads` takes its time."""
+    """Empty unless sampled by :func:`sample_kernel_threads`."""
     damon_switches: tuple[str, ...] = ()
     """Files of the DAMON modules that are on and can be turned off."""
     is_root: bool = False

@@ -18,9 +18,9 @@ from planebench.hosting.inside import folder_of
 PROGRAM = "bwrap"
 REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"
 PLANED = "/planed"
-"""Where the static planed is inside."""
+"""The path of the static planed in the container."""
 OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
-"""Of the root: every container has its own."""
+"""Folders of the root that every container has for itself."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

@@ -19,7 +19,7 @@ from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
 
 MORE_MB = 1024
-"""Beside its document's memory: tables that network functions keep in memory of their own."""
+"""Memory beside that of the document, for tables of network functions."""
 ISOLATION = "container with a read-only root, no network and no capabilities"
 
 

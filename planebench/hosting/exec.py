@@ -43,7 +43,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "queues": "number of queue pairs per port",
     "max_frame_bytes": "maximum frame size in bytes, including FCS",
 }
-"""What may be in braces, and what it becomes."""
+"""The placeholders in braces, and their meanings."""
 _PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
 
 

@@ -21,7 +21,7 @@ from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 STANDARD_FRAME_BYTES = 1518
-"""Up to here a switch keeps its defaults."""
+"""The largest frame for which a switch keeps its defaults."""
 MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
 
@@ -30,7 +30,7 @@ class ProcessGroup:
     """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches."""
 
     def __init__(self, title: str, processes: Sequence[Process]) -> None:
-        """``processes``: the one that forwards, then its helpers."""
+        """Take the processes of a switch: the one that forwards, then its helpers."""
         self.title = title
         self.processes = tuple(processes)
         self.process = processes[0]

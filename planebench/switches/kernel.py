@@ -45,7 +45,7 @@ TERMS: dict[str, str | FeatureClaim] = {
     "memory": "the kernel's (4 KiB pages)",
     "buffers": "the kernel's",
 }
-"""The part of the fairness manifest that is the same for all of them."""
+"""The part of the fairness manifest that is equal for all kernel switches."""
 _RX = "bytes packets errs drop fifo frame compressed multicast"
 _TX = "bytes packets errs drop fifo colls carrier compressed"
 _COLUMNS = f"face |{_RX}|{_TX}".split()

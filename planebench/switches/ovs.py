@@ -42,7 +42,7 @@ _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvs
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
 
 Commands = list[list[str]]
-"""Of one ovs-vsctl."""
+"""The commands of one call of ovs-vsctl."""
 
 
 class Paths:

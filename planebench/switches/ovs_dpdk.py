@@ -20,7 +20,7 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
 VHOST_DESCRIPTORS = 2048
-"""What OvS reckons with for a vhost-user port, whatever the ring of the VNF."""
+"""The descriptors that OvS assumes for a vhost-user port, independent of the ring of the VNF."""
 MBUFS_PER_PORT = 16384 + 32
 """MIN_NB_MBUF and a burst, on top of the descriptors of a port (dpdk_calculate_mbufs)."""
 SHARED_MBUFS = 262144
@@ -28,7 +28,7 @@ SHARED_MBUFS = 262144
 MBUF_OVERHEAD_BYTES = 1024
 """Headroom, struct dp_packet, object header, rounding."""
 RINGS = tuple(str(2**n) for n in range(6, 13))
-"""OvS takes its default, 2048, without a word for what is no power of two or over 4096."""
+"""For any other size OvS silently uses its default, 2048."""
 _DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 
 

@@ -23,7 +23,7 @@ from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
 FRAME_VECTORS = 256
-"""VLIB_FRAME_SIZE: what a node is given at once, at most."""
+"""VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
 BUFFERS_MAX = 1 << 20
 RINGS = tuple(str(2**n) for n in range(6, 15))
 TOOL_DEADLINE_S = 5.0
@@ -36,7 +36,7 @@ PLACES = (
     "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
 )
 PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
-"""Beside the folder of the program."""
+"""Relative to the parent of the program's folder."""
 _VERSION = re.compile(r"^vpp v(\S+)")
 
 

@@ -67,7 +67,14 @@ class FakeLive:
         self._note("echo", echo)
 
     def send(
-        self, flows: Any, size: int, duration_s: float, pps: float | None, probe_rate_pps: int = 0, watch: Any = None
+        self,
+        flows: Any,
+        size: int,
+        duration_s: float,
+        pps: float | None,
+        probe_rate_pps: int = 0,
+        watch: Any = None,
+        **more: Any,
     ) -> Any:
         if watch:
             watch()
