@@ -148,7 +148,7 @@ static json_t *counters_of_port(const struct port *port)
 		json_t *queue = json_object();
 
 		counters_report(queue_counters, &now.queues[i], &zero->queues[i], queue);
-		if (port_in_place(port))
+		if (port->port_id == RTE_MAX_ETHPORTS)
 			counters_report(refused_counters, &now.queues[i], &zero->queues[i], queue);
 		json_array_append_new(queues, queue);
 	}

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from planebench.cli.bar import Bar
 from planebench.cli.show import print_json
-from planebench.conformance import Plan, Report, Result, run_suite
 from planebench.conformance.cases import parse_cases, parse_checks, parse_wires
+from planebench.conformance.model import Report, Result
 from planebench.conformance.show import WORDS, print_failures, print_report, to_document
+from planebench.conformance.suite import Plan, run_suite
 from planebench.host.programs import Found, NotFound
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError

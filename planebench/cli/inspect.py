@@ -16,7 +16,8 @@ from planebench.host.programs import Found
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
 from planebench.model.scenario import SCENARIOS
-from planebench.plans import duration_words, list_suites, load_plan
+from planebench.plans.budget import duration_words
+from planebench.plans.load import list_suites, load_plan
 from planebench.running.survey import survey
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs

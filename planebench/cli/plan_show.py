@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planebench.cli.show import print_json
-from planebench.plans import describe, duration_words, points_of
+from planebench.plans.budget import describe, duration_words
+from planebench.plans.expand import points_of
 from planebench.running.survey import Survey, survey
 
 

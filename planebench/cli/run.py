@@ -13,7 +13,7 @@ from rich.console import Console
 from planebench.cli.bar import RunBar
 from planebench.cli.output import REPORT_FILE, write_report
 from planebench.model.errors import INTERRUPTED
-from planebench.plans import describe, duration_words
+from planebench.plans.budget import describe, duration_words
 from planebench.report.terminal.table import print_table
 from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What commands print on standard output: JSON documents and tables without lines."""
+"""Printing on standard output: JSON documents, and tables without lines."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import InitVar, dataclass, replace
-from typing import Any
+from typing import cast
 
 from planebench.conformance.counting import FRAMES, RATE_PPS, Counts, settled
 from planebench.conformance.rig import Rig
 from planebench.measure.sending import Sender, Sending
 from planebench.model.errors import PlanebenchError
-from planebench.planed.document import NAME_MAX, Document
+from planebench.planed.document import NAME_MAX, Document, Json
 from planebench.planed.process import PlanedProcess
 from planebench.scenarios.flows import Flow
 
@@ -73,17 +73,28 @@ class VnfProcess:
         """End it in order. Never raises; safe to call twice."""
         self.planed.stop()
 
-    def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Ask both. Who only receives is told first that a trial begins: counters are cleared then."""
-        if method != "traffic.start":
-            ours, theirs = self.rig.live.call(method, params), self.planed.call(method, params)
-            return _merged(ours, theirs)
-        assert params is not None
-        mine = [load for load in params["generators"] if load["task"] in self.tasks]
-        others = [load for load in params["generators"] if load["task"] not in self.tasks]
+    def call(self, method: str, params: Json | None = None) -> Json:
+        """Ask both processes, and return their answers as one: lists joined, a flag set if either has set it."""
+        if method == "traffic.start" and params is not None:
+            return self._start_traffic(params)
+        ours, theirs = self.rig.live.call(method, params), self.planed.call(method, params)
+        found = dict(ours)
+        for key, value in theirs.items():
+            mine = found.get(key)
+            if isinstance(value, list) and isinstance(mine, list):
+                found[key] = [*mine, *value]
+            elif isinstance(value, bool):
+                found[key] = bool(mine) or value
+        return found
+
+    def _start_traffic(self, params: Json) -> Json:
+        """Start the generators of both; the process that only receives first, because its counters are cleared."""
+        loads = cast("list[Json]", params["generators"])
+        mine = [load for load in loads if load["task"] in self.tasks]
+        others = [load for load in loads if load["task"] not in self.tasks]
         sides = [(self.planed.call, mine), (self.rig.live.call, others)]
         for call, generators in sorted(sides, key=lambda side: len(side[1])):
-            call(method, {**params, "generators": generators})
+            call("traffic.start", {**params, "generators": generators})
         return {}
 
     def flood(self, seconds: float) -> None:
@@ -99,19 +110,7 @@ class VnfProcess:
         return counts
 
 
-def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    """Two answers as one: lists together, flags if one of them says so."""
-    found = dict(ours)
-    for key, value in theirs.items():
-        mine = found.get(key)
-        if isinstance(value, list) and isinstance(mine, list):
-            found[key] = [*mine, *value]
-        elif isinstance(value, bool):
-            found[key] = bool(mine) or value
-    return found
-
-
 def end_quietly(vnf: VnfProcess) -> None:
-    """No more frames from the tester; it may have none to stop."""
+    """Stop the generators of the tester, if there are any."""
     with contextlib.suppress(PlanebenchError):
         vnf.rig.live.call("traffic.stop")

@@ -18,7 +18,7 @@ from typing import Literal
 
 from planebench.host import facts as host_facts
 from planebench.host.files import sync_folder
-from planebench.host.procfs import read_text
+from planebench.host.procfs import boot_id, read_text
 from planebench.model.errors import StoreError
 from planebench.store.files import write_atomically
 
@@ -34,7 +34,7 @@ SPARE_BYTES = 2 * 2**30
 ROOT = Path("/")
 
 Wanted = Callable[[Path, Path, str], str | None]
-"""root, file, value now -> value wanted; None: leave this file alone."""
+"""Returns the value for a file from root, file and present value; None leaves the file unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,10 @@ def _off_if_deep(root: Path, file: Path, old: str) -> str | None:
 
 def _more_hugepages(root: Path, file: Path, old: str) -> str | None:
     """Return 1024, or None if there are as many or they would leave too little memory."""
-    match = re.search(r"^MemAvailable:\s+(\d+) kB$", read_text(root / "proc/meminfo") or "", re.MULTILINE)
-    if match is None or not old.isdigit() or int(old) >= HUGEPAGES:
+    available_bytes = host_facts.meminfo(root).get("MemAvailable")
+    if available_bytes is None or not old.isdigit() or int(old) >= HUGEPAGES:
         return None
-    left_bytes = int(match[1]) * 1024 - (HUGEPAGES - int(old)) * HUGEPAGE_BYTES
+    left_bytes = available_bytes - (HUGEPAGES - int(old)) * HUGEPAGE_BYTES
     return str(HUGEPAGES) if left_bytes >= SPARE_BYTES else None
 
 
@@ -249,10 +249,6 @@ def name_of(path: str) -> str:
     return path.removeprefix("/proc/sys/").replace("/", ".") if path.startswith("/proc/sys/") else path
 
 
-def _boot(root: Path) -> str:
-    return read_text(root / "proc/sys/kernel/random/boot_id") or "unknown"
-
-
 def _load(state: Path, root: Path) -> tuple[Saved, ...]:
     """Return the values saved since this boot; older ones are void, because the reboot restored everything."""
     try:
@@ -260,7 +256,7 @@ def _load(state: Path, root: Path) -> tuple[Saved, ...]:
         if document["version"] != STATE_VERSION:
             raise ValueError(f"version {document['version']!r}, not {STATE_VERSION}")
         entries = tuple(Saved(**{key: str(value) for key, value in entry.items()}) for entry in document["changes"])
-        return entries if document["boot_id"] == _boot(root) else ()
+        return entries if document["boot_id"] == boot_id(root) else ()
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -271,7 +267,7 @@ def _load(state: Path, root: Path) -> tuple[Saved, ...]:
 
 
 def _save(state: Path, root: Path, entries: Sequence[Saved]) -> None:
-    document = {"version": STATE_VERSION, "boot_id": _boot(root), "changes": [asdict(entry) for entry in entries]}
+    document = {"version": STATE_VERSION, "boot_id": boot_id(root), "changes": [asdict(entry) for entry in entries]}
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -107,7 +107,7 @@ class HostFacts:
     nics: tuple[Nic, ...] = ()
     """Physical NICs, and emulated ones that were given to user space."""
     busy_kernel_threads: tuple[KernelThread, ...] = ()
-    """Only where somebody sampled them: :func:`sample_kernel_threads` takes its time."""
+    """Empty unless sampled by :func:`sample_kernel_threads`."""
     damon_switches: tuple[str, ...] = ()
     """Files of the DAMON modules that are on and can be turned off."""
     is_root: bool = False
@@ -196,7 +196,7 @@ def collect() -> HostFacts:
     online = parse_cpus(read_text(_CPU / "online") or "") or tuple(sorted(inherited))
     isolated = parse_cpus(read_text(_CPU / "isolated") or "")
     allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable_cpus)
-    memory = _meminfo()
+    memory = meminfo()
     return HostFacts(
         cpu_model=_first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown"),
         kernel=platform.release(),
@@ -362,12 +362,13 @@ def _hypervisor() -> str:
 
 def memory_total_bytes() -> int:
     """Return the memory of the machine; 0 if unknown."""
-    return _meminfo().get("MemTotal", 0)
+    return meminfo().get("MemTotal", 0)
 
 
-def _meminfo() -> dict[str, int]:
-    """Return /proc/meminfo in bytes."""
-    return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", read_text("/proc/meminfo") or "")}
+def meminfo(root: Path = Path("/")) -> dict[str, int]:
+    """Return /proc/meminfo in bytes; ``root`` is where /proc is."""
+    text = read_text(root / "proc/meminfo") or ""
+    return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", text)}
 
 
 def _hugepages(size: str, name: str) -> int:

@@ -25,7 +25,7 @@ FOLDERS: tuple[tuple[str, int], ...] = (
     ("/run", 2),
     ("/sys/class/net", 1),
 )
-"""Where programs leave things, and how deep to look; /var/run is /run, and named network namespaces are in it."""
+"""Folders in which programs leave things, and the depth of the search. Named network namespaces are in /run."""
 GRACE_S = 2.0
 LOOK_S = 0.05
 
@@ -35,7 +35,7 @@ class Leftovers:
     """All entries in the usual places at one moment."""
 
     paths: Mapping[str, tuple[int, int]]
-    """Path -> inode and time of its last change in ns, by which it can be told whether it was touched."""
+    """Inode and time of the last change in ns by path, which show whether it was changed."""
 
     @classmethod
     def take(cls) -> Self:

@@ -44,9 +44,7 @@ class VethWire:
         return self.holder.pid
 
     @classmethod
-    def create(
-        cls, supervisor: Supervisor, names: Sequence[str], mtu_bytes: int = MTU_BYTES, *, cpus: frozenset[int]
-    ) -> VethWire:
+    def create(cls, supervisor: Supervisor, names: Sequence[str], *, cpus: frozenset[int]) -> VethWire:
         """Make one veth pair for each name, up and with IPv6 off. The helper processes run on ``cpus``.
 
         Raises UsageError for a name that gives too long an interface name, StartError if the system refuses.
@@ -58,7 +56,7 @@ class VethWire:
         holder = supervisor.spawn("netns", ["sleep", "infinity"], cpus=cpus, new_netns=True, high_priority=False)
         try:
             _wait_for_namespace(holder)
-            _make_pairs(supervisor, holder.pid, mtu_bytes, pairs, cpus)
+            _make_pairs(supervisor, holder.pid, pairs, cpus)
         except BaseException:
             holder.terminate()
             raise
@@ -80,14 +78,13 @@ def _wait_for_namespace(holder: Process) -> None:
 def _make_pairs(
     supervisor: Supervisor,
     holder_pid: int,
-    mtu_bytes: int,
     pairs: Mapping[str, tuple[str, str]],
     cpus: frozenset[int],
 ) -> None:
     arguments = [f"{tester}:{switch}" for tester, switch in pairs.values()]
     setup = supervisor.spawn(
         "veth-setup",
-        [sys.executable, "-I", str(Path(__file__).with_name("veth_setup.py")), str(mtu_bytes), *arguments],
+        [sys.executable, "-I", str(Path(__file__).with_name("veth_setup.py")), str(MTU_BYTES), *arguments],
         cpus=cpus,
         netns_pid=holder_pid,
         high_priority=False,

@@ -45,9 +45,9 @@ def run_ns(tid: int) -> int | None:
     return int(text.split()[0]) if text else None
 
 
-def boot_id() -> str:
+def boot_id(root: Path = Path("/")) -> str:
     """Return the identity of this boot; start times compare only within one boot."""
-    return read_text("/proc/sys/kernel/random/boot_id") or "unknown"
+    return read_text(root / "proc/sys/kernel/random/boot_id") or "unknown"
 
 
 def threads(pid: int) -> dict[int, str]:

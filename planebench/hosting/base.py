@@ -41,21 +41,21 @@ class HostedRequest:
     """The request to start one hosted VNF."""
 
     name: str
-    """``vnf0``: also of its files in ``workdir``."""
+    """``vnf0``: also the name of its folder in ``workdir``."""
     ports: tuple[HostedPort, ...]
     """Two in a chain, in path order; one of VNFs side by side."""
     values: Mapping[str, Value]
-    """Of the hosting's own options, by key."""
+    """The values of the hosting's own options, by key."""
     document: Document | None
     """planed's, with these ports as virtio-user ports, and one worker; None for a VNF that is the user's own."""
     files: tuple[Path, ...]
     """Files that the document names, by absolute paths: they must be there under the same paths inside."""
     cpus: tuple[int, ...]
-    """Where what forwards in it is pinned."""
+    """CPUs to which its forwarding threads are pinned."""
     control_cpus: frozenset[int]
-    """Where everything else of it may run."""
+    """CPUs for all its other threads."""
     workdir: Path
-    """That of the topology: private, short, shared with the switch's sockets."""
+    """The folder of the topology: private, short, shared with the switch's sockets."""
     planed: Path
     ring_size: int = 256
     queues: int = 1
@@ -72,7 +72,7 @@ class RunningVnf(Protocol):
     name: str
     facts: HostingFacts
     planed: PlanedProcess | None
-    """planed inside, to be asked; None for a VNF that is the user's own."""
+    """The planed inside; None for a VNF of the user."""
     same_clock: bool
     """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
 
@@ -113,7 +113,7 @@ class Hosting(Protocol):
     """Whether what it hosts is the user's own (``image``, ``exec``) and no function of planed. Then the first of its
     options is what stands behind its name without a key: ``image:/x.qcow2``, ``exec:"command"``."""
     ready_within_s: float
-    """On a busy machine frames must cross it by then."""
+    """Deadline for the first frames to cross it, on a busy machine."""
 
     def find(self) -> Found | NotFound:
         """Return whether this hosting is available, and its version; cheap, starts nothing but ``--version``."""

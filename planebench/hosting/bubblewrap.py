@@ -11,22 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from planebench.host.programs import find_program
+from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import folder_of
 
 PROGRAM = "bwrap"
 REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"
 PLANED = "/planed"
-"""Where the static planed is inside."""
+"""The path of the static planed in the container."""
 OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
-"""Of the root: every container has its own."""
+"""Folders of the root that every container has for itself."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def find() -> Path | None:
-    """Return the program; None if it is not installed."""
-    return find_program(PROGRAM)
+def find() -> Found | NotFound:
+    """Look for bubblewrap; its version begins with its name."""
+    program = find_program(PROGRAM)
+    lines = version_lines(program) if program else ()
+    return Found(lines[0], program) if program and lines else NotFound(REMEDY)
 
 
 def planed_container(bwrap: Path, request: HostedRequest, planed: Path) -> list[str]:

@@ -15,7 +15,7 @@ from planebench.host.programs import run_tool
 from planebench.model.errors import StartError
 
 FETCH_DEADLINE_S = 300.0
-"""30 MB over a slow line."""
+"""Enough for 30 MB over a slow line."""
 ASK_DEADLINE_S = 30.0
 PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb")
 WAY_OUT = (

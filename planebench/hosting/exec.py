@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, version_lines
+from planebench.host.programs import Found, NotFound
 from planebench.hosting import bubblewrap, limits, oci
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningCommand, folder_of
@@ -43,7 +43,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "queues": "number of queue pairs per port",
     "max_frame_bytes": "maximum frame size in bytes, including FCS",
 }
-"""What may be in braces, and what it becomes."""
+"""The placeholders in braces, and their meanings."""
 _PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
 
 
@@ -63,9 +63,7 @@ class ExecHosting:
     ready_within_s = 60.0
 
     def find(self) -> Found | NotFound:
-        bwrap = bubblewrap.find()
-        lines = version_lines(bwrap) if bwrap else None
-        return Found(lines[0], bwrap) if bwrap and lines else NotFound(self.remedy)
+        return bubblewrap.find()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
         found = self.find()

@@ -18,7 +18,7 @@ HUGEPAGE_MB = 2
 LINUX_MB = 128
 """What the guest needs beside planed's hugepages and its files: the kernel, page tables, room to allocate in."""
 FILE_COPIES = 3
-"""Of each file: in the archive as QEMU gives it, in the root file system, and as a program reads it in."""
+"""Copies of each file: in QEMU's archive, in the root file system, and in the memory of a program that reads it."""
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:

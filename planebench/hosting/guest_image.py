@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from planebench.host.cache_folder import default_folder, keep
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.hosting import debian
 from planebench.model.errors import StartError
-from planebench.planed import STATIC_REMEDY, find_static_planed
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
 BUSYBOX_PACKAGE = "busybox-static"
@@ -41,12 +41,12 @@ MODULES = (
     "virtio_pci",
     "virtio_console",
 )
-"""Of every guest, in the order in which they need each other. One that the kernel has built in is left out."""
+"""The modules of every guest, in the order of their dependencies. Built-in modules are left out."""
 NETWORK_MODULES = ("failover", "net_failover", "virtio_net", "llc", "stp", "bridge")
 DISK_MODULE = "virtio_blk"
 """Beside the kernel, for guests that use Linux's own drivers."""
 SPARED_S = 86400.0
-"""Images that nobody used for so long are removed when another one is made."""
+"""Images that are unused for this time are removed when another one is made."""
 _INIT = Path(__file__).with_name("guest_init.sh")
 _FILE, _FOLDER = 0o100755, 0o040755
 
@@ -58,9 +58,9 @@ class GuestImage:
     kernel: Path
     initramfs: Path
     version: str
-    """Of the kernel: ``6.1.0-56-cloud-amd64``."""
+    """The version of the kernel: ``6.1.0-56-cloud-amd64``."""
     modules: Path
-    """The folder of all that were kept: ``virtio_net.ko``."""
+    """The folder of the kernel modules: ``virtio_net.ko``."""
 
 
 def remedy() -> str | None:

@@ -18,9 +18,9 @@ from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import apply, get_statistics
 
 APPLY_DEADLINE_S = 120.0
-"""A FIB of a million routes, while the others fill theirs."""
+"""Enough for a FIB of a million routes while other VNFs load theirs."""
 ASK_DEADLINE_S = 60.0
-"""A worker is parked when it runs next: with 63 on a core that is a fifth of a second, and twice for each question."""
+"""A worker parks when it runs next, twice per call: with 63 on a core each takes a fifth of a second."""
 DYING_S = 1.0
 """A process closes its socket a moment before it is dead."""
 

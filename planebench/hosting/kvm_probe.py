@@ -27,11 +27,11 @@ from planebench.model.errors import StartError
 
 DEVICE = Path("/dev/kvm")
 LIMIT_S = 10.0
-"""Such a guest is up in 2 s with KVM, and in 4 s without."""
+"""The guest takes 2 s with KVM and 4 s without."""
 MEMORY_MB = 192
 GUEST_UP = "GUEST-UP"
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr"
-"""no_timer_check: a virtual CPU that is short of time is no broken timer. panic=-1: end, at once."""
+"""no_timer_check: a virtual CPU without CPU time is not a broken timer. panic=-1: end at once."""
 
 _one_at_a_time = threading.Lock()
 

@@ -24,7 +24,7 @@ from planebench.model.option import Option, Value
 
 CONTROLLERS = ("memory", "pids")
 _MEMORY_FILES = ("memory.limit_in_bytes", "memory.max")
-"""Of version 1 and 2. A group has one of them."""
+"""The files of versions 1 and 2. A group has one of them."""
 _OOM_FILES = ("memory.oom_control", "memory.events")
 PIDS = 128
 PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
@@ -45,7 +45,7 @@ class Limited(Sandbox):
     limits: Limits
     groups: tuple[Path, ...]
     words: str
-    """For people: what is limited, how, and what is not."""
+    """A description of what is limited, how, and what is not."""
 
     @property
     def prefix(self) -> tuple[str, ...]:

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from planebench import __version__
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed, planed_version
 from planebench.hosting import oci
 from planebench.hosting.bubblewrap import OWN_FOLDERS, PLANED
 from planebench.model.errors import NotInstalledError, PlanebenchError
-from planebench.planed import STATIC_REMEDY, find_static_planed, planed_version
 
 
 def write_image(planed: Path, folder: Path) -> Path:

@@ -27,14 +27,14 @@ FIRST_NIC_SLOT = 2
 DISK_SLOT = 16
 RPC_SLOT = 17
 RPC_PORT = "planed"
-"""What /init of the guest image looks for (guest_image.py)."""
+"""The name that /init of the guest image looks for (guest_image.py)."""
 LEAST_RING = 256
 MOST_RING = 1024
 """Entries of a ring of QEMU's virtio-net: VIRTIO_NET_RX_QUEUE_MIN_SIZE and VIRTQUEUE_MAX_SIZE."""
 RECONNECT_MS_SINCE = (9, 2)
 RECONNECT_MS = 100
 RECONNECT_S = 1
-"""How often it looks for a switch that went, as often as planed's own driver; before 9.2 in seconds."""
+"""Interval of attempts to reconnect to a switch, equal to that of planed's driver; before 9.2 in seconds."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 """A guest that breaks out of QEMU finds no new programs and no rights. What QEMU needs at run time it keeps."""
 _OFFLOADS = (

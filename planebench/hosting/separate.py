@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from planebench.host.planed_program import missing_planed
+from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
@@ -11,7 +11,6 @@ from planebench.hosting.inside import RunningPlaned, Sandbox, folder_of, planed_
 from planebench.model.cpus import cpu_text
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
-from planebench.planed import REMEDY, find_planed, planed_version
 
 
 class SeparateHosting:

@@ -19,7 +19,7 @@ from planebench.planed.document import Document
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""
 ARCHIVE_ALIGNMENT = 4
-"""Of one cpio archive after another (Linux, Documentation/driver-api/early-userspace/buffer-format.rst)."""
+"""Alignment of concatenated cpio archives (Linux, Documentation/driver-api/early-userspace/buffer-format.rst)."""
 
 
 class VmHosting:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
@@ -34,8 +33,8 @@ from planebench.model.records import Direction, Reason, WireName
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement
-from planebench.planed import RpcError
-from planebench.planed.document import Document
+from planebench.planed.client import RpcError
+from planebench.planed.document import Document, Json
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Profile, apply, get_ports, get_statistics
 from planebench.planed.statistics import Statistics
@@ -337,9 +336,7 @@ class LiveTopology:
         """
         apply(self.call, document)
 
-    def call(
-        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
-    ) -> dict[str, Any]:
+    def call(self, method: str, params: Json | None = None, timeout_s: float = CONNECT_DEADLINE_S) -> Json:
         """Call a method of the tester, which must not be paused. Raises DiedError, RpcError."""
         return self._tester.call(method, params, timeout_s)
 

@@ -46,16 +46,16 @@ class Sending:
 
     def loads(self, queues: int) -> list[Load]:
         """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
-        profile = self.profile
-        own_sizes = profile is not None and ("sizes" in profile or "pcap" in profile)
+        profile = self.profile or {}
+        pcap = profile.get("pcap")
         return [
             Load(
                 task=queue_name(f"gen-{flow.sender_port}", queue),
                 rate_pps=None if self.pps is None else self.pps / queues,
-                frame_size_bytes=None if own_sizes else self.frame_size_bytes,
+                frame_size_bytes=None if pcap or "sizes" in profile else self.frame_size_bytes,
                 probe_rate_pps=self.probe_rate_pps / queues,
-                profile=profile,
-                recorded=profile is not None and profile.get("pcap", {}).get("timing") == "recorded",
+                profile=self.profile,
+                recorded=isinstance(pcap, dict) and pcap.get("timing") == "recorded",
             )
             for flow in self.flows
             for queue in range(queues)

@@ -18,12 +18,13 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.topology import Topology
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place
-from planebench.plans import LatencyPlan, Plan, SwitchLabel
+from planebench.plans.expand import SwitchLabel
 from planebench.running.machine import Machine
 from planebench.running.survey import Survey
 from planebench.scenarios.shapes import build

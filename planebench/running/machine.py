@@ -12,13 +12,13 @@ from types import FrameType
 
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of
+from planebench.host.planed_program import require_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
 from planebench.model.records import WireName
 from planebench.placement import place
-from planebench.planed import require_planed
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
 HUGEPAGE_MB_PER_SWITCH = 2048

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planebench.host.planed_program import require_planed
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.calibrate import calibrate
@@ -21,8 +22,7 @@ from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
 from planebench.placement import place
-from planebench.planed import require_planed
-from planebench.plans import max_frame_bytes, plain_frame_sizes
+from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.running.header import make_header
 from planebench.running.machine import Machine
 from planebench.running.status import Listeners, StatusListener

@@ -8,7 +8,7 @@ from planebench.model.scenario import Scenario, register
 from planebench.model.topology import Topology, Vnf, topology_port
 
 VNF_COUNT_MAX = 63
-"""VNFs side by side: as many as ic16 has."""
+"""The maximum number of VNFs side by side, as in ic16."""
 
 
 def vnf_mac(number: int) -> str:

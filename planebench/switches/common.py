@@ -21,7 +21,7 @@ from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 STANDARD_FRAME_BYTES = 1518
-"""Up to here a switch keeps its defaults."""
+"""The largest frame for which a switch keeps its defaults."""
 MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
 

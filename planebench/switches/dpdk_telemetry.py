@@ -17,7 +17,7 @@ from planebench.model.errors import PlanebenchError
 
 SOCKET_NAME = "dpdk_telemetry.v2"
 GREETING_BYTES = 1024
-"""What DPDK sends before it knows how much the other side takes."""
+"""The maximum length of DPDK's greeting."""
 OUTPUT_BYTES_MAX = 1 << 20
 
 

@@ -37,14 +37,14 @@ BURST = 32
 BUFFERS = 65535
 """FastClick's own default (DPDKInfo, NB_MBUF)."""
 JUMBO_BUFFERS = 16383
-"""Of 9856 bytes each, they take as much memory."""
+"""Mbufs of 9856 bytes, which take as much memory."""
 TX_QUEUE = 1024
 """ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
 EAL_MB = 96
 MBUF_OVERHEAD_BYTES = 512
 """struct rte_mbuf, Click's annotations, object header, the share of the free ring, rounding."""
 RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_nombuf"}
-"""Handlers of FromDPDKDevice, and our word for what they count. ToDPDKDevice's hw_errors counts retries, not drops."""
+"""Handlers of FromDPDKDevice, and our names of their counters. ToDPDKDevice's hw_errors counts retries, not drops."""
 USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
 OPTIONS: tuple[Option, ...] = (
@@ -231,7 +231,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
-        """Of the frames that entered, so many were looked at."""
+        """Number of frames, of those that entered, which earlier calls examined."""
         self._kept: Counter[str] = Counter()
 
     def look(self, queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:

@@ -45,7 +45,7 @@ TERMS: dict[str, str | FeatureClaim] = {
     "memory": "the kernel's (4 KiB pages)",
     "buffers": "the kernel's",
 }
-"""The part of the fairness manifest that is the same for all of them."""
+"""The part of the fairness manifest that is equal for all kernel switches."""
 _RX = "bytes packets errs drop fifo frame compressed multicast"
 _TX = "bytes packets errs drop fifo colls carrier compressed"
 _COLUMNS = f"face |{_RX}|{_TX}".split()
@@ -54,13 +54,15 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class KernelAdapter(Adapter):
-    """A switch in the kernel. A subclass connects the interfaces in :meth:`connect`."""
+    """A switch in the kernel. A subclass has an ``action`` of kernel_setup.py, or its own :meth:`connect`."""
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = ()
     function: str
     """For the manifest."""
+    action: str
+    """The action of kernel_setup.py that connects pairs of interfaces."""
 
     def find(self) -> Found | NotFound:
         if sys.platform != "linux":
@@ -87,10 +89,10 @@ class KernelAdapter(Adapter):
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
         """Connect the interfaces of each pair in the namespace of ``request.netns_pid``. Raises StartError.
 
-        Return a process if something must be undone before the interfaces go: the process does it when it is asked to
-        end.
+        Return a process if something must be undone before the interfaces go: it does so when it is asked to end.
         """
-        raise NotImplementedError
+        set_up(self.action, [",".join(pair) for pair in pairs], request, supervisor)
+        return None
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
         common.check_frame_size(request)

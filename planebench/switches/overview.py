@@ -17,7 +17,7 @@ from planebench.wiring.adapter import Adapter, Situation, Traits, refusal_of
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
-"""What every switch with stations has VNFs of, offloaded or not."""
+"""The VNF with which every switch with stations is checked, offloaded or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Overview:
     remedy: str = ""
     vnf_interface: str = ""
     wires: Mapping[WireName, Mapping[ScenarioName, Support]] = field(default_factory=dict)
-    """Only wires that it has."""
+    """The supported wires only."""
     traits: Traits | None = None
     options: tuple[Option, ...] = ()
 

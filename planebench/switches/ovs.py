@@ -22,7 +22,7 @@ from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.ovs_counters import PortCounters, parse_ports
+from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles
 from planebench.switches.unixctl import unixctl
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
@@ -42,7 +42,7 @@ _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvs
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
 
 Commands = list[list[str]]
-"""Of one ovs-vsctl."""
+"""The commands of one call of ovs-vsctl."""
 
 
 class Paths:
@@ -64,13 +64,41 @@ class OvsAdapter(Adapter):
     unfit = "is none"
     """The reason why a program that was found is not the right one."""
 
-    @abstractmethod
-    def configuration(self, request: SwitchRequest, prefix: str) -> Commands:
-        """Return the database content before vswitchd starts: ``Open_vSwitch`` settings, the bridge, the ports."""
+    kernel_ports = False
+    """Whether all ports are kernel interfaces, which have drop counters of their own."""
 
-    @abstractmethod
+    def configuration(self, request: SwitchRequest, prefix: str) -> Commands:
+        """Return the database content before vswitchd starts: its options, the bridge without flows, the ports.
+
+        The OpenFlow number of a port is its place in the request, from 1.
+        """
+        options = [*self.vswitchd_options(request, prefix), f"pmd-cpu-mask={mask(request.cpu)}", *self._cache_options()]
+        commands = [
+            ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
+            ["add-br", BRIDGE],
+            ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"],
+        ]
+        for number, port in enumerate(request.ports, start=1):
+            name, settings = self.interface(port), self.port_settings(number, port, request)
+            commands += [
+                ["add-port", BRIDGE, name],
+                ["set", "Interface", name, f"ofport_request={number}", *settings],
+            ]
+        return commands
+
     def running(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> RunningOvs:
         """Return the running switch with its threads in place. Raises StartError if they are not."""
+        switch = RunningOvs(vswitchd, database, paths, request, kernel_ports=self.kernel_ports)
+        switch.check_placement([self.interface(port) for port in request.ports])
+        return switch
+
+    def vswitchd_options(self, request: SwitchRequest, prefix: str) -> list[str]:
+        """Return ``other_config`` of vswitchd beside its PMD core and its caches; ``prefix`` is that of EAL's files."""
+        return []
+
+    @abstractmethod
+    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+        """Return the columns of a port's ``Interface``."""
 
     @abstractmethod
     def check(self, request: SwitchRequest) -> None:
@@ -134,13 +162,12 @@ class OvsAdapter(Adapter):
                 process.terminate()
             raise
 
-    def cache_settings(self) -> list[str]:
-        """Return the options of the datapath's caches, in the form of ``other_config``."""
+    def _cache_options(self) -> list[str]:
         given = {
             "emc-insert-inv-prob": self.values.get("emc"),
             "smc-enable": str(self.value("smc", False)).lower() if "smc" in self.values else None,
         }
-        return [f"other_config:{key}={value}" for key, value in given.items() if value is not None]
+        return [f"{key}={value}" for key, value in given.items() if value is not None]
 
     def caches(self) -> str:
         """Return the options of the datapath's caches for the manifest."""
@@ -149,10 +176,13 @@ class OvsAdapter(Adapter):
 
 
 class RunningOvs(common.ProcessGroup):
-    """An Open vSwitch that forwards. Counters come from its control socket."""
+    """An Open vSwitch whose ports one PMD thread polls. Counters come from its control socket."""
 
-    def __init__(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> None:
+    def __init__(
+        self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest, *, kernel_ports: bool
+    ) -> None:
         super().__init__("Open vSwitch", [vswitchd, database])
+        self._kernel_ports = kernel_ports
         self._paths = paths
         self._request = request
 
@@ -160,9 +190,10 @@ class RunningOvs(common.ProcessGroup):
         return common.threads_named(self.process.pid, (PMD_MARK,))
 
     def counters(self) -> SwitchCycles:
-        raise NotImplementedError
+        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
+        return pmd_cycles(stats, perf, self.ports())
 
-    def ports(self, *, kernel: bool = False) -> PortCounters:
+    def ports(self) -> PortCounters:
         """Return OpenFlow 1.4 port statistics, which are live and the only place with drops of vhost-user ports.
 
         OvS 3.1 enables the statistics of rte_vhost for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
@@ -171,10 +202,10 @@ class RunningOvs(common.ProcessGroup):
         command = ["ovs-ofctl", "-OOpenFlow14", "--no-names", "dump-ports", f"unix:{self._paths.bridge}"]
         names = [port.name for port in self._request.ports]
         with contextlib.suppress(StartError):
-            return parse_ports(_tool(command), names, kernel=kernel)
+            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
         # A vswitchd that was paused for long drops the first connection after it; the second tells.
         try:
-            return parse_ports(_tool(command), names, kernel=kernel)
+            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
         except StartError as error:
             self.check()
             raise self.died(error) from error
@@ -195,11 +226,6 @@ class RunningOvs(common.ProcessGroup):
             return unixctl(self._paths.control, *command)
         except PlanebenchError as error:
             raise self.died(error) from error
-
-
-def bridge_commands() -> Commands:
-    """Return the commands that make a bridge with the userspace datapath and without default flows."""
-    return [["add-br", BRIDGE], ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"]]
 
 
 def in_port_flows(request: SwitchRequest) -> list[str]:

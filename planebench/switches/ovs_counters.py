@@ -24,7 +24,7 @@ DROP_COUNTERS = {
     "rx_errors": "rx_errors",
     "rx_mbuf_allocation_errors": "rx_nombuf",
 }
-"""What OvS counts at a DPDK port, and our word for it."""
+"""The counters of OvS for a DPDK port, and our names."""
 _TX_DROPS = tuple(key for key in DROP_COUNTERS if key.startswith("ovs_tx_"))
 _PORT = re.compile(r"^\s*port\s+\"?([\w-]+)\"?: rx pkts=", re.MULTILINE)
 _COUNTER = re.compile(r"\b(\w+)=(\d+)[,\s]")

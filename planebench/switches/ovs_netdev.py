@@ -20,7 +20,7 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.switches.ovs_counters import main_thread_cycles, pmd_cycles
+from planebench.switches.ovs_counters import main_thread_cycles
 from planebench.wiring.adapter import ThreadRef, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest, VnfInterface
 
@@ -39,6 +39,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     title = "Open vSwitch in userspace, without DPDK"
     remedy = "install Open vSwitch: `apt-get install openvswitch-switch` (Debian, Ubuntu)"
     wires = frozenset({"veth"})
+    kernel_ports = True
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = (
         PATH_OPTION,
@@ -85,39 +86,20 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         for port in request.ports:
             common.interface_name(port)
 
-    def configuration(self, request: SwitchRequest, prefix: str) -> ovs.Commands:
-        options = [f"other_config:pmd-cpu-mask={ovs.mask(request.cpu)}", *self.cache_settings()]
-        ports = [self._port(number, port) for number, port in enumerate(request.ports, start=1)]
-        return [["set", "Open_vSwitch", ".", *options], *ovs.bridge_commands(), *(part for it in ports for part in it)]
-
     def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> ovs.RunningOvs:
-        if not self.afxdp:
-            return RunningOnMain(vswitchd, database, paths, request)
-        switch = RunningOnPmd(vswitchd, database, paths, request)
-        switch.check_placement([self.interface(port) for port in request.ports])
-        return switch
+        if self.afxdp:
+            return super().running(vswitchd, database, paths, request)
+        return RunningOnMain(vswitchd, database, paths, request)
 
-    def _port(self, number: int, port: SwitchPort) -> ovs.Commands:
-        """Return the commands for one port; its OpenFlow number is its place in the request."""
-        name = self.interface(port)
-        kind = ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
-        settings = [f"ofport_request={number}", *kind]
-        return [["add-port", ovs.BRIDGE, name], ["set", "Interface", name, *settings]]
-
-
-class RunningOnPmd(ovs.RunningOvs):
-    """AF_XDP sockets that one PMD thread polls."""
-
-    def counters(self) -> SwitchCycles:
-        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
-        return pmd_cycles(stats, perf, self.ports(kernel=True))
+    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+        return ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
 
 
 class RunningOnMain(ovs.RunningOvs):
     """Packet sockets that the main thread serves."""
 
     def __init__(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> None:
-        super().__init__(vswitchd, database, paths, request)
+        super().__init__(vswitchd, database, paths, request, kernel_ports=True)
         self._time = common.CpuTime([vswitchd.pid], request.tsc_hz)
         for tid in procfs.threads(vswitchd.pid):
             with contextlib.suppress(OSError):  # a helper that has just ended
@@ -133,7 +115,7 @@ class RunningOnMain(ovs.RunningOvs):
         OvS counts no cycles of this thread: busy cycles are its CPU time. They are unknown without the frequency of the
         TSC in the request.
         """
-        counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports(kernel=True))
+        counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports())
         busy, idle = self._time.cycles()
         return replace(counted, busy_cycles=busy, idle_cycles=idle)
 

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from planebench.host.planed_program import missing_planed
+from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
-from planebench.planed import REMEDY, RpcError, find_planed, planed_version
+from planebench.planed.client import RpcError
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics

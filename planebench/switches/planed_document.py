@@ -24,7 +24,7 @@ FUNCTIONS = {
 }
 BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
-"""Of planed: what a document without the key means."""
+"""planed's default for a document without the key."""
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
 DROP_ONE_IN_MAX = 2**32 - 1
 OFFLOADS = ("fib",)

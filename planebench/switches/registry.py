@@ -23,7 +23,7 @@ ENTRY_POINTS = "planebench.switches"
 ADAPTERS: dict[str, Adapter] = {
     name: import_module(f"planebench.switches.{module}").ADAPTER for name, module in SWITCHES.items()
 }
-"""Name -> adapter of ours, in the order in which they are listed."""
+"""The adapters of planebench by name, in the order in which they are listed."""
 
 
 def all_adapters() -> Mapping[str, Adapter]:

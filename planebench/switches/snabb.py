@@ -24,7 +24,7 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
 PULL_FRAMES = 148
-"""What an app takes at once: engine.pull_npackets, a tenth of a link and some (core/app.lua)."""
+"""Frames that an app processes at once: engine.pull_npackets (core/app.lua)."""
 PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "~/snabb/src/snabb")
 _VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$")
 

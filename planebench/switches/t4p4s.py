@@ -27,9 +27,9 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 BURST = 32
 LOG_LINES = 32
 MEMORY_MB = 256
-"""Its pools take 90: 8192 buffers for frames, and those for headers and clones, which it never uses here."""
+"""The pools take 90: 8192 buffers for frames, and those for headers and clones, which are never used here."""
 READY = "dev_started"
-"""A port that takes and gives frames; no port is started before all are set up."""
+"""The state of a port that receives and sends; no port is started before all are set up."""
 
 
 class T4p4sAdapter(Adapter):

@@ -25,7 +25,7 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PROMPT = b"testpmd> "
 FORWARDING = b"io packet forwarding - ports=%d "
-"""It says so when that many ports have started."""
+"""testpmd's message once that many ports have started."""
 BURST = 32
 BURST_MAX = 512
 RINGS = tuple(str(2**n) for n in range(6, 13))
@@ -36,7 +36,7 @@ MBUF_OVERHEAD_BYTES = 320
 EAL_MB = 96
 COMMAND_DEADLINE_S = 5.0
 WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
-"""Of DPDK up to 22.11, from 23.03, and from 23.11."""
+"""The names in DPDK up to 22.11, from 23.03, and from 23.11."""
 
 _TOTAL = re.compile(
     rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) (?:.*?TX-packets: (\d+) )?", re.DOTALL

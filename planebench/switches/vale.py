@@ -26,7 +26,7 @@ DEVICE = Path("/dev/netmap")
 MODULE = Path("/sys/module/netmap")
 PLACES = ("/usr/local/bin/vale-ctl", "/opt/netmap/build-apps/vale-ctl/vale-ctl")
 MITIGATED_NS = 32768
-"""From here on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
+"""From this value on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
 ATTACH_DEADLINE_S = 30.0
 """The first attachment takes netmap's memory: up to 1.6 GB with the module's defaults."""
 LOAD = "`insmod netmap.ko buf_size=10240 buf_num=32768 generic_mit=0`"

@@ -8,7 +8,7 @@ startup.conf and the CLI commands are made in vpp_config, counters are read in v
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
@@ -23,7 +23,7 @@ from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
 FRAME_VECTORS = 256
-"""VLIB_FRAME_SIZE: what a node is given at once, at most."""
+"""VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
 BUFFERS_MAX = 1 << 20
 RINGS = tuple(str(2**n) for n in range(6, 15))
 TOOL_DEADLINE_S = 5.0
@@ -36,7 +36,7 @@ PLACES = (
     "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
 )
 PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
-"""Beside the folder of the program."""
+"""Relative to the parent of the program's folder."""
 _VERSION = re.compile(r"^vpp v(\S+)")
 
 
@@ -93,12 +93,12 @@ class VppAdapter(Adapter):
         told = "; ".join(f"{usual} (wires: receive {rx}, send {tx})" for rx, tx in others)
         return manifest(
             request,
-            function=vpp_config.FUNCTIONS[self._function],
+            function=vpp_config.FUNCTIONS[self.function],
             nic_driver=", ".join(dict.fromkeys(drivers[port.kind] for port in wires)) or "-",
             vnf_interface="vhost-user (VPP's)",
             burst=str(FRAME_VECTORS),
             buffers=f"{self.value('buffers', vpp_config.BUFFERS)} per NUMA node, one pool",
-            batch=f"a vector, i.e. a call of {vpp_config.VECTOR_NODES[self._function]}",
+            batch=f"a vector, i.e. a call of {vpp_config.VECTOR_NODES[self.function]}",
             **common.offloads(request, mergeable_wires=False),
             **({"ring_size": told} if told else {}),
         )
@@ -117,7 +117,7 @@ class VppAdapter(Adapter):
         conf = vpp_config.startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)
         paths.config.write_text(conf, encoding="utf-8")
         process = self.spawn([str(found.binary), "-c", str(paths.config)], request, supervisor)
-        switch = RunningVpp(process, found.binary, paths, request, self._function, self.installation().env)
+        switch = RunningVpp(process, found.binary, paths, request, self)
         with switch.stopped_on_failure():
             wait_ready("VPP", switch.answers, [process])
             switch.configure(lines)
@@ -128,7 +128,8 @@ class VppAdapter(Adapter):
         return switch
 
     @property
-    def _function(self) -> str:
+    def function(self) -> str:
+        """Return the way in which ports are connected."""
         return str(self.value("function", "l2patch"))
 
     def _plugins(self, binary: Path) -> Path | None:
@@ -144,21 +145,15 @@ class RunningVpp(common.ProcessGroup):
     """A VPP that forwards."""
 
     def __init__(
-        self,
-        process: Process,
-        binary: Path,
-        paths: Paths,
-        request: SwitchRequest,
-        function: str,
-        env: Mapping[str, str],
+        self, process: Process, binary: Path, paths: Paths, request: SwitchRequest, adapter: VppAdapter
     ) -> None:
         super().__init__("VPP", [process])
         self._binary = binary
         self._paths = paths
         self._names = vpp_config.interface_names(request)
-        self._node = vpp_config.VECTOR_NODES[function]
+        self._node = vpp_config.VECTOR_NODES[adapter.function]
         self._ports = [vpp_counters.Port(port.name, port.kind, self._names[port.name]) for port in request.ports]
-        self._env = env
+        self._env = adapter.installation().env
 
     def answers(self) -> bool:
         """Return whether the CLI answers."""

@@ -16,7 +16,7 @@ BUFFERS = 16384
 """VPP's default for each NUMA node."""
 MAIN_HEAP_MB = 512
 PLUGINS = ("memif_plugin.so", "vhost_plugin.so", "af_packet_plugin.so")
-"""Before 23.02 the vhost-user device is no plugin: what is enabled and is not there, VPP passes over."""
+"""Before 23.02 the vhost-user device is not a plugin; VPP ignores enabled plugins that do not exist."""
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
         "l2patch": "patch: test l2patch rx A tx B, each way",
@@ -24,7 +24,7 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "bridge": "learning: a bridge domain for each pair of ports",
     }
 )
-"""Option -> what it is, for the manifest."""
+"""The functions by option, for the manifest."""
 VECTOR_NODES: Mapping[str, str] = MappingProxyType(
     {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
 )

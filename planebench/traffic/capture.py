@@ -14,7 +14,7 @@ from pathlib import Path
 from planebench.model.errors import UsageError
 
 FRAMES_MAX = 4_000_000
-"""planed keeps no more in memory."""
+"""planed's maximum in memory."""
 FCS_BYTES, FRAME_MIN_BYTES, RECORD_MAX_BYTES = 4, 64, 1 << 18
 
 _FRACTIONS = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}

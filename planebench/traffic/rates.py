@@ -11,7 +11,7 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
 from planebench.model.scenario import scenario_named
 
 SATURATING = Load("saturating")
-"""Flat out: the generator offers its maximum."""
+"""Maximum offered load."""
 
 RATE_MAX_PPS = 1e10
 

@@ -27,7 +27,7 @@ from planebench.model.spec import parse_options
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
-"""What stands for the function of a VNF that is the user's own: planed has no task for it."""
+"""Placeholders for the function of a VNF of the user, for which planed has no task."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class VnfKind:
     router: bool = False
     """It forwards by its options ``routes`` and ``synthetic``, so traffic is drawn from them."""
     misdirection_hint: str = ""
-    """Why it may send frames out by another port than expected, and what prevents that."""
+    """Why it may send frames by another port than expected, and how to prevent that."""
 
     @property
     def all_options(self) -> tuple[Option, ...]:

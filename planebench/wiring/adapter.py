@@ -53,7 +53,7 @@ class Traits:
     architecture: Literal["modular", "self-contained"]
     paradigm: Literal["structured", "match/action"]
     models: tuple[Literal["rtc", "pipeline", "interrupt"], ...]
-    """Run to completion, pipeline; ``interrupt`` is ours: the kernel's softirq, no thread of the switch's own."""
+    """Run to completion, pipeline; ``interrupt`` (not in conext19): the kernel's softirq without own thread."""
     virtual_interface: str
     reprogrammability: Literal["low", "medium", "high"]
     languages: tuple[str, ...]
@@ -100,19 +100,19 @@ class Adapter(ABC):
     title: str
     """For people: ``Open vSwitch with DPDK``."""
     remedy: str
-    """How to get it."""
+    """How to install it."""
     traits: Traits
     wires: frozenset[str] = frozenset({"virtio"})
     vnf_interface: VnfInterface = "vhost-user"
-    """What its VNFs are connected by."""
+    """The interface of its VNFs."""
     options: tuple[Option, ...] = (PATH_OPTION,)
-    """What ``with_options`` takes."""
+    """The options of ``with_options``."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
     start_s: float = USUAL_COST.start_s
-    """Seconds that bringing it up with the tester and down again takes; for what a run is told to take."""
+    """Seconds to start it with the tester and stop it again, for the estimated time of a run."""
     trial_overhead_s: float = USUAL_COST.trial_overhead_s
-    """Seconds that a trial takes beside its sending."""
+    """Seconds that a trial takes beside sending."""
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
 

@@ -53,7 +53,7 @@ class SwitchRequest:
     cpu: int
     """The core the switch forwards on; the first of them, if it has several."""
     control_cpus: frozenset[int]
-    """Where everything of the switch that does not forward may run."""
+    """CPUs for all threads of the switch that do not forward."""
     workdir: Path
     """Private, short (sockets live here), removed by the harness."""
     hugepages: bool

@@ -51,7 +51,7 @@ class LinkSettings:
     queues: int = 1
     """Queue pairs of every port; 1 on the veth wire, and on the memif wire."""
     memif_receive_queue: int = 0
-    """What a tester with a memif wire receives on (``Adapter.memif_send_queue``); it sends on queue 0."""
+    """The queue on which a tester with a memif wire receives (``Adapter.memif_send_queue``); it sends on queue 0."""
     veths: Mapping[str, VethPair] = field(default_factory=dict)
     vnf_interface: VnfInterface = "vhost-user"
     updates: str = ""

@@ -13,7 +13,7 @@ from planebench.wiring.tasks import each_queue
 from planebench.wiring.tester_config import LinkSettings
 
 CACHED_MBUFS = 256
-"""What a function holds beside its rings: frames lie in the rings' own buffers."""
+"""Mbufs of a function beside its rings, whose buffers hold the frames."""
 
 
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:

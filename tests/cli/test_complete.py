@@ -14,7 +14,7 @@ from builders import make_run, store_run
 
 from planebench.cli import complete
 from planebench.cli.inspect import LISTS
-from planebench.plans import list_suites
+from planebench.plans.load import list_suites
 from planebench.traffic.registry import list_profiles
 
 PACKAGE = Path(complete.__file__).parent.parent

@@ -18,16 +18,17 @@ from typing import Any
 
 import pyswitch
 
-from planebench.conformance import ALL_CHECKS, Plan, Result, run_suite
 from planebench.conformance.cases import parse_cases, parse_checks
+from planebench.conformance.model import Result
 from planebench.conformance.rig import Rig
-from planebench.conformance.suite import check_on_rig
+from planebench.conformance.suite import ALL_CHECKS, Plan, check_on_rig, run_suite
+from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
 from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
-from planebench.planed import PlanedClient, find_planed
+from planebench.planed.client import PlanedClient
 from planebench.running.machine import Machine
 from planebench.switches import common, planed
 from planebench.switches.base import (

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from planebench.cli.calibrate import calibrate as command
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.calibrate import (
@@ -33,7 +34,6 @@ from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import LatencyFloor
 from planebench.placement import Cpus, Placement, place
-from planebench.planed import REMEDY, find_planed
 from planebench.planed.document import Document
 from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode

@@ -12,7 +12,7 @@ import pytest
 from planed_rig import CPU, OTHER_CPU, Document, Planed, ethdev, load, stream, task, until
 from station import BROADCAST, Station, frame, mac
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

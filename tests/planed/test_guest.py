@@ -13,7 +13,7 @@ from vring_rig import device
 
 from planebench.host.process import Process, Supervisor
 from planebench.hosting.qemu import pci_address
-from planebench.planed import PlanedClient
+from planebench.planed.client import PlanedClient
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 

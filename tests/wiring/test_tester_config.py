@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from planebench.host.planed_program import find_planed
 from planebench.model.topology import Topology
 from planebench.placement import Cpus, place
-from planebench.planed import find_planed
 from planebench.scenarios.shapes import build
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.memory import memory

@@ -238,19 +238,7 @@ static void table_put(struct mac_table *table)
 
 // --- The task ----------------------------------------------------------------------------------------------
 
-static const struct task_ops bridge_ops, bridge_in_place_ops, bridge_in_place_vlan_ops, bridge_vlan_ops;
-
-static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
-{
-	const struct bridge_settings *settings = config->settings;
-	bool in_place = true;
-
-	for (unsigned i = 0; i < config->port_count; i++)
-		in_place = in_place && port_in_place(ports[i]);
-	if (in_place)
-		return settings->vlan ? &bridge_in_place_vlan_ops : &bridge_in_place_ops;
-	return settings->vlan ? &bridge_vlan_ops : &bridge_ops;
-}
+static const struct task_ops bridge_ops, bridge_vlan_ops;
 
 static void join(struct bridge *b, unsigned port, const struct bridge_port_settings *config)
 {
@@ -282,7 +270,8 @@ static void set_members(struct bridge *b, const struct config_task *config)
 static int bridge_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
 	const struct bridge_settings *settings = config->settings;
-	struct bridge *b = task_alloc(sizeof(*b), choose(config, ports), config, ports);
+	struct bridge *b =
+	        task_alloc(sizeof(*b), settings->vlan ? &bridge_vlan_ops : &bridge_ops, config, ports);
 
 	if (!b)
 		return -ENOMEM;
@@ -411,11 +400,7 @@ static const struct task_method methods[] = {
 	.settings_check = bridge_settings_check, .agree = bridge_agree, .adopt = bridge_adopt,               \
 	.methods = methods, .methods_beside = true
 
-static const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs};
+static const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll};
 TASK_KIND(bridge_ops)
 
-static const struct task_ops bridge_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs_vlan};
-
-static const struct task_ops bridge_in_place_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place};
-
-static const struct task_ops bridge_in_place_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place_vlan};
+static const struct task_ops bridge_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_vlan};

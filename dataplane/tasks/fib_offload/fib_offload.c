@@ -99,31 +99,14 @@ static __rte_noinline uint8_t offload_classify(struct offload *o, struct offload
 
 // --- Groups ----------------------------------------------------------------------------------------------
 
-static bool send_copy(const struct port *port, uint16_t queue, const struct vnf_frame *frame)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(port->rx_pool);
-	char *room = m ? rte_pktmbuf_append(m, (uint16_t)frame->length) : NULL;
-
-	if (room)
-		memcpy(room, frame->data, frame->length);
-	if (room && port_send(port, queue, &m, 1) == 1)
-		return true;
-	rte_pktmbuf_free(m);
-	return false;
-}
-
 // A frame that goes on to another port as well. A long one that is not in one piece stays out.
 static void copy_to(struct offload *o, unsigned out, const struct vnf_frame *frame)
 {
-	const struct port *port = o->vnf.task.ports[out];
-	uint16_t queue = o->vnf.task.queue;
 	const struct ring_piece piece = {frame->data, frame->length};
 	const struct frame whole = {{&piece, 0}, frame->length};
-	bool left = false;
+	bool left = frame->length == frame->total &&
+	            port_deliver(o->vnf.task.ports[out], o->vnf.task.queue, &whole, 1) == 1;
 
-	if (frame->length == frame->total && frame->length <= UINT16_MAX)
-		left = port_in_place(port) ? port_deliver(port, queue, &whole, 1) == 1
-		                           : send_copy(port, queue, frame);
 	o->copies += left;
 	o->copies_lost += !left;
 }
@@ -176,25 +159,20 @@ static __rte_noinline uint8_t offload_stray(struct offload *o, unsigned wire, co
 
 // --- From a VNF ------------------------------------------------------------------------------------------
 
-// What the other end of a port of ours may write to while it is read is copied first, and the answer back.
-static unsigned answer(struct offload *o, const struct offload_vnf *from, const struct vnf_frame *frame,
-                       uint64_t now_tsc)
+// A copy is what is read and checked: the other end of a port of ours may write to the frame meanwhile.
+static unsigned answer(const struct offload_vnf *from, const struct vnf_frame *frame, uint64_t now_tsc)
 {
-	struct fib_session *session = &from->session->fib_session;
 	uint8_t copy[MESSAGE_MAX];
 	unsigned length;
 
-	if (!o->vnf.in_place[from->port])
-		return fib_session_handle(session, frame->data, frame->length, now_tsc);
 	memcpy(copy, frame->data, frame->length);
-	length = fib_session_handle(session, copy, frame->length, now_tsc);
+	length = fib_session_handle(&from->session->fib_session, copy, frame->length, now_tsc);
 	memcpy(frame->data, copy, length);
 	return length;
 }
 
 // A message goes back as its answer, as long as it was: what is behind the answer is padding.
-static uint8_t message(struct offload *o, const struct offload_vnf *from, const struct vnf_frame *frame,
-                       uint64_t now_tsc)
+static uint8_t message(const struct offload_vnf *from, const struct vnf_frame *frame, uint64_t now_tsc)
 {
 	unsigned length;
 
@@ -204,7 +182,7 @@ static uint8_t message(struct offload *o, const struct offload_vnf *from, const 
 		return VNF_DROP | OFFLOAD_BAD_MESSAGE;
 	if (!rte_spinlock_trylock(&from->session->lock))
 		return VNF_DROP | OFFLOAD_BUSY_MESSAGE;
-	length = answer(o, from, frame, now_tsc);
+	length = answer(from, frame, now_tsc);
 	rte_spinlock_unlock(&from->session->lock);
 	return length ? from->port : VNF_DROP | OFFLOAD_BAD_MESSAGE;
 }
@@ -242,7 +220,7 @@ static __rte_noinline uint8_t offload_from_vnf(struct offload *o, struct offload
 	if (frame->length < RTE_ETHER_HDR_LEN)
 		return VNF_DROP | PACKET_RUNT;
 	if (ether_type(frame->data) == FIB_ETHER_TYPE)
-		return message(o, from, frame, now_tsc);
+		return message(from, frame, now_tsc);
 	if (memcmp(frame->data + RTE_ETHER_ADDR_LEN, from->mac, RTE_ETHER_ADDR_LEN) != 0)
 		return VNF_DROP | OFFLOAD_SPOOFED;
 	from->sent++;

@@ -72,18 +72,13 @@ static void frame_send(void *context, const uint8_t *frame, unsigned length)
 {
 	struct fib_source *s = context;
 	struct task *task = &s->task;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(task->ports[0]->rx_pool);
-	char *data = m ? rte_pktmbuf_append(m, (uint16_t)length) : NULL;
+	const struct ring_piece piece = {(uint8_t *)(uintptr_t)frame, length};
+	const struct frame whole = {{&piece, 0}, length};
 
-	if (!data) { // the client sends it again
-		rte_pktmbuf_free(m);
-		return;
-	}
-	memcpy(data, frame, length);
-	if (port_send_drop(task->ports[0], task->queue, &m, 1))
-		task->counters.drop_tx_full[0]++;
-	else
+	if (port_deliver(task->ports[0], task->queue, &whole, 1) == 1)
 		task->counters.tx_packets++;
+	else // the client sends it again
+		task->counters.drop_tx_full[0]++;
 }
 
 static void session_lost(void *context)
@@ -150,15 +145,16 @@ static unsigned change(struct fib_source *s, uint64_t now_tsc)
 static unsigned receive(struct fib_source *s, uint64_t now_tsc)
 {
 	struct task *task = &s->task;
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	unsigned n = port_receive(task->ports[0], task->queue, pkts, s->burst);
+	struct vnf_frame spans[CONFIG_BURST_MAX];
+	struct view view;
+	unsigned n = port_peek_writable(task->ports[0], task->queue, &view, s->burst);
 
 	if (n == 0)
 		return 0;
+	view_spans(&view, spans);
 	for (unsigned i = 0; i < n; i++)
-		fib_client_received(s->client, rte_pktmbuf_mtod(pkts[i], uint8_t *), pkts[i]->data_len,
-		                    ns_of(s, now_tsc));
-	rte_pktmbuf_free_bulk(pkts, n);
+		fib_client_received(s->client, spans[i].data, spans[i].length, ns_of(s, now_tsc));
+	port_release(task->ports[0], task->queue, &view);
 	task->counters.rx_packets += n;
 	return n;
 }

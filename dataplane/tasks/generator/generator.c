@@ -83,13 +83,6 @@ static void flow_set(struct frame_flow *flow, const struct generator_settings *c
 	flow->dst_ip = config->dst_ip ? config->dst_ip : (UINT32_C(0xc6130001) | (uint32_t)stream << 8);
 }
 
-static const struct generator_way *choose(const struct port *port)
-{
-	if (port_lends_room(port))
-		return &generator_way_room;
-	return port_in_place(port) ? &generator_way_copy : &generator_way_mbufs;
-}
-
 static const struct task_ops generator_ops;
 
 static int generator_create(const struct config_task *config, struct port *const *ports, struct task **out)
@@ -109,7 +102,7 @@ static int generator_create(const struct config_task *config, struct port *const
 	g->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
 	g->probe_index = PROBE_NONE;
 	g->write = frame_run_current()->write;
-	g->way = choose(ports[0]);
+	g->way = port_lends(ports[0]) ? &generator_way_room : &generator_way_copy;
 	g->send = g->way->send;
 	flow_set(&g->flow, config->settings);
 	rc = g->way->open(g);
@@ -134,7 +127,6 @@ static void generator_destroy(struct task *task)
 
 static void generator_end(struct generator *g)
 {
-	g->way->end(g);
 	g->probe_index = PROBE_NONE;
 	port_flush(g->task.ports[0], g->task.queue);
 	atomic_store_explicit(&g->state, STATE_DONE, memory_order_release);
@@ -186,7 +178,7 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 		sent = slots_send(g, slots, now_tsc);
 	else if (pacer_done(&g->pacer, now_tsc))
 		generator_end(g);
-	else if (port_in_place(task->ports[0]))
+	else
 		port_warm(task->ports[0], task->queue);
 	return sent;
 }
@@ -313,16 +305,6 @@ static void frames_set(struct generator *g, const struct generator_load *load)
 		profile_begin(g->profile, &g->flow);
 }
 
-static int way_ready(struct generator *g, const char *place, char *error)
-{
-	if (!g->way->prepare || g->way->prepare(g) == 0)
-		return 0;
-	snprintf(error, CONFIG_ERROR_MAX,
-	         "%s: no memory for a second packet pool, of its longer headers; raise memory.size_mb",
-	         place);
-	return -ENOMEM;
-}
-
 int generator_prepare(struct task *task, const json_t *profile, const struct generator_load *load,
                       const char *where, char *error)
 {
@@ -348,7 +330,7 @@ int generator_prepare(struct task *task, const json_t *profile, const struct gen
 		         "%s.pcap.timing: recorded times are the rate; take out rate_pps or line_share",
 		         place);
 	else if (g->next)
-		return way_ready(g, place, error);
+		return 0;
 	return -EINVAL;
 }
 
@@ -358,7 +340,6 @@ int generator_start(struct task *task, const struct generator_load *load)
 
 	if (load_check(task, load, g->next) != 0)
 		return -EINVAL;
-	g->way->end(g);
 	g->probe_index = PROBE_NONE;
 	frames_set(g, load);
 	counters_reset(g);

@@ -5,17 +5,18 @@
 // Frames too short for an Ethernet header are dropped and counted as "runt". No settings.
 #include "tasks/vnf/forward.h"
 
-static const struct counter drops[] = {VNF_DROP_COUNTER(FORWARD_RUNT, "runt"), {0}};
+enum { RUNT };
+
+static const struct counter drops[] = {VNF_DROP_COUNTER(RUNT, "runt"), {0}};
 
 static bool l2fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
                           uint64_t now_tsc, uint8_t *verdicts)
 {
-	return forward_burst(vnf, in, frames, n, FORWARD_RUNT, verdicts);
+	return forward_burst(vnf, in, frames, n, RUNT, verdicts);
 }
 
 static const struct vnf_ops l2fwd_vnf = {
         .size = sizeof(struct vnf),
-        .only_forwards = true,
         .process = l2fwd_process,
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What network functions have in common: a function looks at a burst of frames where they lie, changes them
 // there and says of each by which port it leaves or why it is dropped. Receiving, sending, counting, and the
-// stamps of probes are done here (vnf.c), in mbufs or in place, whatever the ports are (port.h).
+// stamps of probes are done here (vnf.c), whatever the ports are (port.h).
 //
 // A new function is a kind of task (tasks/task.h): a file with a struct vnf_ops and a struct task_ops that has
 // VNF_TASK_OPS, and a line in meson.build. Its settings are decoded by itself.
@@ -34,8 +34,7 @@ _Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)VNF_DROP, "a verdict holds a p
 struct vnf;
 
 struct vnf_ops {
-	size_t size;        // of the kind's struct, which begins with struct vnf; zeroed
-	bool only_forwards; // process() is forward_burst() (forward.h), and drops[0] its runts
+	size_t size; // of the kind's struct, which begins with struct vnf; zeroed
 
 	// Fields of the key "settings", in the kind's settings, which begin with struct vnf_settings. settings_check(): as in
 	// struct task_ops; object: the key's value, or NULL where it is not there. Both may be NULL.
@@ -70,9 +69,8 @@ struct vnf {
 	struct task task;
 	const struct vnf_ops *ops;
 	uint16_t burst;
-	uint8_t side_count;                   // of ports[] that are received from: 1 for an echo
-	uint8_t out[CONFIG_TASK_PORTS_MAX];   // the other port of each; itself for an echo
-	bool in_place[CONFIG_TASK_PORTS_MAX]; // frames from this port are handled where they lie
+	uint8_t side_count;                 // of ports[] that are received from: 1 for an echo
+	uint8_t out[CONFIG_TASK_PORTS_MAX]; // the other port of each; itself for an echo
 	uint8_t fast[CONFIG_TASK_PORTS_MAX], slow[CONFIG_TASK_PORTS_MAX]; // sides
 	uint8_t fast_count, slow_count;
 	uint8_t slow_next; // of slow[], whose turn it is
