@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs as data, for notebooks and scripts: what :func:`planebench.load` gives (docs/library.md)."""
+"""Runs as data, for notebooks and scripts: :func:`planebench.load` (docs/library.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run against run, in the columns of the table ``comparisons``."""
+"""Two runs compared, with the columns of the table ``comparisons``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency distributions as long tables: the whole histogram, or the percentiles that are asked for."""
+"""Latency distributions as long tables: the whole histogram, or some percentiles."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loaded runs: their tables, made when they are asked for."""
+"""Loaded runs: their tables, made when they are needed."""
 
 from __future__ import annotations
 

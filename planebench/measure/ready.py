@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A topology is ready when frames have crossed it, not after a time; if none did, the reason is found."""
+"""Wait until frames cross a topology, not for a fixed time; if none do, find the reason."""
 
 from __future__ import annotations
 

@@ -31,22 +31,22 @@ class Ranked:
 
     @property
     def untold(self) -> int:
-        """Pairs whose order here is not known."""
+        """Return the number of inconclusive pairs."""
         return len(self.compared) - self.agree - self.disagree
 
     @property
     def low(self) -> float:
-        """If every pair that is not told were against the paper."""
+        """Return Kendall's tau if every inconclusive pair contradicted the paper."""
         return (self.agree - self.disagree - self.untold) / len(self.compared)
 
     @property
     def high(self) -> float:
-        """If every one were as in the paper."""
+        """Return Kendall's tau if every inconclusive pair agreed with the paper."""
         return (self.agree - self.disagree + self.untold) / len(self.compared)
 
     @property
     def words(self) -> str:
-        """``tau 0.80 over 5 switches and 10 pairs``, with both ends where pairs are not told."""
+        """Return ``Kendall's tau 0.80 over 5 switches and 10 pairs``, with both ends if pairs are inconclusive."""
         tau = f"{self.low:.2f}" if not self.untold else f"{self.low:.2f} to {self.high:.2f}"
         untold = f", {self.untold} inconclusive" if self.untold else ""
         return f"Kendall's tau {tau} over {len(self.switches)} switches and {len(self.compared)} pairs{untold}"
@@ -62,7 +62,7 @@ class Placed:
 
 
 def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
-    """All cells of the claim together; pairs of switches that the paper has level are left out."""
+    """Return the pairs of switches in all cells of the claim; pairs with equal published figures are left out."""
     switches: dict[str, None] = {}
     compared: list[Compared] = []
     for (cell,) in expanded(shape.each, shape.cell):
@@ -74,7 +74,7 @@ def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
 
 
 def _placed(claim: Claim, shape: Order, cell: Cell, measured: Measured) -> Iterator[Placed]:
-    """Each switch once: of two entries of one switch the first."""
+    """Yield each switch once per point; of two entries with one adapter the first."""
     first = {adapter: label for label, adapter in reversed([*measured.adapters.items()])}
     for adapter, label in first.items():
         for point in measured.points(label, cell):
@@ -94,14 +94,14 @@ def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:
 
 
 def order_holds(ranked: Ranked) -> bool | None:
-    """True or False only where it would be so whatever the untold pairs were."""
+    """Return whether the order is as published; None if it depends on the inconclusive pairs."""
     if ranked.low >= MIN_TAU:
         return True
     return False if ranked.high < MIN_TAU else None
 
 
 def too_few(ranked: Ranked) -> Sequence[str]:
-    """What is missing for an order; empty if it can be judged."""
+    """Return what is missing for an order; empty if it can be judged."""
     there = len(ranked.switches)
     if there < MIN_SWITCHES:
         return (f"{MIN_SWITCHES} of the paper's switches in these cells, {there or 'none'} there",)

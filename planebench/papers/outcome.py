@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What judging a claim comes to. Plain records."""
+"""The judgement on a claim, as plain records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Why = Literal["", "not testable on this host", "not covered by this run", "insuf
 
 
 class Outcome(StrEnum):
-    """The three things that can become of a claim."""
+    """The three outcomes of a claim."""
 
     CONFIRMED = "confirmed here"
     NOT_CONFIRMED = "not confirmed here"
@@ -24,10 +24,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One comparison of a claim. ``holds`` is None where it cannot be told; ``told`` says why.
+    """One comparison of a claim. ``holds`` is None if it is inconclusive; ``told`` says why.
 
-    ``words`` has our figures with their marks, ratio and interval; ``paper`` the ratio of the paper's figures, if it
-    gives both.
+    ``words`` has both figures with their marks, ratio and interval; ``paper`` the published ratio, if there is one.
     """
 
     what: str
@@ -39,9 +38,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A claim, what became of it, and the evidence in one line.
+    """A claim, its outcome, and the evidence in one line.
 
-    ``compared`` is what the outcome rests on. ``beside``: the same of switches that the paper does not have.
+    The outcome rests on ``compared``; ``beside`` has the same comparisons for switches that the paper does not have.
     """
 
     claim: Claim
@@ -54,5 +53,5 @@ class Judgement:
 
     @property
     def words(self) -> str:
-        """``confirmed here``; ``cannot be tested: not in this run``."""
+        """Return the outcome and its reason: ``inconclusive: insufficient data``."""
         return f"{self.outcome.value}: {self.why}" if self.why else self.outcome.value

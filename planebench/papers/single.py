@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claims of one shape each: the line is full, the rate of a mix, a part's share of latency, a chain and its parts."""
+"""Claims of one shape each: full line, rate of a traffic profile, share of the latency, chain and its functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAME_RATE = 0.01
 
 
 def line_rate(claim: Claim, shape: LineRate, measured: Measured) -> Found:
-    """Throughput of each cell against the rate of its line, which the run must have as its highest rate."""
+    """Compare the throughput of each cell with its line rate, which must be the highest rate of the run."""
     found = Found()
     highest = measured.run.header.settings.get("max_rate_pps")
     for cell in shape.cells:
@@ -53,7 +53,7 @@ def _full(measured: Measured, point: Point, line: float) -> Compared:
 
 
 def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
-    """What the mean size of the frames that were sent makes of 10 Gb/s, against the paper's rate."""
+    """Compare the published rate with the rate at which 10 Gb/s is full of frames of the mean size that was sent."""
     found = Found()
     wanted = paper_facts(claim.paper)[shape.fact]
     for result in measured.results:
@@ -71,7 +71,7 @@ def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
 
 
 def share(claim: Claim, shape: Share, measured: Measured) -> Found:
-    """The share of a part in the mean latency, trial by trial, wherever the run stamped its probes on their way."""
+    """Compare the share of a part in the mean latency of each trial with stamped probes with the claim."""
     found = Found()
     for label in measured.labels(claim.switches):
         for result in measured.results:
@@ -100,7 +100,7 @@ def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, lo
 
 
 def chain_below_parts(claim: Claim, measured: Measured) -> Found:
-    """Chains of two functions and more against their parts alone, as stats/chains.py compares them."""
+    """Compare each chain of two functions or more with its functions measured alone."""
     found = Found()
     wanted = set(measured.labels(claim.switches))
     for it in measured.chains.latency:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One ratio against a limit, and whether the trials allow saying on which side of it it lies. Pure.
+"""The side of a limit on which a ratio lies, if the trials allow an answer. Pure.
 
-The rules are those of ``planebench compare`` (stats/effect.py); an unstable side takes more: its trials must lie apart.
+The rules are those of ``planebench compare`` (stats/effect.py); the trials of an unstable side must not overlap.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from planebench.stats.effect import MIN_TRIALS, Effect, median_effect, with_boun
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A figure with the values of the trials that it rests on, one each; ``shown`` has its mark and no unit.
+    """A figure with the values of its trials; ``shown`` has its mark and no unit.
 
-    Who makes one leaves the values out where nothing counts: ``kind`` is then the verdict that says so.
+    ``values`` is empty for a rejected figure, and ``kind`` is its verdict.
     """
 
     values: tuple[float, ...]
@@ -28,13 +28,13 @@ class Sample:
 
     @property
     def counts(self) -> bool:
-        """Whether it may be compared at all."""
+        """Return whether the figure may be compared."""
         return bool(self.values) and min(self.values) > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """a / b, its interval of 95 % (an open side is None), and its side of the limit; ``why`` where that is None."""
+    """a / b, its 95 % confidence interval (an open end is None), and its side of the limit; ``why`` if that is None."""
 
     ratio: float | None
     low: float | None = None
@@ -44,7 +44,7 @@ class Told:
 
 
 def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
-    """Whether a / b lies above or below the limit, or why that cannot be told."""
+    """Return whether a / b lies above or below the limit, or why that is not known."""
     for sample in (a, b):
         if not sample.counts:
             return Told(None, why=f"no accepted trial ({sample.kind.value})")
@@ -59,12 +59,12 @@ def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
 
 
 def reached(sample: Sample, value: float) -> Told:
-    """A figure against a value that has no noise of its own."""
+    """Compare a figure with a value that has no noise."""
     return told(sample, Sample((value,) * max(MIN_TRIALS, len(sample.values)), VerdictKind.VALID, sample.band, ""))
 
 
 def _why_not(raw: Effect, effect: Effect, a: Sample, b: Sample, limit: float) -> str:
-    """Empty where the side is certain."""
+    """Return why the answer is uncertain; empty if it is certain."""
     if min(len(a.values), len(b.values)) < MIN_TRIALS:
         return f"{len(a.values)} and {len(b.values)} accepted trials; at least {MIN_TRIALS} each required"
     if raw.distinguishable and not effect.distinguishable:
@@ -90,5 +90,5 @@ def _scaled(side: float | None, limit: float) -> float | None:
 
 
 def middle(sample: Sample) -> float:
-    """The median of the trials; NaN where nothing counts."""
+    """Return the median of the trials; NaN without an accepted one."""
     return statistics.median(sample.values) if sample.counts else math.nan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published results: claims with their outcome, tables of the papers beside ours, and tables in their format."""
+"""Published results: claims with their outcome, published tables beside this run, and tables in their format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUTCOMES: tuple[tuple[Outcome, str], ...] = (
 
 
 def papers_page(derived: Derived) -> dict[str, Any] | None:
-    """The section of the page: counts, claims by paper, tables. None where there is nothing to show."""
+    """Return the content of the section: counts, claims by paper, tables. None if there is nothing to show."""
     found = Measured(derived)
     judgements = shown(derived.run.header, judge_all(found))
     tables = shown_shapes(derived.run, found)
@@ -45,7 +45,7 @@ def papers_page(derived: Derived) -> dict[str, Any] | None:
 
 
 def counts(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    """How many claims have each outcome."""
+    """Return the number of claims with each outcome."""
     number = Counter(it.outcome for it in judgements)
     return [{"words": outcome.value, "mark": mark, "number": number[outcome]} for outcome, mark in OUTCOMES]
 
@@ -56,7 +56,7 @@ def paper_records(derived: Derived) -> list[dict[str, Any]]:
 
 
 def record(judgement: Judgement) -> dict[str, Any]:
-    """One judgement as plain values: for JSON."""
+    """Return a judgement as plain values for JSON."""
     claim = judgement.claim
     return {
         "id": claim.id,
@@ -133,7 +133,7 @@ def paper_charts(measured: Measured) -> Iterator[Figure]:
 
 
 def shown_shapes(run: Run, found: Measured) -> tuple[Shape, ...]:
-    """Tables of the papers that a run reproduces; of another run those with two switches that paper and run have."""
+    """Return the tables of the papers that a run reproduces; else those with two switches in paper and run."""
     papers = run.header.papers
     if papers:
         return tuple(table for table in shapes(found) if table.paper in papers)
@@ -141,7 +141,7 @@ def shown_shapes(run: Run, found: Measured) -> tuple[Shape, ...]:
 
 
 def dot_rows(table: Shape) -> list[ChartRow]:
-    """One dot a figure; of a table that is normalised within a switch only the switches that we have."""
+    """Return one dot per figure; in tables normalized per switch only the switches of the run."""
     rows: list[ChartRow] = []
     for entry in table.entries:
         for whose, ratio in (("the paper", entry.paper), ("here", entry.ours)):
@@ -206,7 +206,7 @@ Cells = dict[tuple[str, str, str], str]
 
 
 def paper_tables(results: Sequence[Result]) -> list[Matrix]:
-    """Throughput by direction; latency by direction and frames, where there is any."""
+    """Return throughput by direction, and latency by direction and frame size if there is any."""
     tables = [_throughput(members) for members in _by(results, lambda r: r.point.direction)]
     measured = [r for r in results if any(s.samples for s in r.latency)]
     kinds = _by(measured, lambda r: (r.point.direction, r.point.traffic, r.point.frame_size_bytes))

@@ -75,7 +75,7 @@ class ComparedExport(_Described):
 
 
 class ClaimExport(_Described):
-    """A claim of a paper, and what became of it here (docs/papers.md)."""
+    """A claim of a paper and its outcome in this run (docs/papers.md)."""
 
     id: str
     paper: str

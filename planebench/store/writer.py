@@ -61,7 +61,7 @@ class RunWriter:
 
     @property
     def run_id(self) -> str:
-        """Name of the folder."""
+        """Return the name of the folder."""
         return self.header.run_id
 
     def append(self, trial: Trial) -> None:

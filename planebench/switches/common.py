@@ -30,7 +30,7 @@ class ProcessGroup:
     """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches."""
 
     def __init__(self, title: str, processes: Sequence[Process]) -> None:
-        """``processes``: the one that forwards, then its helpers."""
+        """Take the processes of a switch: the one that forwards, then its helpers."""
         self.title = title
         self.processes = tuple(processes)
         self.process = processes[0]

@@ -35,7 +35,7 @@ class _Closed(BaseModel):
 
 
 class FlowsModel(_Closed):
-    """``flows:`` of a profile."""
+    """The section ``flows``."""
 
     count: Annotated[int, Field(ge=1, le=records.FLOWS_MAX)]
     draw: records.Draw = "round_robin"
@@ -48,12 +48,12 @@ class FlowsModel(_Closed):
         return self
 
     def record(self) -> records.Flows:
-        """The frozen record."""
+        """Return the frozen record."""
         return records.Flows(self.count, self.draw, 1.0 if self.exponent is None else self.exponent)
 
 
 class MacsModel(_Closed):
-    """``dst_macs:`` of a profile: so many, or these."""
+    """The section ``dst_macs``: a number of addresses, or a list."""
 
     count: Annotated[int, Field(ge=1, le=records.MACS_MAX)] | None = None
     list: Annotated[tuple[Mac, ...], Field(min_length=1, max_length=records.MACS_MAX)] | None = None
@@ -66,7 +66,7 @@ class MacsModel(_Closed):
 
 
 class DestinationsModel(_Closed):
-    """``dst_ips:`` of a profile: a file of addresses, or so many drawn from a table of routes."""
+    """The section ``dst_ips``: a file of addresses, or a number of addresses drawn from a table of routes."""
 
     file: File | None = None
     fib: Count | None = None
@@ -81,13 +81,13 @@ class DestinationsModel(_Closed):
         return self
 
     def record(self) -> records.Destinations:
-        """The frozen record, with an absolute path to a file that is there."""
+        """Return the frozen record, with an absolute path to an existing file."""
         path = self.file or self.routes
         return records.Destinations(str(existing(path)) if path else "", self.fib)
 
 
 class ArrivalModel(_Closed):
-    """``arrival:`` of a profile."""
+    """The section ``arrival``."""
 
     process: records.Process
     on_ns: Nanoseconds | None = None
@@ -102,12 +102,12 @@ class ArrivalModel(_Closed):
         return self
 
     def record(self) -> records.Arrival:
-        """The frozen record."""
+        """Return the frozen record."""
         return records.Arrival(self.process, self.on_ns or 0, self.off_ns or 0)
 
 
 class PcapModel(_Closed):
-    """``pcap:`` of a profile. ``time_scale`` or ``rate_pps``: at recorded times, so much faster, or of this mean."""
+    """The section ``pcap``. Frames have recorded times with a ``time_scale``, or with a mean ``rate_pps``."""
 
     path: File
     timing: records.Timing | None = None
@@ -123,7 +123,7 @@ class PcapModel(_Closed):
         return self
 
     def record(self) -> records.Pcap:
-        """The frozen record. Reads the whole file once. UsageError for one that is no capture."""
+        """Return the frozen record. Reads the whole file once. Raises UsageError for a file that is not a capture."""
         path = existing(self.path)
         facts = capture_facts(path)
         scale, timing = self.time_scale or 1.0, self.timing or "rate"
@@ -164,7 +164,7 @@ class ProfileModel(_Closed):
         return self
 
     def record(self, name: str) -> records.TrafficProfile:
-        """The frozen record under this name. UsageError for a file that is not there, or not what it should be."""
+        """Return the frozen record with this name. Raises UsageError for a missing or wrong file."""
         macs = self.dst_macs or MacsModel.model_construct()
         made = records.TrafficProfile(
             name=name,
