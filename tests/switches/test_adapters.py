@@ -249,9 +249,7 @@ def test_frames_that_later_testpmds_count_twice_are_counted_once() -> None:
 @pytest.mark.parametrize(
     ("version", "asked"), [("DPDK 22.11.11", False), ("DPDK 23.03.0", True), ("DPDK 24.11.4-rc1", True), ("?", False)]
 )
-def test_testpmd_of_every_release_is_read(
-    version: str, asked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_testpmd_of_every_release_is_read(version: str, asked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     running = testpmd.RunningTestpmd(SimpleNamespace(pid=1), ["n0", "v0"], version)  # type: ignore[arg-type]
     stats = TESTPMD_STATS.replace(b"(total cycles", b"(busy cycles") if asked else TESTPMD_STATS
     answers = {b"show fwd stats all": stats, b"show port stats all": NIC_STATS}
