@@ -255,23 +255,5 @@ static void close_port(struct port *port)
 }
 
 const struct port_ops vhost_port_ops = {
-        .kind = "vhost-user",
-        .backend = "vring",
-        .is_default = true,
-        .takes_mac = true,
-        .listens = true,
-        .open = open_port,
-        .close = close_port,
-        .rx = receive,
-        .peek = peek,
-        .release = release,
-        .deliver = deliver_frames,
-        .pass = pass,
-        .warm = warm,
-        .hop = hop_over,
-        .flush_all = flush_all,
-        .link_up = vring_port_link_up,
-        .counters = vring_port_counters,
-        .negotiated = vring_port_negotiated,
-};
+        .kind = "vhost-user", .listens = true, .rx = receive, .hop = hop_over, VRING_PORT_OPS};
 PORT_KIND(vhost_port_ops)

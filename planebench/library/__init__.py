@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planebench.library.loaded import Loaded
-from planebench.library.source import Source
-from planebench.library.tables import TABLES, TABLES_VERSION
+from planebench.library.tables import TABLES, TABLES_VERSION, Source
 from planebench.model.errors import UsageError
 from planebench.store import find_run, read_run
 

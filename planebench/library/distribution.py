@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planebench.library.source import Source
+from planebench.library.tables import Source
 from planebench.metrics.results import POINT, latencies
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError

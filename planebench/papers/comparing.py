@@ -13,8 +13,10 @@ from planebench.model.words import load_words, point_words, printable
 from planebench.papers.claims import Cell, Claim, Compare, Metric, Trend
 from planebench.papers.data import paper_figures
 from planebench.papers.measured import UNITS, Measured, counterpart, expanded
-from planebench.papers.outcome import Compared
-from planebench.papers.told import Sample, Told, told
+from planebench.papers.told import Compared, Sample, Told, told
+
+Limits = tuple[float | None, float | None]
+"""A ratio is to be above the first and below the second; None is no limit."""
 
 
 @dataclass
@@ -55,13 +57,14 @@ def compare(claim: Claim, shape: Compare, measured: Measured, labels: Sequence[s
             for point in points:
                 for other in others:
                     sides = Spot(point, a.load), Spot(counterpart(point, b, other), b.load or a.load)
-                    found.add(_compared(claim, shape, measured, *sides))
+                    found.add(_judged(claim, shape.metric, (shape.above, shape.below), measured, *sides))
     return found
 
 
 def trend(claim: Claim, shape: Trend, measured: Measured, labels: Sequence[str]) -> Found:
     """Return the last value of the axis against the first, and those steps between neighbors that refute the claim."""
-    found = Found()
+    found, values = Found(), ", ".join(map(str, shape.values))
+    axis = {"chain_length": "number of VNFs", "frame_size_bytes": "frame size"}[shape.over]
     for (cell,) in expanded(shape.each, shape.cell):
         for label in labels:
             groups: dict[Point, dict[int, Point]] = {}
@@ -71,41 +74,19 @@ def trend(claim: Claim, shape: Trend, measured: Measured, labels: Sequence[str])
                     groups.setdefault(same, {})[value] = point
             usable = [list(group.values()) for group in groups.values() if len(group) > 1]
             if not usable:
-                found.add(
-                    f"{printable(label)} {cell_words(cell)} with two of {_list(shape.values)} as its {_axis(shape)}"
-                )
+                found.add(f"{printable(label)} {cell_words(cell)} with two of {values} as its {axis}")
             for points in usable:
                 _add_steps(found, claim, shape, measured, [Spot(point, cell.load) for point in points])
     return found
 
 
-def _axis(shape: Trend) -> str:
-    return {"chain_length": "number of VNFs", "frame_size_bytes": "frame size"}[shape.over]
-
-
-def _list(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))
-
-
 def _add_steps(found: Found, claim: Claim, shape: Trend, measured: Measured, spots: Sequence[Spot]) -> None:
-    limits = Limits(above=1.0) if shape.goes == "up" else Limits(below=1.0)
+    limits: Limits = (1.0, None) if shape.goes == "up" else (None, 1.0)
     found.add(_judged(claim, shape.metric, limits, measured, spots[-1], spots[0]))
     for before, after in pairwise(spots):
         step = _judged(claim, shape.metric, limits, measured, after, before)
         if len(spots) > 2 and isinstance(step, Compared) and step.holds is False:
             found.add(step)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of a ratio; None is no limit."""
-
-    above: float | None = None
-    below: float | None = None
-
-
-def _compared(claim: Claim, shape: Compare, measured: Measured, a: Spot, b: Spot) -> Compared | str:
-    return _judged(claim, shape.metric, Limits(shape.above, shape.below), measured, a, b)
 
 
 def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a: Spot, b: Spot) -> Compared | str:
@@ -130,9 +111,7 @@ def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a:
 def judged(a: Sample, b: Sample, limits: Limits) -> tuple[bool | None, Told]:
     """Return whether a / b lies within the limits, and the answer for the limit that decides."""
     answers = [
-        (told(a, b, limit), wanted)
-        for limit, wanted in ((limits.above, True), (limits.below, False))
-        if limit is not None
+        (told(a, b, limit), wanted) for limit, wanted in zip(limits, (True, False), strict=True) if limit is not None
     ]
     for answer, wanted in answers:
         if answer.above is not None and answer.above is not wanted:

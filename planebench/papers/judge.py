@@ -13,7 +13,7 @@ from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import Found, all_words
 from planebench.papers.measured import Measured
 from planebench.papers.ordering import order_holds, rank_order, too_few
-from planebench.papers.outcome import Compared, Judgement, Outcome, Why
+from planebench.papers.told import Compared, Judgement, Outcome, Why
 
 MAX_EVIDENCE = 3
 """Comparisons in the line of evidence; the rest is counted."""
@@ -35,7 +35,9 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
 def judge(claim: Claim, measured: Measured) -> Judgement:
     """Return the judgement on a claim by a run."""
     if claim.cannot is not None:
-        return _untestable(claim, "not testable on this host", _with_host(claim.cannot, measured.run.header.host))
+        return _untestable(
+            claim, "not testable on this host", _with_host(claim.cannot, measured.derived.run.header.host)
+        )
     if claim.order is not None:
         return _order(claim, measured)
     labels = measured.labels(claim.switches)
@@ -117,7 +119,7 @@ def _untestable(
 def _missing_words(claim: Claim, measured: Measured, missing: Sequence[str]) -> str:
     """Return what is missing in words, with the reason of the plan if it left that table or figure out."""
     more = f" and {len(missing) - MAX_MISSING} more" if len(missing) > MAX_MISSING else ""
-    reasons = _left_out(claim, measured.run.header)
+    reasons = _left_out(claim, measured.derived.run.header)
     return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
 
 

@@ -10,12 +10,10 @@ from itertools import product
 
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
-from planebench.stats.chains import Chains
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import decode, summarise
@@ -32,25 +30,10 @@ class Measured:
 
     derived: Derived
 
-    @property
-    def run(self) -> Run:
-        """Return the run."""
-        return self.derived.run
-
-    @property
-    def results(self) -> tuple[Result, ...]:
-        """Return one result per point."""
-        return self.derived.results
-
-    @property
-    def chains(self) -> Chains:
-        """Return the chains compared with their functions measured alone."""
-        return self.derived.chains
-
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
         """Return the results by point."""
-        return {result.point: result for result in self.results}
+        return {result.point: result for result in self.derived.results}
 
     @cached_property
     def adapters(self) -> Mapping[str, str]:
@@ -58,8 +41,8 @@ class Measured:
 
         It is empty for a switch that only trials name.
         """
-        known = {switch.label: _paper_name(switch.adapter) for switch in self.run.header.switches}
-        return {label: known.get(label, "") for label in self.run.switch_labels}
+        known = {switch.label: _paper_name(switch.adapter) for switch in self.derived.run.header.switches}
+        return {label: known.get(label, "") for label in self.derived.run.switch_labels}
 
     def labels(self, adapters: Iterable[str]) -> list[str]:
         """Return the labels of ``adapters``, in their order; of all but simulated switches if none is named."""

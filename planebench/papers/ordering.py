@@ -11,8 +11,7 @@ from planebench.model.words import printable
 from planebench.papers.claims import Cell, Claim, Order
 from planebench.papers.comparing import Spot, cell_words, paper_value, ratio_words
 from planebench.papers.measured import UNITS, Measured, expanded
-from planebench.papers.outcome import Compared
-from planebench.papers.told import Sample, told
+from planebench.papers.told import Compared, Sample, told
 
 MIN_SWITCHES = 3
 """Two switches make one pair: a coin would be right in half of all cases."""

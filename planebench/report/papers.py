@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from planebench.model.results import LatencySummary, Result
-from planebench.model.run import Run
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
 from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
 from planebench.papers.measured import Measured
@@ -33,7 +31,7 @@ def papers_page(derived: Derived) -> dict[str, Any] | None:
     """Return the content of the section: counts, claims by paper, tables. None if there is nothing to show."""
     found = Measured(derived)
     judgements = shown(derived.run.header, judge_all(found))
-    tables = shown_shapes(derived.run, found)
+    tables = shown_shapes(found)
     if not judgements and not tables:
         return None
     return {
@@ -127,14 +125,14 @@ def paper_charts(measured: Measured) -> Iterator[Figure]:
     """Yield one chart for each table that is shown."""
     from planebench.report.charts.bars import shape_dots
 
-    for table in shown_shapes(measured.run, measured):
+    for table in shown_shapes(measured):
         title = f"{table.paper}: {table.title}"
         yield Figure(table.key, "papers", "p2p", title, partial(shape_dots, dot_rows(table)))
 
 
-def shown_shapes(run: Run, found: Measured) -> tuple[Shape, ...]:
+def shown_shapes(found: Measured) -> tuple[Shape, ...]:
     """Return the tables of the papers that a run reproduces; else those with two switches in paper and run."""
-    papers = run.header.papers
+    papers = found.derived.run.header.papers
     if papers:
         return tuple(table for table in shapes(found) if table.paper in papers)
     return tuple(table for table in shapes(found) if len(_shared(table)) > 1)
@@ -175,31 +173,8 @@ _SHARE = " of R+"
 OTHER_BAND = "measured in the other core-to-core latency group, not comparable"
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Columns under one head."""
-
-    name: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixRow:
-    """The cells of a switch, by group."""
-
-    switch: str
-    groups: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A table with a head of two lines."""
-
-    caption: str
-    groups: tuple[Group, ...]
-    rows: tuple[MatrixRow, ...]
-    note: str
-
+Matrix = dict[str, Any]
+"""A table with grouped columns: ``groups`` (name, columns), ``rows`` (switch, cells by group) and a note."""
 
 Cells = dict[tuple[str, str, str], str]
 """(switch, group, column) -> what stands there."""
@@ -244,12 +219,15 @@ def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) ->
     columns: dict[str, dict[str, None]] = {}
     for _, group, column in cells:
         columns.setdefault(group, {})[column] = None
-    groups = tuple(Group(name, tuple(found)) for name, found in columns.items())
-    rows = tuple(
-        MatrixRow(s, tuple(tuple(cells.get((s, g.name, c), NOTHING) for c in g.columns) for g in groups))
+    rows = [
+        {
+            "switch": s,
+            "groups": [[cells.get((s, group, c), NOTHING) for c in found] for group, found in columns.items()],
+        }
         for s in dict.fromkeys(r.point.switch for r in results)
-    )
-    return Matrix(caption, groups, rows, note)
+    ]
+    groups = [{"name": name, "columns": list(found)} for name, found in columns.items()]
+    return {"caption": caption, "groups": groups, "rows": rows, "note": note}
 
 
 def _mean(summary: LatencySummary) -> str:

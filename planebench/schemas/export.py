@@ -15,7 +15,7 @@ from planebench.model.header import Calibration
 from planebench.model.results import (
     Comparison,
 )
-from planebench.papers.outcome import Outcome, Why
+from planebench.papers.told import Outcome, Why
 from planebench.stats.chains import Chains
 from planebench.stats.fairness import Condition
 
