@@ -24,7 +24,7 @@ Metric = Literal["throughput", "latency"]
 LOADS = ("0.10", "0.50", "0.99")
 """Columns of conext19's Table 3, as our loads are labelled."""
 V2V_LOAD = "1Mpps"
-"""Of conext19's Table 4."""
+"""The load of conext19's Table 4."""
 LATENCY_FRAME_BYTES = 64
 
 

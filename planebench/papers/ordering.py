@@ -21,7 +21,7 @@ MIN_TAU = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Pairs of switches that the paper orders. Kendall's tau is from ``low`` to ``high``: what is not told is open."""
+    """Pairs of switches that the paper orders. Kendall's tau is between ``low`` and ``high``."""
 
     switches: tuple[str, ...]
     compared: tuple[Compared, ...]

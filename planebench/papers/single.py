@@ -17,7 +17,7 @@ from planebench.stats.counting import counts
 from planebench.traffic.rates import line_rate_pps
 
 FULL = 0.98
-"""Of a line: less is not full."""
+"""Minimum share of the line rate for a full line."""
 SAME_RATE = 0.01
 """Two rates of one mix that differ by less are one: sizes are drawn at random."""
 

@@ -30,7 +30,7 @@ PAPER = (
 )
 
 WHOLE = "chain"
-"""Of a bar: the chain itself, not one of its parts."""
+"""The bar segment of a chain itself, not of one of its functions."""
 
 
 def latency_columns(unit: str = "") -> tuple[PageColumn, ...]:
@@ -157,7 +157,7 @@ def _interval(effect: Effect | None) -> str:
 
 
 MAX_ROWS = 24
-"""Of a table; a run with more has them in the page."""
+"""Rows of a table in the terminal; the page has all."""
 
 
 def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:

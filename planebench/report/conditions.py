@@ -21,7 +21,7 @@ from planebench.stats.fairness import NOT_STATED, Cell, Condition, differing, un
 STATES = {"same": "same", "differs": "differs", "not known": "not known for all", "own": "specific"}
 
 _LEAST_WIDTH = 20
-"""Of a switch's column in the terminal."""
+"""Minimum width of the column of a switch in the terminal."""
 
 _NAME_WIDTH = 32
 

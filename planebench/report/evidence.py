@@ -12,7 +12,7 @@ from planebench.model.records import CoreDistance, Reason, ReasonCode, ThreadEvi
 from planebench.model.words import NOTHING, count, percent
 
 NOT_NEEDED = "valid, unused: the result uses trials of the other core-to-core latency group or with another verdict"
-"""Why a trial without a fault of its own does not count."""
+"""The reason of a trial that is rejected without a fault of its own."""
 
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
 """A number that stands alone or before its unit; not the digits of a name: ``n0``, ``pmd-c01``, ``rte-worker-1``."""

@@ -23,7 +23,7 @@ FUNCTIONAL = "Functional check only: packet counts are valid, rates and latencie
 EMULATED = "emulated"
 
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
-"""Where, hosting, program, whether emulated, details."""
+"""Topology, hosting, program, ``emulated`` or empty, details."""
 
 
 def hosting_lines(run: Run) -> list[str]:

@@ -40,7 +40,7 @@ _USUAL = {
     "font-size": "11px",
     "transform": "translate(0,0)",
 }
-"""What an element has that does not say otherwise; the size of text is that of the page's style sheet."""
+"""Attributes with their default values, which are redundant; the style sheet of the page sets the size of text."""
 
 
 def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:

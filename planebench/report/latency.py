@@ -35,7 +35,7 @@ from planebench.stats.histogram import exceedance, merge, summarise
 from planebench.stats.ranking import same_cell
 
 SMALLEST_SHARE = 1e-5
-"""Where percentile curves end: p99.999."""
+"""The end of percentile curves: p99.999."""
 
 
 def latency_row(result: Result, summary: LatencySummary) -> ChartRow:
@@ -125,7 +125,7 @@ class Spread:
 
 
 Spreads = Mapping[tuple[Point, str], Spread]
-"""By point and load label; only where two trials or more count."""
+"""Spreads by point and load label, of latencies with two accepted trials or more."""
 
 
 def latency_spreads(derived: Derived) -> Spreads:
@@ -150,7 +150,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 MIN_LOADS = 4
-"""Loads that count for a chart of latency against load; fewer are read as well from the table."""
+"""Minimum of accepted loads for a chart of latency against load; fewer are as easy to read from the table."""
 
 
 def load_rows(results: Sequence[Result], spreads: Spreads) -> list[ChartRow]:

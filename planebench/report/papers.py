@@ -24,7 +24,7 @@ OUTCOMES: tuple[tuple[Outcome, str], ...] = (
     (Outcome.NOT_CONFIRMED, "no"),
     (Outcome.CANNOT_BE_TESTED, "open"),
 )
-"""In the order in which they are counted, and the class of their mark in the page."""
+"""The outcomes in the order of the page, with the class of their mark."""
 
 
 def papers_page(derived: Derived) -> dict[str, Any] | None:

@@ -40,10 +40,10 @@ from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell, untested
 
 Strength = Literal["clear", "open", "alone", "none"]
-"""Whether one switch is told apart from all others; some are level; there is one only; nothing counts."""
+"""One switch is significantly better than all others; some do not differ; there is only one; none was accepted."""
 
 MAX_LEVEL = 3
-"""Switches that are named of those that cannot be told from the first."""
+"""Switches that are named of those that do not differ significantly from the first."""
 
 PREFERRED = ("bidirectional", "unidirectional", "reversed")
 """The direction that a use case is judged by, if it was run."""
@@ -305,7 +305,7 @@ def _ordered(members: Sequence[Result], load: str) -> list[Found]:
 
 
 def _lead(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
-    """Load, p50 and ratio to the next, where the first is told apart from every other; else empty."""
+    """Return load, p50 and ratio to the next if the first differs significantly from every other; else empty."""
     first, second = found[0], found[1]
     pairs = [_pair(cell, load, first[0], other, comparisons) for other, _ in found[1:]]
     if not pairs or any(pair is None or not pair.distinguishable or pair.ratio >= 1 for pair in pairs):

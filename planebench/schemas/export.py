@@ -64,14 +64,14 @@ class ComparedExport(_Described):
     words: str
     """Our figures with their marks, ratio and interval."""
     holds: bool | None
-    """Null where it cannot be told."""
+    """Null if inconclusive."""
     ratio: float | None
     low: float | None
     high: float | None
     paper_ratio: float | None
     """Ratio of the published figures, if the paper gives both."""
     why: str
-    """Why it cannot be told."""
+    """The reason if inconclusive."""
 
 
 class ClaimExport(_Described):

@@ -24,7 +24,7 @@ from planebench.stats.two_bands import two_bands
 __all__ = ["derive_results", "latency_groups", "run_band"]
 
 MAX_SPREAD = 0.10
-"""(max - min) / median of the trials that count; above it the result is unstable."""
+"""Maximum (max - min) / median of the accepted trials; above it the result is unstable."""
 
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 

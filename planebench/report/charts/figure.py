@@ -28,7 +28,7 @@ SWITCH_COLORS = (
 )
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
-"""Of points, by position of their switch like the colors."""
+"""Shapes of points, by the position of their switch like the colors."""
 
 PART_COLORS = {"tester": "#7b8794", "switch hops": "#2878d0", "hops with hosting": "#8068cf", "VNFs": "#d9731a"}
 """Parts of a latency, by whose they are."""
@@ -37,7 +37,7 @@ INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
 """Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
 
 PARTS = ("#3a6ea5", "#199473", "#d9731a", "#8068cf", "#a98600", "#bf4f9b")
-"""Of a stacked bar: the whole first, then its parts. Not colors of switches: there, the rows have their names."""
+"""Colors of a stacked bar: the whole first, then its parts. They do not stand for switches."""
 
 
 def switch_colors(labels: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from planebench.model.records import Point, Verdict
 from planebench.model.words import ARROWS, frames
 
 MAX_ROWS = 1000
-"""Of a table of a scenario: ten switches, five chains, three frame sizes, two directions and three loads have 900."""
+"""Rows of a table: ten switches, five chains, three frame sizes, two directions and three loads need 900."""
 
 
 @dataclass(frozen=True, slots=True)

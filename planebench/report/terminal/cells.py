@@ -45,7 +45,7 @@ class Notes:
 
     glyphs: Glyphs
     struck: bool = False
-    """Whether a figure that does not count was shown (in brackets)."""
+    """True if a rejected figure was shown (in parentheses)."""
     _texts: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> str:

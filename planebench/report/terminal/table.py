@@ -45,7 +45,7 @@ MAX_WIDTH = 140
 MAX_SENTENCES = 6
 """On latency and load, of a scenario."""
 MAX_LINES = 24
-"""Of a block; a run with more has them in the page."""
+"""Lines of a block; the page has all."""
 
 
 def print_table(derived: Derived, console: Console | None = None) -> None:
