@@ -92,24 +92,6 @@ static inline void count_sent(struct ring_queue *queue, unsigned offered, unsign
 	note_fault(queue);
 }
 
-static uint16_t send_mbufs(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
-{
-	struct ring_queue *queue = sink_queue(port, index);
-	uint64_t too_long = 0;
-	uint16_t sent = 0;
-
-	if (gate_enter(&queue->gate)) {
-		sent = frames_send(&queue->ring, pkts, n, &too_long);
-		count_sent(queue, n, sent, too_long);
-		if (sent > too_long)
-			call(queue);
-		gate_leave(&queue->gate);
-	} else {
-		queue->refused += n;
-	}
-	return sent;
-}
-
 static void give_back(struct ring_queue *queue, const struct view *view)
 {
 	view_commit(&queue->ring, view);
@@ -122,6 +104,7 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	struct ring_queue *queue = source_queue(port, index);
 
 	view->count = 0;
+	view->held = VIEW_IN_RING;
 	settle_pass(port, index);
 	if (!gate_enter(&queue->gate))
 		return 0;
@@ -272,24 +255,5 @@ static void close_port(struct port *port)
 }
 
 const struct port_ops vhost_port_ops = {
-        .kind = "vhost-user",
-        .backend = "vring",
-        .is_default = true,
-        .takes_mac = true,
-        .listens = true,
-        .open = open_port,
-        .close = close_port,
-        .rx = receive,
-        .tx = send_mbufs,
-        .peek = peek,
-        .release = release,
-        .deliver = deliver_frames,
-        .pass = pass,
-        .warm = warm,
-        .hop = hop_over,
-        .flush_all = flush_all,
-        .link_up = vring_port_link_up,
-        .counters = vring_port_counters,
-        .negotiated = vring_port_negotiated,
-};
+        .kind = "vhost-user", .listens = true, .rx = receive, .hop = hop_over, VRING_PORT_OPS};
 PORT_KIND(vhost_port_ops)

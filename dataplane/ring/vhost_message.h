@@ -7,26 +7,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-	VHOST_USER_GET_FEATURES = 1,
-	VHOST_USER_SET_FEATURES = 2,
-	VHOST_USER_SET_OWNER = 3,
-	VHOST_USER_RESET_OWNER = 4,
-	VHOST_USER_SET_MEM_TABLE = 5,
-	VHOST_USER_SET_VRING_NUM = 8,
-	VHOST_USER_SET_VRING_ADDR = 9,
-	VHOST_USER_SET_VRING_BASE = 10,
-	VHOST_USER_GET_VRING_BASE = 11,
-	VHOST_USER_SET_VRING_KICK = 12,
-	VHOST_USER_SET_VRING_CALL = 13,
-	VHOST_USER_SET_VRING_ERR = 14,
-	VHOST_USER_GET_PROTOCOL_FEATURES = 15,
-	VHOST_USER_SET_PROTOCOL_FEATURES = 16,
-	VHOST_USER_GET_QUEUE_NUM = 17,
-	VHOST_USER_SET_VRING_ENABLE = 18,
-	VHOST_USER_SET_STATUS = 39,
-	VHOST_USER_GET_STATUS = 40,
-};
+// Requests, and their numbers: "Front-end message types".
+#define VHOST_USER_REQUESTS(DO)                                                                              \
+	DO(GET_FEATURES, 1)                                                                                  \
+	DO(SET_FEATURES, 2)                                                                                  \
+	DO(SET_OWNER, 3)                                                                                     \
+	DO(RESET_OWNER, 4)                                                                                   \
+	DO(SET_MEM_TABLE, 5)                                                                                 \
+	DO(SET_VRING_NUM, 8)                                                                                 \
+	DO(SET_VRING_ADDR, 9)                                                                                \
+	DO(SET_VRING_BASE, 10)                                                                               \
+	DO(GET_VRING_BASE, 11)                                                                               \
+	DO(SET_VRING_KICK, 12)                                                                               \
+	DO(SET_VRING_CALL, 13)                                                                               \
+	DO(SET_VRING_ERR, 14)                                                                                \
+	DO(GET_PROTOCOL_FEATURES, 15)                                                                        \
+	DO(SET_PROTOCOL_FEATURES, 16)                                                                        \
+	DO(GET_QUEUE_NUM, 17)                                                                                \
+	DO(SET_VRING_ENABLE, 18)                                                                             \
+	DO(SET_STATUS, 39)                                                                                   \
+	DO(GET_STATUS, 40)
+#define VHOST_USER_NUMBER(name, number) VHOST_USER_##name = (number),
+
+enum vhost_user_request { VHOST_USER_REQUESTS(VHOST_USER_NUMBER) };
 
 enum {
 	VHOST_MESSAGE_HEADER = 12,

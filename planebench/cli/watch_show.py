@@ -7,14 +7,12 @@ import dataclasses
 import json
 import sys
 from collections import Counter
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.text import Text
 
-from planebench.cli.watch_frame import Page, frame, head, trial_line
-from planebench.cli.watch_results import results_so_far
+from planebench.cli.watch_frame import Page, frame, head, results_so_far, trial_line
 from planebench.model.records import Trial
 from planebench.model.results import Result
 from planebench.model.switch_figures import SWITCH_FIGURES
@@ -30,31 +28,21 @@ _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[2J", "\x1b[?25h\x1b[?1049l"
 """The terminal's other screen without a cursor, and back."""
 
 
-class Show(Protocol):
+class Show:
     """Somewhere to show a run."""
 
     def draw(self, seen: Seen, cost: str) -> None:
         """Show what has changed."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class _Plain:
-    """Nothing to set up or to put back."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        """Leave the output as it is."""
 
 
-class Screen:
+class Screen(Show):
     """A terminal. Its last frame stays when the run has ended."""
 
     def __init__(self, console: Console) -> None:
@@ -66,9 +54,7 @@ class Screen:
         self._write(_ENTER)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._write(_LEAVE + "".join(f"{_rendered(self._console, line)}\n" for line in self._drawn))
 
     def draw(self, seen: Seen, cost: str) -> None:
@@ -90,7 +76,7 @@ class Screen:
             self._console.file.flush()
 
 
-class Once(_Plain):
+class Once(Show):
     """One frame, to be read or piped."""
 
     def __init__(self, console: Console) -> None:
@@ -102,7 +88,7 @@ class Once(_Plain):
             print(_rendered(self._console, line), file=self._console.file)
 
 
-class Lines(_Plain):
+class Lines(Show):
     """A line a trial, where nothing can be drawn: a file, a pipe, a dumb terminal."""
 
     def __init__(self, console: Console) -> None:
@@ -125,7 +111,7 @@ class Lines(_Plain):
         print(text, file=self._console.file, flush=True)
 
 
-class JsonLines(_Plain):
+class JsonLines(Show):
     """One object, on a line, for each change."""
 
     def __init__(self, indent: int | None = None) -> None:

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from planebench.measure.campaign import planned_trials
+from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.model.status import Stage
-from planebench.plans import Group, Plan, estimate, group_points
-from planebench.plans.estimate import expected_trials
+from planebench.plans.estimate import estimate, expected_trials
+from planebench.plans.order import Group, group_points
 from planebench.search import METHODS
 
 LATENCY = "latency"
@@ -22,7 +23,7 @@ TRUSTED_S = 10.0
 
 
 def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:
-    """Yield the stages of a plan in the order of a campaign: by topology, R+ first, then each search, then latency.
+    """Return the stages of a plan in the order of a campaign: by topology, R+ first, then each search, then latency.
 
     Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
@@ -30,8 +31,7 @@ def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] 
 
 
 def _of_group(plan: Plan, group: Group, costs: Mapping[str, SwitchCost] | None) -> Iterator[Stage]:
-    """Yield the stages of a topology; its estimated seconds are shared out by the sending time of each method's
-    trials."""
+    """Yield the stages of a topology, and share its estimated seconds out by the sending time of their trials."""
     steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
     steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
     weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}

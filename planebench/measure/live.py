@@ -8,13 +8,11 @@ measured are stopped (SIGSTOP) and take no CPU.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
@@ -24,31 +22,32 @@ from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.ready import wait_until_forwarding
-from planebench.measure.sending import next_epoch, send
-from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
+from planebench.measure.sending import Sender, Sending
 from planebench.measure.updates import updating, wait_for_session
 from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, Reason, WireName
+from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement
-from planebench.planed import RpcError
-from planebench.planed.document import Document
+from planebench.planed.client import RpcError
+from planebench.planed.document import Document, Json
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Profile, apply, get_ports, get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, Topology, build, flows
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.traffic.document import profile_document, to_vnfs
-from planebench.wiring import LinkSettings, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.wiring.adapter import Adapter, RunningSwitch
 from planebench.wiring.request import SwitchRequest
+from planebench.wiring.tasks import assign_tasks
+from planebench.wiring.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
 """A routing table of a million lines takes its time."""
-LOOK_S = 1.0
 EMULATED_TURNS = 12
 """An emulated VNF stops while its code is translated or its CPU is in use: a frame may wait for this many turns."""
 
@@ -82,7 +81,7 @@ class LiveTopology:
         """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
         self._veth: VethWire | None = None
         self._planed = Path("planed")
-        self._epoch = 0
+        self.sender = Sender(self.call, queues=links.queues, check=self.check)
         self._tsc_hz = 0
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
@@ -90,7 +89,7 @@ class LiveTopology:
         self.conditions: Conditions | None = None
         """The conditions found at the start."""
         self.functional: tuple[Reason, ...] = ()
-        """Why its rates and latencies tell nothing; empty where they do."""
+        """Why its rates and latencies are not representative; empty if they are."""
 
     @classmethod
     def start(
@@ -117,20 +116,20 @@ class LiveTopology:
             ring_size=settings.ring_size,
             hugepages=settings.hugepages,
             max_frame_bytes=settings.max_frame_bytes,
-            name=eal_prefix(supervisor, label),
+            name=_eal_prefix(supervisor, label),
             nice=-20,
             queues=adapter.queues,
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
         )
         with contextlib.ExitStack() as undo:
-            veth = make_veth(topology, links, placement, supervisor)
+            veth = _make_veth(topology, links, placement, supervisor)
             if veth is not None:
                 undo.callback(veth.close)
                 pairs = {name: VethPair(*pair) for name, pair in veth.pairs.items()}
                 links = replace(links, veths=pairs)
             netns_pid = veth.netns_pid if veth is not None else None
-            tester = start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
             live._veth, live._planed = veth, settings.planed
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
@@ -159,10 +158,7 @@ class LiveTopology:
         self.pause()
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Stop the switch and start it again on the same ports, in the same folder. Leaves it paused.
-
-        Raises StartError.
-        """
+        """Restart the switch on the same ports, in the same folder. Leaves it paused. Raises StartError."""
         self.resume()
         self.apply(wire_stage(self.topology, self.links))
         self._stop_hosted()
@@ -170,10 +166,7 @@ class LiveTopology:
         self._attach(adapter, supervisor)
 
     def renew_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Restart the switch under traffic: peers stay at its ports and connect again.
-
-        Needs processes that are not paused.
-        """
+        """Restart the switch, not paused, under traffic: peers stay at its ports and connect again."""
         self.switch.stop()
         self._start_switch(adapter, supervisor)
 
@@ -218,10 +211,7 @@ class LiveTopology:
         return Counter() if self.hosted is None else self.hosted.drops()
 
     def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """Return what network functions dropped by policy, by the counters of the tester.
-
-        ``hosted`` adds the hosted VNFs, since they started.
-        """
+        """Return what network functions dropped by policy; ``hosted`` adds hosted VNFs, since they started."""
         theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
         return {**vnf_drops(stats), **theirs}
 
@@ -264,38 +254,16 @@ class LiveTopology:
         stamps: bool = False,
         updates: Updates | None = None,
     ) -> Statistics:
-        """Clear, send for ``duration_s``, wait for late frames, read every counter once.
+        """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``pps`` None is the maximum offered load.
-
-        ``profile`` and ``stamps`` as in measure.sending, ``updates`` as in a traffic profile: the control of a VNF
-        sends so many meanwhile. ``watch`` is called just before and just after the sending.
-        Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. ``updates``: the control of a VNF sends so many
+        meanwhile. Raises DiedError when tester or switch is gone.
         """
-        epoch = self.next_epoch()
+        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps)
         if stamps:
-            begin_stamps(self._stamped_vnfs(), epoch, duration_s)
+            begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
         with updating(self.call, self.links.updates, updates):
-            return send(
-                self.call,
-                epoch,
-                flows,
-                frame_size_bytes,
-                duration_s,
-                pps,
-                probe_rate_pps,
-                sleep=self._sleep,
-                watch=watch or (lambda: None),
-                queues=self.links.queues,
-                profile=profile,
-                stamps=stamps,
-                pollers_on_core=self.pollers_on_core,
-            )
-
-    def next_epoch(self) -> int:
-        """Return the number that marks the frames of the next sending."""
-        self._epoch = next_epoch(self._epoch)
-        return self._epoch
+            return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
 
     @property
     def pollers_on_core(self) -> int:
@@ -306,10 +274,7 @@ class LiveTopology:
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
-        """Return a traffic profile for planed, with its files in the folder of this topology.
-
-        Raises UsageError if bad.
-        """
+        """Return a traffic profile for planed, its files in the folder of this topology. Raises UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
@@ -322,13 +287,6 @@ class LiveTopology:
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
         hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
         return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
-
-    def _sleep(self, duration_s: float) -> None:
-        """Sleep for the time of the trial; in a long one, check every second that all processes are alive."""
-        deadline = time.monotonic() + duration_s
-        while (left := deadline - time.monotonic()) > 0:
-            time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
-            self.check()
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if tester or switch has exited."""
@@ -359,15 +317,10 @@ class LiveTopology:
         return full_stage(topology, workers, self.links)
 
     def apply(self, document: Document) -> None:
-        """Have the tester run another document, e.g. one without VNF ports. Raises DiedError, RpcError.
-
-        The tester must not be paused.
-        """
+        """Have the tester, not paused, run another document. Raises DiedError, RpcError."""
         apply(self.call, document)
 
-    def call(
-        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
-    ) -> dict[str, Any]:
+    def call(self, method: str, params: Json | None = None, timeout_s: float = CONNECT_DEADLINE_S) -> Json:
         """Call a method of the tester, which must not be paused. Raises DiedError, RpcError."""
         return self._tester.call(method, params, timeout_s)
 
@@ -394,3 +347,42 @@ def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[Traff
     """Return the port of the VNF whose control sends FIB messages; empty if no updates are wanted or accepted."""
     wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""
+
+
+def _eal_prefix(supervisor: Supervisor, label: str) -> str:
+    """Return an EAL file prefix that no other tester of this run has."""
+    number = len(supervisor.processes)
+    text = f"{supervisor.root.name}-t{number}-{label}".lower()
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in text)[:31]
+
+
+def _make_veth(
+    topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor
+) -> VethWire | None:
+    """Make the ports of a topology that are kernel interfaces; return None if there are none."""
+    names = [port.name for port in topology.ports if links.is_veth(port)]
+    return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
+
+
+def _start_tester(
+    topology: Topology,
+    placement: Placement,
+    links: LinkSettings,
+    planed: Path,
+    supervisor: Supervisor,
+    netns_pid: int | None,
+) -> PlanedProcess:
+    """Start the tester with its wire ports and connect to it. Raise StartError."""
+    for name in topology.wire_ports:
+        links.socket(name).unlink(missing_ok=True)  # of an earlier tester: DPDK's memif leaves it, and refuses it
+    return PlanedProcess.start(
+        wire_stage(topology, links),
+        supervisor,
+        planed=planed,
+        name="tester",
+        title="the tester",
+        file="tester",
+        workdir=links.workdir,
+        cpus=placement.control_cpus | placement.polled_by_tester,
+        netns_pid=netns_pid,
+    )

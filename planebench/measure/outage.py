@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The restart of a VNF or of the switch under traffic: the time without frames, and the frames lost.
 
-Frames go at a constant rate in one direction. The outage is the longest silence at the monitor, and every frame is
-accounted for. The same traffic goes before it without a restart: what the machine does by itself must not be taken for
-an outage.
+Frames are sent at a constant rate in one direction. The same traffic is sent before without a restart, so that silences
+of the machine are not taken for an outage (docs/design/hosting.md).
 """
 
 from __future__ import annotations
@@ -22,16 +21,17 @@ from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor
 from planebench.measure.counts import received_total, tester_counts
 from planebench.measure.live import LiveTopology
-from planebench.measure.sending import end, start
+from planebench.measure.sending import Sending
 from planebench.model.errors import StartError, UsageError
 from planebench.model.outage import Outage, Restart, Silence
 from planebench.model.reasons import Reason
 from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, build, flows
+from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.queues import QUEUES_MAX, queue_stream
-from planebench.traffic import rate_label
+from planebench.scenarios.shapes import build
+from planebench.traffic.rates import rate_label
 from planebench.wiring.adapter import Adapter
 
 SWITCH = "switch"
@@ -96,13 +96,12 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
 
 def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> Statistics:
     """Send at a constant rate until ``work`` has returned; return the counters."""
-    queues, rate = live.links.queues, request.rate_pps
-    start(live.call, live.next_epoch(), (way,), request.frame_size_bytes, LONGEST_S, rate, queues=queues)
+    live.sender.start(Sending((way,), request.frame_size_bytes, LONGEST_S, request.rate_pps))
     try:
         work()
     finally:
         live.call("traffic.stop")
-    return end(live.call, live.pollers_on_core)
+    return live.sender.end(live.pollers_on_core)
 
 
 def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> None:
@@ -136,8 +135,7 @@ def _until_back(live: LiveTopology) -> None:
 
 
 class Account:
-    """Drops counted by switch and hosted VNFs during a sending in which the counters of one of them start again from
-    0."""
+    """Drops of switch and hosted VNFs during a sending in which the counters of one of them start again from 0."""
 
     def __init__(self, live: LiveTopology, victim: str) -> None:
         self._live = live
@@ -160,7 +158,7 @@ class Account:
         return {key: count for key, count in sorted(total.items()) if count}
 
     def _theirs(self, key: str) -> bool:
-        """Return whether the victim counts this drop: ``vnf0:runt``, ``v1:tx_full``, ``switch v0:tx_full``."""
+        """Return whether the victim counts a drop such as ``vnf0:runt``, ``v1:tx_full`` or ``switch v0:tx_full``."""
         return re.split("[: ]", key, maxsplit=1)[0] in self._own
 
     def _read(self) -> Drops:
@@ -193,7 +191,7 @@ def longest_silence(stats: Statistics, way: Flow) -> Silence:
     found = list(_silences(stats, {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}))
     if not found:
         raise StartError(f"no frame came through {way.name}")
-    return max(found, key=lambda it: it.duration_ns)
+    return max(found, key=lambda silence: silence.duration_ns)
 
 
 def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:
@@ -209,7 +207,7 @@ def outage_trial(
 ) -> Trial:
     """Return the stored trial of a restart; ``number`` counts the restarts of this switch from 0.
 
-    ``functional``: why its times are no figures of performance; empty where they are.
+    ``functional``: why its times are not representative; empty if they are.
     """
     duration_ns = round(outage.intended_packets / request.rate_pps * 1e9)
     way = DirectionCounts(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which switch for which case: one plain recommendation a use case, never more than the figures allow.
+"""Recommendations: one per use case, never more than the figures allow; and the summary of the best results.
 
-A use case is a path: a scenario, and the length or the name of a chain. It is judged at one cell of it, the smallest
-frames, both ways where they were run; in how many of its other cells the same switch leads is told with it.
+A use case is a path: a scenario, and the length or the name of a chain. One test point decides: the smallest frames,
+bidirectional if that was run. The recommendation also counts the other test points at which the same switch leads.
 """
 
 from __future__ import annotations
@@ -32,19 +32,18 @@ from planebench.model.words import (
     throughput,
     us,
 )
-from planebench.report.comparison import Versus, versus
+from planebench.report.comparison import ratio_words, versus
 from planebench.report.conditions import cores_words, switch_cores
-from planebench.stats.choose import of_other_band
-from planebench.stats.counting import latency_counts
+from planebench.stats.counting import latency_compares
 from planebench.stats.derived import Derived
 from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell, untested
 
 Strength = Literal["clear", "open", "alone", "none"]
-"""Whether one switch is told apart from all others; some are level; there is one only; nothing counts."""
+"""One switch is significantly better than all others; some do not differ; there is only one; none was accepted."""
 
 MAX_LEVEL = 3
-"""Switches that are named of those that cannot be told from the first."""
+"""Switches that are named of those that do not differ significantly from the first."""
 
 PREFERRED = ("bidirectional", "unidirectional", "reversed")
 """The direction that a use case is judged by, if it was run."""
@@ -52,7 +51,7 @@ PREFERRED = ("bidirectional", "unidirectional", "reversed")
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """``use``: ``chains of 3, 64 B, both ways``. ``pick`` and ``why`` read as one sentence, ``more`` follows."""
+    """A recommendation for ``use``. ``pick`` and ``why`` read as one sentence, the sentences of ``more`` follow."""
 
     scenario: ScenarioName
     use: str
@@ -63,19 +62,19 @@ class Recommendation:
 
 
 def recommendations(derived: Derived) -> tuple[Recommendation, ...]:
-    """One a path, in the order of the results; also for a path of which no trial counts."""
+    """Return one recommendation per path, in the order of the results, also if every trial was rejected."""
     rankings = {r.point: r for r in derived.rankings}
     cells = same_cell(derived.results)
     return tuple(_recommendation(derived, _main(members), members, cells, rankings) for members in _paths(cells))
 
 
 def main_cells(cells: Iterable[Point]) -> list[Point]:
-    """The cell that each path is judged by."""
+    """Return the test point that each path is judged by."""
     return [_main(members) for members in _paths(cells)]
 
 
 def use_words(cell: Point) -> str:
-    """``between NICs (p2p), 64 B, both ways``."""
+    """Return the use case in words: ``between NICs (p2p), 64 B, bidirectional``."""
     return f"{_path_words(cell)}, {frames(cell)}, {directions_words(cell.direction)}"
 
 
@@ -88,7 +87,7 @@ def _path_words(cell: Point) -> str:
 
 
 def _beside_words(cell: Point) -> str:
-    """``one of 63 VNFs side by side, each l3fwd``."""
+    """Return ``one of 63 independent VNFs, each l3fwd``."""
     kind = f", each {printable(vnf_name(cell.chain, 0))}"
     return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} independent VNFs{kind}"
 
@@ -98,7 +97,7 @@ def _chain_words(length: int) -> str:
 
 
 def _paths(cells: Iterable[Point]) -> list[list[Point]]:
-    """Cells by path: whatever their direction and frames."""
+    """Return the test points by path, whatever their direction and frames."""
     paths: dict[Point, list[Point]] = {}
     for cell in cells:
         paths.setdefault(replace(cell, direction="unidirectional", frame_size_bytes=0, traffic=""), []).append(cell)
@@ -136,19 +135,11 @@ def _verdict(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[Stren
         return "alone", printable(first), f"is the only switch with an accepted result ({_figure(ranking.first)})."
     level = level_with_first(ranking, comparisons)
     if level:
-        few = too_few_tell(ranking, comparisons)
-        return (
-            "open",
-            _why_open(ranking, level, few),
-            _level_words(ranking, level, comparisons),
-        )
+        why = "Tester-limited:" if _limited(ranking, level) else "No significant difference:"
+        if too_few_tell(ranking, comparisons):
+            why = "Insufficient data:"
+        return "open", why, _level_words(ranking, level, comparisons)
     return "clear", printable(first), _lead_words(ranking, comparisons)
-
-
-def _why_open(ranking: Ranking, level: Sequence[str], few: bool) -> str:
-    if few:
-        return "Insufficient data:"
-    return "Tester-limited:" if _limited(ranking, level) else "No significant difference:"
 
 
 def _limited(ranking: Ranking, level: Sequence[str]) -> list[str]:
@@ -172,17 +163,17 @@ def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[C
         f"not ranked, no cycle counter: {_names(ranking.unordered)}" if ranking.unordered else "",
     ]
     cannot = "; ".join(filter(None, parts))
-    found = versus(comparisons, ranking.point, _metric(ranking), first.point.switch, level[0])
-    ratio = f"; {name} / {printable(level[0])}: {found.words}" if found else ""
+    found = versus(comparisons, ranking.point, ranking.metric, first.point.switch, level[0])
+    ratio = f"; {name} / {printable(level[0])}: {ratio_words(found)}" if found else ""
     why = f"; {found.note}" if found and found.note else ""
     behind = len(ranking.results) - 1 - len(level)
     ahead = f" It ranks above the {behind} other switch{'es' * (behind > 1)}." if behind else ""
     return f"{cannot}: {figures}{ratio}{why}.{ahead}"
 
 
-def _names(labels: Sequence[str]) -> str:
-    """Some of the labels, and how many more there are."""
-    shown, more = [printable(label) for label in labels[:MAX_LEVEL]], len(labels) - MAX_LEVEL
+def _names(labels: Sequence[str], most: int = MAX_LEVEL) -> str:
+    """Return the first ``most`` labels, and how many more there are."""
+    shown, more = [printable(label) for label in labels[:most]], len(labels) - most
     return listed([*shown, f"{more} more"] if more > 0 else shown)
 
 
@@ -191,26 +182,22 @@ def _lead_words(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
     name, other = first.point.switch, printable(second.point.switch)
     if ranking.by == "cycles":
         found = versus(comparisons, ranking.point, "cycles_per_packet", second.point.switch, name)
-        more = f"{other} needs {found.words} as many" if found else f"fewer than {other}"
+        unranked = f" Not ranked, no cycle counter: {_names(ranking.unordered)}." if ranking.unordered else ""
+        more = f"{other} needs {ratio_words(found)} as many" if found else f"fewer than {other}"
         return (
             f"needs the fewest CPU cycles per packet ({cycles(first.switch_cycles_per_packet)}); {more}. "
             "Throughput is tester-limited here, so the ranking uses cycles per packet as the switch reports them."
-            f"{_without_cycles(ranking)}"
+            f"{unranked}"
         )
     found = versus(comparisons, ranking.point, "throughput", name, second.point.switch)
     if found is None:
         return f"forwards {_figure(first)}, {other} {_figure(second)}."
     least = "at least " if first.verdict.kind is VerdictKind.TESTER_LIMITED else ""
-    return f"forwards {least}{found.words} the throughput of {other} ({_figure(first)} and {_figure(second)})."
-
-
-def _without_cycles(ranking: Ranking) -> str:
-    """Return which switches such a ranking leaves out, because they do not report cycles."""
-    return f" Not ranked, no cycle counter: {_names(ranking.unordered)}." if ranking.unordered else ""
+    return f"forwards {least}{ratio_words(found)} the throughput of {other} ({_figure(first)} and {_figure(second)})."
 
 
 def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
-    """What the pick takes for it; nothing where there is none."""
+    """Yield the figures of the recommended switch; nothing without a recommendation."""
     if strength == "open":
         return
     result = ranking.first
@@ -231,7 +218,7 @@ def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
 
 
 def _elsewhere(rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Who leads in the other cells of the path: ``Elsewhere, of 5: planed leads in 4, no clear best in 1.``"""
+    """Yield the result for the other test points of the path: ``planed leads in 4, no significant difference in 1``."""
     if not rankings:
         return
     leads: Counter[str] = Counter()
@@ -250,7 +237,7 @@ def _elsewhere(rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -
 
 
 def _missing(ranking: Ranking | None, members: Sequence[Result]) -> tuple[str, ...]:
-    """Switches that were tried in the cell and are not in its ranking, and why."""
+    """Return the switches that were tried at the test point and are not in its ranking, with the reason."""
     ranked = {r.point.switch for r in ranking.results} if ranking else set()
     left = [f"{printable(r.point.switch)} ({_why_missing(r)})" for r in members if r.point.switch not in ranked]
     return (f"Excluded: {', '.join(left)}.",) if left else ()
@@ -262,12 +249,8 @@ def _why_missing(result: Result) -> str:
     return f"measured with {result.band or 'unknown'} cores (core-to-core latency); not comparable"
 
 
-def _metric(ranking: Ranking) -> Literal["throughput", "cycles_per_packet"]:
-    return "throughput" if ranking.by == "throughput" else "cycles_per_packet"
-
-
 def _by(result: Result, ranking: Ranking) -> str:
-    """The figure that the ranking is by."""
+    """Return the figure that the ranking is by."""
     if ranking.by == "throughput":
         return _figure(result)
     known = result.switch_cycles_per_packet
@@ -275,7 +258,7 @@ def _by(result: Result, ranking: Ranking) -> str:
 
 
 def _figure(result: Result) -> str:
-    """``14.32 Mpps``, ``≥14.32 Mpps``."""
+    """Return the throughput: ``14.32 Mpps``, ``≥14.32 Mpps``."""
     return (
         f"{throughput(result)} Mpps" if result.throughput_pps is not None else f"{NOTHING}{mark(result.verdict.kind)}"
     )
@@ -286,9 +269,9 @@ Found = tuple[str, LatencySummary]
 
 
 def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison], pick: str) -> Iterator[str]:
-    """Sentences on the lowest p50 at each load where two switches have one that counts.
+    """Yield sentences on the lowest p50 at each load at which two switches or more have an accepted one.
 
-    ``pick``: the switch that leads by throughput, which a lower latency elsewhere is set against; may be empty.
+    ``pick`` is the switch with the highest throughput, or empty.
     """
     cell = members[0].point
     told: dict[str, list[str]] = {}
@@ -309,43 +292,39 @@ def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison],
 
 
 def _some(loads: Sequence[str]) -> str:
-    """The lowest and the highest of some loads with their words, and how many lie between."""
+    """Return the first and the last of some loads in words, and the number of those in between."""
     between = len(loads) - 2
-    middle = [f"{between} intermediate load{'s' * (between > 1)} not shown"] if between > 0 else []
-    return "; at ".join([*loads[:1], *middle, *loads[1:][-1:]])
+    middle = [f"at {between} load{'s' * (between > 1)} in between"] if between > 0 else []
+    return listed([loads[0], *(f"at {load}" for load in loads[1:][-1:]), *middle])
 
 
 def _ordered(members: Sequence[Result], load: str) -> list[Found]:
-    """Latencies that count at a load, lowest p50 first."""
-    found = [(r.point.switch, s) for r in members for s in r.latency if s.load == load and latency_counts(s)]
-    found = [(switch, s) for switch, s in found if not of_other_band(s.verdict)]
-    return sorted(((switch, s) for switch, s in found if s.samples), key=lambda pair: pair[1].p50)
+    """Return the accepted latencies at a load, lowest p50 first."""
+    found = [(r.point.switch, s) for r in members for s in r.latency if s.load == load and latency_compares(s)]
+    return sorted(found, key=lambda pair: pair[1].p50)
 
 
 def _lead(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
-    """Load, p50 and ratio to the next, where the first is told apart from every other; else empty."""
+    """Return load, p50 and ratio to the next if the first differs significantly from every other; else empty."""
     first, second = found[0], found[1]
     pairs = [_pair(cell, load, first[0], other, comparisons) for other, _ in found[1:]]
     if not pairs or any(pair is None or not pair.distinguishable or pair.ratio >= 1 for pair in pairs):
         return ""
     assert pairs[0] is not None
-    ratio = f"{pairs[0].words} that of {printable(second[0])}"
-    return f"{load_words(load)} (p50 {us(first[1].p50)} µs, {ratio}{_loads(pairs[0])})"
+    ratio = f"{ratio_words(pairs[0])} that of {printable(second[0])}"
+    note = f"; {pairs[0].note}" if pairs[0].note else ""
+    return f"{load_words(load)} (p50 {us(first[1].p50)} µs, {ratio}{note})"
 
 
 def _open(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
-    """``0.10 R+ (p50: a 3.10, b 3.20 µs; one trial each)``."""
+    """Return load, figures and note: ``10 % of R+ (p50: a 3.10, b 3.20 µs; only 1 accepted trial each)``."""
     figures = ", ".join(f"{printable(switch)} {us(s.p50)}" for switch, s in found[:2])
     pair = _pair(cell, load, found[0][0], found[1][0], comparisons)
     why = f"; {pair.note}" if pair and pair.note else ""
     return f"{load_words(load)} (p50: {figures} µs{why})"
 
 
-def _loads(pair: Versus) -> str:
-    return f"; {pair.note}" if pair.note else ""
-
-
-def _pair(cell: Point, load: str, one: str, other: str, comparisons: Sequence[Comparison]) -> Versus | None:
+def _pair(cell: Point, load: str, one: str, other: str, comparisons: Sequence[Comparison]) -> Comparison | None:
     return versus(comparisons, cell, "latency_p50", one, other, load)
 
 
@@ -355,7 +334,7 @@ Record = dict[str, Any]
 def summary(
     results: Sequence[Result], colors: Mapping[str, str], comparisons: Sequence[Comparison] = ()
 ) -> list[Record]:
-    """One card a scenario: who leads in each direction and frame size; of chains shortest and longest only."""
+    """Return one card per scenario: the best switch per direction and frame size, of shortest and longest chain."""
     cards: dict[str, Record] = {}
     for ranking in rank(results):
         scenario = ranking.point.scenario
@@ -387,7 +366,7 @@ def _summary_line(
 
 
 def _left_out(ranking: Ranking, results: Sequence[Result]) -> str:
-    """The switches that were tried in this cell and are not in the ranking: a lead over them is not claimed."""
+    """Return the switches that were tried here and are not in the ranking, because no lead over them is claimed."""
     ranked = {r.point.switch for r in ranking.results}
     tried = [r.point.switch for r in same_cell(results)[ranking.point]]
     missing = [label for label in tried if label not in ranked]
@@ -401,13 +380,9 @@ def _summary_note(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
         number = cycles(ranking.first.switch_cycles_per_packet)
         cost = f"{number} cycles per packet" if level else f"lowest cycles per packet: {number}"
         if ranking.unordered:
-            cost += f"; no cycle counter: {_few_names(ranking.unordered)}"
+            cost += f"; no cycle counter: {_names(ranking.unordered, 2)}"
     lead = _open_note(ranking, level, comparisons) if level else _lead_note(ranking)
     return "; ".join(part for part in (cost, lead, _limits(ranking.first)) if part)
-
-
-def _few_names(labels: Sequence[str]) -> str:
-    return ", ".join(labels[:2]) + (f" and {len(labels) - 2} more" if len(labels) > 2 else "")
 
 
 def _open_note(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison]) -> str:
@@ -416,9 +391,9 @@ def _open_note(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Com
     tested = [label for label in level if label not in (*limited, *few, *ranking.unordered)]
     untried = [label for label in few if label not in limited]
     parts = (
-        f"{_few_names(limited)} tester-limited, cannot be ranked" if limited else "",
-        f"no significant difference from {_few_names(tested)}" if tested else "",
-        f"not tested against {_few_names(untried)} (n < {MIN_TRIALS})" if untried else "",
+        f"{_names(limited, 2)} tester-limited, cannot be ranked" if limited else "",
+        f"no significant difference from {_names(tested, 2)}" if tested else "",
+        f"not tested against {_names(untried, 2)} (n < {MIN_TRIALS})" if untried else "",
     )
     return "; ".join(filter(None, parts))
 
@@ -436,7 +411,7 @@ def _lead_note(ranking: Ranking) -> str:
 
 
 def _limits(result: Result) -> str:
-    """Busy share, cycles a packet and estimate of a switch that the tester limits."""
+    """Return core utilization and estimate of a tester-limited switch."""
     if result.verdict.kind is not VerdictKind.TESTER_LIMITED or result.switch_busy_share is None:
         return ""
     return f"utilization {percent(result.switch_busy_share)}, {estimate(result.capacity_estimate_pps)}".removesuffix(
@@ -445,7 +420,7 @@ def _limits(result: Result) -> str:
 
 
 def headline(results: Sequence[Result], comparisons: Sequence[Comparison] = ()) -> str:
-    """Who leads how often: by throughput, and by cycles a packet where the tester limits. Ties go to nobody."""
+    """Return how often each switch leads: by throughput, and by cycles per packet where the tester limits."""
     rankings = [r for r in rank(results) if len(r.results) > 1]
     by_rate = _wins("Throughput ranking", [r for r in rankings if r.by == "throughput"], comparisons)
     limited = "CPU-cost ranking (cycles per packet, tester-limited test points)"

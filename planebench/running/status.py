@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Listeners of a run in progress: status.json for `planebench watch`, and any others.
-
-Everything happens between trials: it takes CPU time from the pollers.
-"""
+"""Listeners of a run in progress. They work between trials only: they take CPU time from the pollers."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ from planebench.measure.ahead import Pace
 from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
+from planebench.model.plan import Plan
 from planebench.model.quantity import utc_now
 from planebench.model.records import Trial
 from planebench.model.status import CurrentTrial, Status
-from planebench.plans import Plan
 from planebench.plans.expand import points_of
 from planebench.store.status import write_status
 
@@ -30,7 +27,7 @@ TROUBLES_MAX = 5
 
 
 class StatusListener:
-    """Writes status.json. A run is not ended by a status that cannot be written: its trials tell of the full disk."""
+    """Writes status.json for `planebench watch`; a status that cannot be written does not end the run."""
 
     def __init__(self, pace: Pace, folder: Path, plan: Plan) -> None:
         self._pace, self._folder = pace, folder
@@ -90,7 +87,7 @@ class StatusListener:
 
 
 class Listeners:
-    """Several as one, and the pace they tell of, which is told first."""
+    """Several listeners as one, and the pace that they show, which is updated first."""
 
     def __init__(self, pace: Pace, *listeners: Listener) -> None:
         self._pace, self._listeners = pace, listeners

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""plan.json of a run folder: what the run set out to do, so that it can be taken up again."""
+"""The plan of a run in its folder (plan.json), so that the run can be resumed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from planebench.model.errors import StoreError
-from planebench.plans import Plan
+from planebench.model.plan import Plan
 from planebench.store.codec import from_json, to_json
 from planebench.store.files import write_atomically
 from planebench.store.folder import PLAN_FILE, RunInfo, list_runs

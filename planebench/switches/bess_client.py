@@ -20,7 +20,7 @@ _TIMEOUT_S = 10.0
 
 
 def missing_modules() -> tuple[str, ...]:
-    """Python modules that are needed and not there."""
+    """Return the required Python modules that are not installed."""
     return tuple(name for name in EXTRA_MODULES if not _is_there(name))
 
 
@@ -32,10 +32,10 @@ def _is_there(name: str) -> bool:
 
 
 class BessClient:
-    """A connection to a bessd that listens on a unix socket. Use from one thread."""
+    """A gRPC connection to a bessd on a unix socket. Use it from one thread."""
 
     def __init__(self, protos: Path, socket: Path, workdir: Path) -> None:
-        """Does not connect yet. ``protos`` is BESS's folder protobuf; raises PlanebenchError if it cannot be read."""
+        """Read the .proto files in ``protos``; do not connect yet. Raises PlanebenchError if that fails."""
         import grpc
         from google.protobuf import descriptor_pool
 
@@ -54,7 +54,7 @@ class BessClient:
         return True
 
     def call(self, method: str, request: Mapping[str, Any] | None = None) -> Any:
-        """The reply, a protobuf message. ``request`` is its request as JSON. PlanebenchError on refusal or silence."""
+        """Call a method, with the request as JSON, and return the reply, a protobuf message. Raises PlanebenchError."""
         import grpc
         from google.protobuf import json_format, message_factory
 
@@ -75,19 +75,19 @@ class BessClient:
         return reply
 
     def close(self) -> None:
-        """Hang up. Safe to call twice."""
+        """Close the connection. Safe to call twice."""
         self._channel.close()
 
 
 def error_of(reply: Any) -> str:
-    """Return what a reply says that went wrong: bessd answers errors with a status of OK."""
+    """Return the error in a reply; empty if there is none: bessd sends errors with status OK."""
     if "error" not in reply.DESCRIPTOR.fields_by_name or reply.error.code == 0:
         return ""
     return f"{reply.error.errmsg} (code {reply.error.code})"
 
 
 def _compile(protos: Path, target: Path) -> list[Any]:
-    """The descriptors of every .proto file, those that others import first."""
+    """Return the descriptors of every .proto file, imported files first."""
     import grpc_tools
     from google.protobuf import descriptor_pb2
     from grpc_tools import protoc

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what Click and FastClick share: the program ``click``, whose it is, the control socket, a cross-connect
-as elements.
+"""The parts that Click and FastClick share: finding the program, the control socket, and cross-connects of elements.
 
-Three programs have the name ``click``: Click, FastClick, and a package tool of Debian that is neither. The first line
-of ``--version`` tells: ``click (FastClick) 2.1``.
+Three programs have the name ``click``: Click, FastClick, and a package tool of Debian. The first line of ``--version``
+says which one it is: ``click (FastClick) 2.1``.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import socket
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
-from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, wait_ready
-from planebench.host.programs import Installation
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.host.programs import Installation, program_output
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.switches import common
 from planebench.wiring.adapter import ThreadRef
 from planebench.wiring.request import SwitchRequest
@@ -35,46 +30,28 @@ _VERSION = re.compile(r"^click \((\w+)\) (\S+)$", re.MULTILINE)
 
 
 def find_click(where: Installation, product: str, places: Sequence[str]) -> tuple[Path, str] | None:
-    """The program and version of ``product`` (``FastClick``, ``Click``). UsageError if the user names another one."""
+    """Return program and version of ``product`` (``FastClick``, ``Click``). UsageError if the user names another
+    one."""
     for binary in where.programs("click", places):
-        match = _VERSION.search(_says(binary, where.env, "--version"))
+        # FastClick aborts after --version, with its output still in its buffer.
+        match = _VERSION.search(program_output(binary, "--version", env=where.env, line_buffered=True).stdout)
         if match and match[1] == product:
             return binary, match[2]
         if where.path is not None:
-            says = match[0] if match else "nothing of the kind"
+            says = match[0] if match else "no version of Click"
             raise UsageError(f'{where.said_by} "{binary}" is not {product}: --version says {says}; name another one')
     return None
 
 
 def element_classes(binary: Path, env: Mapping[str, str]) -> frozenset[str]:
-    """The element classes that a click program has; none if it does not say."""
-    return frozenset(_says(binary, env, "-q", "-e", "Idle", "-h", "classes").split())
-
-
-def _says(binary: Path, env: Mapping[str, str], *arguments: str) -> str:
-    """Standard output, however it ends: FastClick aborts after --version, with what it said still in its buffer."""
-    try:
-        return _output(binary, binary.stat().st_mtime_ns, tuple(sorted(env.items())), arguments)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
-@lru_cache(maxsize=16)
-def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
-    done = subprocess.run(
-        ["stdbuf", "-oL", str(binary), *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=stretched(10),
-        env={**os.environ, **dict(env), "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-    )
-    return done.stdout
+    """Return the element classes of a click program; none if it does not list them."""
+    said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", env=env, line_buffered=True)
+    return frozenset(said.stdout.split())
 
 
 def cross_connects(request: SwitchRequest, between: str = "->") -> list[str]:
-    """``n0_in -> v0_out;`` for both ways of every pair; ``between`` may have elements of its own, {} is the output."""
+    """Return ``n0_in -> v0_out;`` for both directions of every pair; ``between`` may have elements, {} is the
+    output."""
     ways = [way for pair in request.cross_connects for way in (pair, pair[::-1])]
     return [f"{source}_in {between.format(sink)} {sink}_out;" for source, sink in ways]
 
@@ -84,50 +61,47 @@ class RunningClick(common.ProcessGroup):
 
     def __init__(self, title: str, process: Process, control: Path) -> None:
         super().__init__(title, [process])
-        self.process = process
         self.control = control
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The router thread: it is the first of the process."""
-        pid = self.process.pid
-        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
+        """Return the router thread, which is the first of the process."""
+        return common.main_thread(self.process)
 
     def wait_ready(self) -> None:
-        """Wait until the router runs. Raises StartError with what it complains about; then it is stopped."""
+        """Wait until the router runs. Otherwise stop it and raise StartError with its error messages."""
         try:
             wait_ready(self.title, self._answers, self.processes)
         except StartError as error:
             self.stop()
             log = self.process.log_path.read_text(errors="replace").splitlines()
             lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
-            raise StartError(f"{error}\nWhat it complained about, of its log lines:\n" + "\n".join(lines)) from error
+            raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
         except BaseException:
             self.stop()
             raise
 
     def _answers(self) -> bool:
-        """Only when the router runs is the control socket served."""
+        """Return whether the control socket is served, which begins when the router runs."""
         try:
             return bool(ask(self.control, ["version"], timeout_s=1.0))
         except PlanebenchError:
             return False
 
     def read(self, handlers: Iterable[str]) -> dict[str, int]:
-        """The numbers that read handlers give; what is not there, or is no number, is left out. Raises DiedError."""
+        """Return the values of read handlers that exist and are numbers. Raises DiedError."""
         self.check()
         try:
             texts = ask(self.control, list(handlers))
         except PlanebenchError as error:
-            self.process.wait(0.2)
-            raise DiedError(f"{error}; {self.process.exit_report()}") from error
+            raise self.died(error) from error
         return {name: int(text) for name, text in texts.items() if re.fullmatch(r"[0-9]+", text)}
 
 
 def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_S) -> dict[str, str]:
-    """Return what read handlers answer, by name; those that the router has not are left out. PlanebenchError if it
-    is silent.
+    """Return the answers of read handlers by name, without handlers that the router does not have.
 
-    All are asked at once, and answered between two bursts: the counters are of one moment.
+    All handlers are read between two bursts, so the counters are of one moment. Raises PlanebenchError without an
+    answer.
     """
     request = "".join(f"READ {name}\r\n" for name in handlers) + "QUIT\r\n"
     try:
@@ -142,7 +116,8 @@ def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_
 
 
 def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
-    """Answers of a control socket to READs of ``handlers``, in this order. What is not whole, or not asked, ends it."""
+    """Return the answers of a control socket to READs of ``handlers``, in this order, up to the first that is
+    incomplete or unexpected."""
     answers: dict[str, str] = {}
     greeting = _GREETING.match(received)
     at = greeting.end() if greeting else len(received)
@@ -163,6 +138,5 @@ def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
 
 
 def total(numbers: Mapping[str, int], handlers: Iterable[str]) -> int | None:
-    """The sum of some handlers; None, unknown, if one of them is."""
-    wanted = list(handlers)
-    return sum(numbers[name] for name in wanted) if all(name in numbers for name in wanted) else None
+    """Return the sum of some handlers; None if one of them is unknown."""
+    return common.total(map(numbers.get, handlers))

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what several switch adapters need: checks of a request, processes that belong together, DPDK arguments."""
+"""Functions that several adapters use: checks of a request, processes, arguments of DPDK, sums of counters."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from planebench.host import procfs
@@ -16,38 +17,79 @@ from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
 from planebench.wiring import devargs
 from planebench.wiring.adapter import Adapter, ThreadRef
+from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 STANDARD_FRAME_BYTES = 1518
-"""Up to here a switch keeps its defaults."""
+"""The largest frame for which a switch keeps its defaults."""
 MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
 
 
 class ProcessGroup:
-    """The processes of one switch: the part of ``RunningSwitch`` that is the same for all."""
+    """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches."""
 
     def __init__(self, title: str, processes: Sequence[Process]) -> None:
+        """Take the processes of a switch: the one that forwards, then its helpers."""
         self.title = title
         self.processes = tuple(processes)
+        self.process = processes[0]
 
     def pids(self) -> tuple[int, ...]:
-        """Every process of the switch."""
         return tuple(process.pid for process in self.processes)
 
     def check(self) -> None:
-        """Raise DiedError, with the last log lines, if a process of the switch is gone."""
         for process in self.processes:
             if not process.alive():
                 raise DiedError(f"{self.title}: {process.exit_report()}")
 
     def stop(self) -> None:
-        """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
         for process in self.processes:
             if process.alive():
                 process.ask_to_end()
         for process in self.processes:
             process.terminate()
+
+    def died(self, problem: object) -> DiedError:
+        """Return the error for a switch that does not answer, with the report of its process."""
+        self.process.wait(0.2)  # a process that crashes closes its sockets a moment before it is dead
+        return DiedError(f"{problem}; {self.process.exit_report()}")
+
+    @contextlib.contextmanager
+    def stopped_on_failure(self) -> Iterator[None]:
+        """Stop the switch if the block, which waits for it to come up, raises."""
+        try:
+            yield
+        except BaseException:
+            self.stop()
+            raise
+
+
+class CpuTime:
+    """CPU time of threads from now on, in TSC cycles, for a switch that counts no cycles itself."""
+
+    def __init__(self, tids: Iterable[int], tsc_hz: int | None) -> None:
+        self._tids = tuple(tids)
+        self._tsc_hz = tsc_hz
+        self._begun_ns, self._before_ns = time.monotonic_ns(), self._run_ns() or 0
+
+    def cycles(self) -> tuple[int | None, int | None]:
+        """Return busy and idle cycles; None without threads, TSC frequency, or an answer of the kernel."""
+        run_ns = self._run_ns()
+        if run_ns is None or not self._tsc_hz:
+            return None, None
+        busy_ns = run_ns - self._before_ns
+        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
+        return busy_ns * self._tsc_hz // 10**9, idle_ns * self._tsc_hz // 10**9
+
+    def _run_ns(self) -> int | None:
+        return total(map(procfs.run_ns, self._tids)) if self._tids else None
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of counters; None, unknown, if one of them is: a sum of some would be a wrong number."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
 
 
 def is_socket(path: Path) -> bool:
@@ -64,7 +106,7 @@ def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
 
 
 def remove_sockets(ports: Sequence[SwitchPort]) -> None:
-    """Remove vhost-user sockets of an earlier start that was killed: DPDK's net_vhost refuses a path that is there."""
+    """Remove the vhost-user sockets of an earlier switch that was killed: DPDK's net_vhost refuses an existing path."""
     for port in ports:
         if port.kind == "vhost-user":
             socket_path(port).unlink(missing_ok=True)
@@ -79,21 +121,22 @@ def require(adapter: Adapter) -> Found:
 
 
 def socket_path(port: SwitchPort) -> Path:
-    """The socket of a vhost-user or virtio-user port. Raises UsageError if the request has none."""
+    """Return the socket of a vhost-user or virtio-user port. Raises UsageError if the request has none."""
     if port.path is None:
         raise UsageError(f"port {port.name} ({port.kind}) has no socket path; give SwitchPort.path")
     return port.path
 
 
 def interface_name(port: SwitchPort) -> str:
-    """The kernel interface of an af_packet port. Raises UsageError if the request has none."""
+    """Return the kernel interface of an af_packet port. Raises UsageError if the request has none."""
     if port.interface is None:
         raise UsageError(f"port {port.name} (af_packet) has no interface; give SwitchPort.interface")
     return port.interface
 
 
 def paired_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
-    """The ports in the order of the cross-connects: 0 with 1, 2 with 3, ... Each port must be in exactly one pair."""
+    """Return the ports in the order of the cross-connects: 0 with 1, 2 with 3, ... Raises UsageError if a port is not
+    in exactly one pair."""
     ports = {port.name: port for port in request.ports}
     names = [name for pair in request.cross_connects for name in pair]
     if sorted(names) != sorted(ports):
@@ -104,12 +147,12 @@ def paired_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
 
 
 def ordered_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
-    """The ports in pairs; with stations, which are in none, as they were asked for."""
+    """Return the ports in pairs; with stations, in the order of the request."""
     return request.ports if request.stations else paired_ports(request)
 
 
 def check_frame_size(request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES) -> None:
-    """Raise UsageError for frames that a switch is not set up for; no adapter here is for more than 9018 bytes."""
+    """Raise UsageError if the largest frame of the request is larger than ``most_bytes``."""
     if request.max_frame_bytes > most_bytes:
         raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {most_bytes}; use smaller frames")
 
@@ -120,22 +163,22 @@ def is_jumbo(request: SwitchRequest) -> bool:
 
 
 def mtu_bytes(request: SwitchRequest) -> int:
-    """The largest frame without Ethernet header and FCS, at least 1500."""
+    """Return the MTU for the largest frame (without Ethernet header and FCS), at least 1500."""
     return max(request.max_frame_bytes, STANDARD_FRAME_BYTES) - 14 - FCS_BYTES
 
 
 def ring_size(request: SwitchRequest) -> int:
-    """The ring size of a switch that has one setting for all ports: the largest asked for."""
+    """Return the ring size for a switch that has one setting for all ports: the largest of the request."""
     return max(port.ring_size for port in request.ports)
 
 
 def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
-    """Arguments of DPDK's af_packet driver for one port: the same as on the tester's side."""
+    """Return the arguments of DPDK's af_packet driver for a port, the same as on the tester's side."""
     return devargs.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
 
 
 def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
-    """The ``--vdev`` of one port, for a switch that takes DPDK's virtual devices."""
+    """Return the ``--vdev`` of a port, for a switch that uses DPDK's virtual devices."""
     if port.kind == "virtio-user":
         return f"net_virtio_user{number},path={socket_path(port)},queue_size={port.ring_size}"
     if port.kind == "vhost-user":
@@ -145,17 +188,28 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"
 
 
+def vdevs(ports: Sequence[SwitchPort], request: SwitchRequest) -> list[str]:
+    """Return the ``--vdev`` arguments of all ports; DPDK numbers ports in this order."""
+    return [f"--vdev={dpdk_vdev(number, port, request)}" for number, port in enumerate(ports)]
+
+
+def mbuf_bytes(request: SwitchRequest) -> int:
+    """Return the data room of an mbuf that holds the largest frame in one piece."""
+    return JUMBO_DATA_BYTES if is_jumbo(request) else STANDARD_DATA_BYTES
+
+
 def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:
-    """EAL arguments that leave no file behind. Single-file segments: a vhost device takes few memory regions only."""
+    """Return EAL arguments that leave no file behind. A vhost device accepts few memory regions: single-file
+    segments."""
     if hugepages:
         return ["--in-memory", "--single-file-segments", "-m", str(size_mb)]
     return ["--no-huge", "--no-shconf", "--single-file-segments", "-m", str(size_mb)]
 
 
 def calm_others(pid: int, polling: Sequence[ThreadRef]) -> None:
-    """Threads of a switch that do not forward, back to nice 0: on few cores they share one with the tester, that polls.
+    """Set the threads that do not forward to nice 0, so that they do not preempt a tester that polls on the same core.
 
-    For a switch whose other threads are never quite idle, as VPP's main thread.
+    Needed for a switch whose other threads are never idle, such as VPP's main thread.
     """
     for tid in set(procfs.threads(pid)) - {thread.tid for thread in polling}:
         with contextlib.suppress(OSError):  # it has ended, or has no high priority to give up
@@ -164,18 +218,24 @@ def calm_others(pid: int, polling: Sequence[ThreadRef]) -> None:
 
 
 def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
-    """The threads of a process whose name contains one of ``marks``."""
+    """Return the threads of a process whose names contain one of ``marks``."""
     return tuple(
         ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if any(mark in name for mark in marks)
     )
 
 
-def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, FeatureClaim]:
-    """Return what the ends of a switch's ports agree upon, for its settings.
+def main_thread(process: Process) -> tuple[ThreadRef, ...]:
+    """Return the main thread of a process, for a switch that forwards in it; nothing if the process is gone."""
+    pid = process.pid
+    return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
 
-    Tester and VNFs offer and ask for no checksum and no segmentation offload, whatever the switch could do. A VNF's
-    driver asks for no mergeable buffers either; the tester's end of a virtio wire offers them: ``mergeable_wires``
-    says whether the switch's driver takes them.
+
+def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, FeatureClaim]:
+    """Return the offloads that the ends of the switch's ports negotiate, for its settings.
+
+    Tester and VNFs offer and request no checksum and no segmentation offload. Drivers of VNFs do not request mergeable
+    buffers; the tester's end of a virtio wire offers them, and ``mergeable_wires`` says whether the switch's driver
+    accepts them.
     """
     kinds = {port.kind for port in request.ports}
     wires: State = "on" if mergeable_wires else "off"
@@ -189,7 +249,7 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, Feat
 
 
 def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
-    """Return what a DPDK switch drives its wire ports with, for its settings; ``-`` where it has none."""
+    """Return the drivers of the wire ports of a DPDK switch, for its settings; ``-`` without wire ports."""
     drivers = {"virtio-user": virtio, "memif": "DPDK's memif", "af_packet": "DPDK's af_packet"}
     kinds = dict.fromkeys(drivers[port.kind] for port in request.ports if port.kind in drivers)
     return ", ".join(kinds) or "-"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's telemetry socket: how any DPDK program that says nothing of itself can be asked for its ports' counters.
+"""DPDK's telemetry socket, which reports the port counters of any DPDK program.
 
-The protocol is DPDK's guide to its telemetry library: a SOCK_SEQPACKET unix socket that greets with its limits, takes
-``/command,argument`` and answers with one JSON object, ``{"/command": value}``, no longer than it said.
+The protocol is described in the guide of DPDK's telemetry library: a SOCK_SEQPACKET unix socket greets with its limits,
+takes ``/command,argument`` and answers with one JSON object, ``{"/command": value}``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from planebench.model.errors import PlanebenchError
 
 SOCKET_NAME = "dpdk_telemetry.v2"
 GREETING_BYTES = 1024
-"""What DPDK sends before it knows how much the other side takes."""
+"""The maximum length of DPDK's greeting."""
 OUTPUT_BYTES_MAX = 1 << 20
 
 
 def socket_path(runtime: Path, prefix: str) -> Path:
-    """The socket of the process that was started with RUNTIME_DIRECTORY=``runtime`` and ``--file-prefix=prefix``."""
+    """Return the socket of a process that was started with RUNTIME_DIRECTORY=``runtime`` and
+    ``--file-prefix=prefix``."""
     return runtime / "dpdk" / prefix / SOCKET_NAME
 
 
 def ask(path: Path, *commands: str, timeout_s: float = 5.0) -> list[Any]:
-    """The answers to ``/ethdev/stats,0`` and the like, one for each; None for a command that it does not know, or a
-    port that it has not got. Raises PlanebenchError where nobody listens, or what is said is not the protocol."""
+    """Return the answer to each command, such as ``/ethdev/stats,0``; None for an unknown command or port.
+
+    Raises PlanebenchError if nobody listens or the answers do not follow the protocol.
+    """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.settimeout(stretched(timeout_s))
@@ -40,18 +43,18 @@ def ask(path: Path, *commands: str, timeout_s: float = 5.0) -> list[Any]:
 
 
 def counters(answer: Any) -> dict[str, int]:
-    """The whole numbers of an answer by name; what is none is left out."""
+    """Return the counters of an answer by name, without values that are not whole numbers."""
     if not isinstance(answer, dict):
         return {}
     return {name: value for name, value in answer.items() if type(value) is int and value >= 0}
 
 
 def _output_bytes(greeting: bytes) -> int:
-    """How long an answer may get."""
+    """Return the maximum length of an answer."""
     said = json.loads(greeting)
     size = said.get("max_output_len") if isinstance(said, dict) else None
     if type(size) is not int or not 0 < size <= OUTPUT_BYTES_MAX:
-        raise ValueError(f"it greets with {greeting[:80]!r}")
+        raise ValueError(f"unexpected greeting {greeting[:80]!r}")
     return size
 
 
@@ -60,5 +63,5 @@ def _answer(connection: socket.socket, command: str, size: int) -> Any:
     answer = json.loads(connection.recv(size))
     name = command.partition(",")[0]
     if not isinstance(answer, dict) or name not in answer:
-        raise ValueError(f"{command} was answered with {str(answer)[:80]}")
+        raise ValueError(f"unexpected answer to {command}: {str(answer)[:80]}")
     return answer[name]

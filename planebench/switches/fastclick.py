@@ -3,7 +3,7 @@
 
 The router thread is DPDK's main lcore, on the switch's core; EAL puts its own threads on the other cores of the
 process's mask. NDESC says how many descriptors of a ring a driver uses: of a virtio ring at most those that it has,
-and drivers of vhost, memif and af_packet rings do not look at it. So the ring is that of the bench whatever NDESC is.
+and drivers of vhost, memif and af_packet rings ignore it. So the ring is that of the bench whatever NDESC is.
 """
 
 from __future__ import annotations
@@ -37,24 +37,23 @@ BURST = 32
 BUFFERS = 65535
 """FastClick's own default (DPDKInfo, NB_MBUF)."""
 JUMBO_BUFFERS = 16383
-"""Of 9856 bytes each, they take as much memory."""
+"""Mbufs of 9856 bytes, which take as much memory."""
 TX_QUEUE = 1024
 """ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
 EAL_MB = 96
-STANDARD_MBUF_BYTES = 2176
-JUMBO_MBUF_BYTES = 9728 + 128
-"""A frame of 9018 in one piece: Click has no packets of several segments."""
 MBUF_OVERHEAD_BYTES = 512
 """struct rte_mbuf, Click's annotations, object header, the share of the free ring, rounding."""
 RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_nombuf"}
-"""Handlers of FromDPDKDevice, and our word for what they count. ToDPDKDevice's hw_errors counts retries, not drops."""
+"""Handlers of FromDPDKDevice, and our names of their counters. ToDPDKDevice's hw_errors counts retries, not drops."""
 USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
-    Option("burst", "whole", "frames taken from a port at once, at most", str(BURST), least=1, most=1024),
+    Option("burst", "whole", "maximum number of frames received from a port at once", str(BURST), least=1, most=1024),
     Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
-    Option("iqueue", "whole", "IQUEUE: frames kept for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536),
+    Option(
+        "iqueue", "whole", "IQUEUE: frames queued for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536
+    ),
     Option("blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
     Option("buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
 )
@@ -76,7 +75,7 @@ class FastClickAdapter(Adapter):
     )
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
-        """An adapter with these options. UsageError as usual, and for an IQUEUE that FastClick refuses."""
+        """Return an adapter with these options. Raises UsageError also for an IQUEUE that FastClick refuses."""
         adapter = super().with_options(texts)
         iqueue = adapter.value("iqueue", TX_QUEUE)
         if iqueue & (iqueue - 1):
@@ -84,7 +83,6 @@ class FastClickAdapter(Adapter):
         return adapter
 
     def find(self) -> Found | NotFound:
-        """A ``click`` that says it is FastClick and has elements for DPDK."""
         where = self.installation()
         found = find_click(where, "FastClick", PLACES)
         if found is None:
@@ -94,7 +92,6 @@ class FastClickAdapter(Adapter):
         return Found(found[1], found[0])
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         blocking = self.value("blocking", False)
         return manifest(
             request,
@@ -102,17 +99,16 @@ class FastClickAdapter(Adapter):
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=str(self.value("burst", BURST)),
-            checksum_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
-            segmentation_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
+            checksum_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
+            segmentation_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             mergeable_buffers=everywhere("default"),
             buffers=f"{self.buffers(request)} mbufs, one pool",
             ndesc=str(self.value("ndesc", common.ring_size(request))),
-            tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software for each port (IQUEUE)",
+            tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software per port (IQUEUE)",
             tx_retry="until the ring takes them (BLOCKING true)" if blocking else "from the software queue",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningFastClick:
-        """Start it and wait until its router runs. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request)
         ports = common.paired_ports(request)
         binary = common.require(self).binary
@@ -120,28 +116,22 @@ class FastClickAdapter(Adapter):
         graph.write_text(self.graph(request, ports, control))
         control.unlink(missing_ok=True)  # of an earlier one, which leaves it behind: it would not start
         common.remove_sockets(ports)
-        process = supervisor.spawn(
-            self.name,
-            [str(binary), *self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick"), str(graph)],
-            cpus=request.control_cpus | {request.cpu},
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        eal = self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick")
+        process = self.spawn([str(binary), *eal, str(graph)], request, supervisor)
         switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
         switch.wait_ready()
         return switch
 
     def buffers(self, request: SwitchRequest) -> int:
-        """How many mbufs it has."""
+        """Return the number of mbufs."""
         return int(self.value("buffers", JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS))
 
     def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:
-        """The router configuration."""
+        """Return the router configuration."""
         ndesc = self.value("ndesc", common.ring_size(request))
         burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
         blocking = str(self.value("blocking", False)).lower()
-        size = f", MBUF_SIZE {JUMBO_MBUF_BYTES}" if common.is_jumbo(request) else ""
+        size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
         lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
         for number, port in enumerate(ports):
             # MODE none: the default is RSS, which virtio-user refuses.
@@ -153,9 +143,9 @@ class FastClickAdapter(Adapter):
         return "\n".join([*lines, *cross_connects(request), f"ControlSocket(UNIX, {control});", ""])
 
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
-        """``--dpdk ... --``. Port ids follow the order of the vdevs."""
-        mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
-        size_mb = EAL_MB + -(-self.buffers(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
+        """Return ``--dpdk ... --``. Port ids follow the order of the vdevs."""
+        mbuf_bytes = common.mbuf_bytes(request) + MBUF_OVERHEAD_BYTES
+        size_mb = EAL_MB + -(-self.buffers(request) * mbuf_bytes // 2**20)
         return [
             "--dpdk",
             f"--lcores=0@{request.cpu}",
@@ -163,13 +153,13 @@ class FastClickAdapter(Adapter):
             "--no-telemetry",
             f"--file-prefix={prefix}",
             *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-            *(f"--vdev={common.dpdk_vdev(number, port, request)}" for number, port in enumerate(ports)),
+            *common.vdevs(ports, request),
             "--",
         ]
 
 
 class RunningFastClick(RunningClick):
-    """A FastClick that forwards; asked through its control socket."""
+    """A FastClick that forwards. Counters come from its control socket."""
 
     def __init__(self, process: Process, control: Path, request: SwitchRequest, spare: int) -> None:
         super().__init__("FastClick", process, control)
@@ -179,7 +169,6 @@ class RunningFastClick(RunningClick):
         self._kept = Kept()
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start, of its elements. Raises DiedError."""
         names = [port.name for port in self._request.ports]
         numbers = self.read([*handlers(names), USEFUL_KCYCLES])
         kcycles = numbers.get(USEFUL_KCYCLES)
@@ -193,14 +182,14 @@ class RunningFastClick(RunningClick):
 
 
 def handlers(ports: Iterable[str]) -> list[str]:
-    """The read handlers that its counters come from."""
+    """Return the read handlers of the counters."""
     elements = (("in", ("count", *RX_DROPS)), ("out", ("count", "dropped")))
     return [f"{port}_{end}.{name}" for port in ports for end, names in elements for name in names]
 
 
 @dataclass(frozen=True, slots=True)
 class SoftwareQueue:
-    """Frames that ever went into the queue before a port, and out of it to the ring; it is first in, first out."""
+    """Total numbers of frames that entered the software queue of a port and left it to the ring. The queue is FIFO."""
 
     entered: int
     sent: int
@@ -209,10 +198,10 @@ class SoftwareQueue:
 def software_queues(
     numbers: Mapping[str, int], pairs: Iterable[tuple[str, str]], spare: int
 ) -> dict[str, SoftwareQueue]:
-    """The queue of each port; none for a port whose numbers are not there, or do not add up.
+    """Return the queue of each port; none for a port with missing or inconsistent counters.
 
-    FastClick built with --enable-dpdk-packet drops at a full ring without counting: then more than the ``spare`` frames
-    that a queue holds are neither sent nor dropped.
+    FastClick built with --enable-dpdk-packet drops at a full ring without counting. Then more frames are neither sent
+    nor dropped than the ``spare`` frames that a queue holds.
     """
     found = {}
     for source, sink in (way for pair in pairs for way in (pair, pair[::-1])):
@@ -224,7 +213,7 @@ def software_queues(
 
 
 def drops(numbers: Mapping[str, int], ports: Iterable[str], queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:
-    """Drops by ``PORT:REASON``; at a full ring only of ports whose numbers add up."""
+    """Return drops by ``PORT:REASON``; drops at a full ring only for ports with consistent counters."""
     found = {
         f"{port}:{reason}": numbers[f"{port}_in.{name}"]
         for port in ports
@@ -235,18 +224,18 @@ def drops(numbers: Mapping[str, int], ports: Iterable[str], queues: Mapping[str,
 
 
 class Kept:
-    """Frames that stay behind in a software queue when a trial is over, and are lost for it.
+    """Frames that remain in a software queue at the end of a trial, and are lost for that trial.
 
-    What waits when the counters are read is counted, each frame once, whether or not it is sent later.
+    Each frame that waits when the counters are read is counted once, even if it is sent later.
     """
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
-        """Of the frames that entered, so many were looked at."""
+        """Number of frames, of those that entered, which earlier calls examined."""
         self._kept: Counter[str] = Counter()
 
     def look(self, queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:
-        """``PORT:kept``: frames that waited now, or at an earlier look."""
+        """Return ``PORT:kept``, the number of frames that waited now or at an earlier call."""
         for port, queue in queues.items():
             self._kept[port] += max(0, queue.entered - max(queue.sent, self._seen.get(port, 0)))
             self._seen[port] = queue.entered

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what switches inside the kernel have in common: veth ports only, no process, and a core for what they do.
+"""The common part of switches in the kernel: veth ports only, no process, and a core of their own.
 
-A frame sent into a veth pair is forwarded by whoever sent it, in its softirq: on the tester's core, at the tester's
-expense. So each port of the switch is polled by a kernel thread (threaded NAPI) on the switch's core; what these use of
-it is in their schedstat. A veth has NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is
-a program that passes all. This takes root. Without root a frame is forwarded by its sender after all, and the fairness
-manifest says so. docs/switches/linux-bridge.md tells what was tried.
+A frame sent into a veth pair is forwarded in the softirq of its sender: on the tester's core, at the tester's expense.
+So a kernel thread (threaded NAPI) on the switch's core polls each port, and its schedstat has the CPU time. A veth has
+NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is a program that passes all. This
+requires root. Without root the sender forwards its frames, and the fairness manifest says so.
+docs/switches/linux-bridge.md lists what was tried.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +45,7 @@ TERMS: dict[str, str | FeatureClaim] = {
     "memory": "the kernel's (4 KiB pages)",
     "buffers": "the kernel's",
 }
-"""The part of the fairness manifest that is the same for all of them."""
+"""The part of the fairness manifest that is equal for all kernel switches."""
 _RX = "bytes packets errs drop fifo frame compressed multicast"
 _TX = "bytes packets errs drop fifo colls carrier compressed"
 _COLUMNS = f"face |{_RX}|{_TX}".split()
@@ -55,31 +54,30 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class KernelAdapter(Adapter):
-    """A switch in the kernel: a subclass says how interfaces are connected (:meth:`connect`)."""
+    """A switch in the kernel. A subclass has an ``action`` of kernel_setup.py, or its own :meth:`connect`."""
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = ()
     function: str
     """For the manifest."""
+    action: str
+    """The action of kernel_setup.py that connects pairs of interfaces."""
 
     def find(self) -> Found | NotFound:
-        """The kernel that runs."""
         if sys.platform != "linux":
             return NotFound(self.remedy)
         return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
 
     def refusal(self, situation: Situation) -> str:
-        """Only kernel interfaces; v2v has no wire. DPDK's af_packet, on the other side of them, takes 1518 bytes."""
         if situation.wire not in self.wires and situation.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"
+            return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
-        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own takes root)"
+        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
         return manifest(
             request,
             function=self.function,
@@ -89,14 +87,14 @@ class KernelAdapter(Adapter):
         )
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
-        """Connect the interfaces of each pair, in the namespace of ``request.netns_pid``. Raises StartError.
+        """Connect the interfaces of each pair in the namespace of ``request.netns_pid``. Raises StartError.
 
-        Where something has to be undone before the interfaces go, a process that does it when it is asked to end.
+        Return a process if something must be undone before the interfaces go: it does so when it is asked to end.
         """
-        raise NotImplementedError
+        set_up(self.action, [",".join(pair) for pair in pairs], request, supervisor)
+        return None
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        """Connect all interfaces, and move their forwarding to the switch's core. Raises StartError, UsageError."""
         common.check_frame_size(request)
         ports = {port.name: common.interface_name(port) for port in common.paired_ports(request)}
         if request.netns_pid is None:
@@ -114,14 +112,14 @@ class KernelAdapter(Adapter):
 
 
 def has_core() -> bool:
-    """Return whether it forwards on the switch's core: we may load XDP programs, and place kernel threads."""
+    """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads."""
     return os.geteuid() == 0
 
 
 def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """Run a program in the switch's network namespace to its end. What it wrote; StartError with that if it failed.
+    """Run a program in the switch's network namespace and return its output. Raises StartError if it fails.
 
-    It has the priority of pollers: the tester, which may poll on the same CPU, would leave it next to nothing.
+    It runs at the priority of pollers; otherwise a tester that polls on the same CPU would leave it almost no time.
     """
     done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
     if done.wait(stretched(SETUP_TIMEOUT_S)) != 0:
@@ -132,15 +130,15 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
 
 
 def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace. What it wrote; StartError."""
+    """Run ``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace and return its output. Raises StartError."""
     argv = [sys.executable, "-I", str(Path(__file__).with_name("kernel_setup.py")), action, *arguments]
     return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 
 class RunningKernel:
-    """A switch that is a state of the kernel in a network namespace; a process of the wire holds the namespace.
+    """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
-    ``ports``: port name -> interface.
+    ``ports`` maps port names to interfaces.
     """
 
     def __init__(self, title: str, ports: Mapping[str, str], request: SwitchRequest, supervisor: Supervisor) -> None:
@@ -153,8 +151,7 @@ class RunningKernel:
         self._holder = request.netns_pid or 0
         self._holder_start = procfs.start_ticks(self._holder)
         self._threads: tuple[ThreadRef, ...] = ()
-        self._begun_ns = time.monotonic_ns()
-        self._ran_ns = 0
+        self._time = common.CpuTime((), None)
         self._stopped = False
 
     def place(self) -> None:
@@ -163,27 +160,27 @@ class RunningKernel:
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
         self._threads = (*threads, *_softirq_thread(self._request.cpu))
-        self._begun_ns, self._ran_ns = time.monotonic_ns(), self._run_ns() or 0
+        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
 
     def pids(self) -> tuple[int, ...]:
-        """None: it has no process. Without frames it does nothing."""
+        """Return no process: a kernel switch without frames does nothing."""
         return ()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """A kernel thread for each port, and that of its core's softirqs, which takes over what these leave."""
+        """Return a kernel thread for each port, and the softirq thread of their core, which continues their work."""
         return self._threads
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start, of its interfaces. Raises DiedError if its namespace is gone.
+        """Return counters of the interfaces. Raises DiedError also if the namespace is gone.
 
-        Busy cycles are the CPU time of its threads: they run while there are frames, and sleep otherwise. Unknown where
-        it has none, and where the request does not tell the frequency of the TSC.
+        Busy cycles are the CPU time of the threads, which sleep without frames. They are unknown without threads and
+        without the frequency of the TSC in the request.
         """
         self.check()
         counts = parse_interfaces(procfs.read_text(f"/proc/{self._holder}/net/dev") or "")
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)
-        busy, idle = self._cycles()
+        busy, idle = self._time.cycles()
         return SwitchCycles(
             busy_cycles=busy,
             idle_cycles=idle,
@@ -196,24 +193,9 @@ class RunningKernel:
             },
         )
 
-    def _cycles(self) -> tuple[int | None, int | None]:
-        """Busy and idle TSC cycles since the start."""
-        run_ns, hz = self._run_ns(), self._request.tsc_hz
-        if run_ns is None or not hz:
-            return None, None
-        busy_ns = run_ns - self._ran_ns
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return busy_ns * hz // 10**9, idle_ns * hz // 10**9
-
-    def _run_ns(self) -> int | None:
-        """CPU time of its threads since they exist, in ns; None where it has none, or the kernel does not tell."""
-        texts = [procfs.read_text(f"/proc/{thread.tid}/schedstat") for thread in self._threads]
-        return sum(int(text.split()[0]) for text in texts if text) if texts and all(texts) else None
-
     def check(self) -> None:
-        """Raise DiedError if the namespace, or a thread of a port, is gone."""
         if self._stopped:
-            raise DiedError(f"{self.title}: it was stopped")
+            raise DiedError(f"{self.title} was stopped")
         if self.keeper is not None and not self.keeper.alive():
             raise DiedError(f"{self.title}: {self.keeper.exit_report()}")
         if not procfs.is_running(self._holder) or procfs.start_ticks(self._holder) != self._holder_start:
@@ -223,7 +205,7 @@ class RunningKernel:
                 raise DiedError(f"{self.title}: kernel thread {thread.name} is gone")
 
     def stop(self) -> None:
-        """Remove bridges, programs and filters; what is left goes with the namespace. Never raises; safe to repeat."""
+        """Remove bridges, programs and filters; the rest goes with the namespace. Never raises; safe to repeat."""
         if self._stopped:
             return
         self._stopped = True
@@ -238,7 +220,7 @@ class RunningKernel:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Describe what the kernel counted at an interface."""
+    """Counters of an interface."""
 
     rx_packets: int
     rx_dropped: int
@@ -247,7 +229,7 @@ class Interface:
 
 
 def parse_interfaces(text: str) -> dict[str, Interface]:
-    """Interface -> counters of /proc/net/dev. A line that is not as Linux writes it gives nothing."""
+    """Return the counters in /proc/net/dev by interface. Lines in another format are ignored."""
     header, *lines = text.splitlines()[1:] or [""]
     if header.split() != _COLUMNS:
         return {}
@@ -262,7 +244,7 @@ def parse_interfaces(text: str) -> dict[str, Interface]:
 
 
 def _softirq_thread(cpu: int) -> tuple[ThreadRef, ...]:
-    """``ksoftirqd/CPU``: it does what a thread of a port leaves when its time is up."""
+    """Return ``ksoftirqd/CPU``, which continues the work of a port's thread whose time slice is over."""
     name = f"ksoftirqd/{cpu}"
     pids = (int(folder.name) for folder in Path("/proc").glob("[0-9]*") if procfs.read_text(folder / "comm") == name)
     return tuple(ThreadRef(pid, pid, name) for pid in pids)

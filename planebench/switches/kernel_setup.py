@@ -51,10 +51,11 @@ def _checked(result: int, what: str) -> int:
 
 
 def place_input(route: IPRoute, cpu: str, interfaces: Sequence[str]) -> None:
-    """Let a kernel thread on ``cpu`` poll each interface (threaded NAPI). Prints them. OSError or NetlinkError.
+    """Pin a kernel thread that polls each interface (threaded NAPI) to ``cpu``, and print them. Raises OSError or
+    NetlinkError.
 
-    Of a veth the peer must leave segmentation to it, or it must have an XDP program, to have NAPI at all (veth.c). The
-    first takes GRO, which merges frames and changes their order; so it is the second, a program that passes all.
+    A veth has NAPI only with GRO on its peer or with an XDP program (veth.c). GRO merges and reorders frames, so it is
+    an XDP program that passes every frame.
     """
     sysfs = _own_sysfs()
     for name in interfaces:
@@ -73,7 +74,7 @@ def place_input(route: IPRoute, cpu: str, interfaces: Sequence[str]) -> None:
 
 
 def _own_sysfs() -> Path:
-    """A sysfs that shows the interfaces of this namespace, mounted where only this process sees it."""
+    """Mount a sysfs that shows the interfaces of this namespace, visible to this process only, and return its path."""
     _checked(_libc.unshare(CLONE_NEWNS), "unshare(mount namespace)")
     _checked(_libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount(private)")
     _checked(_libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "mount(sysfs)")
@@ -81,7 +82,7 @@ def _own_sysfs() -> Path:
 
 
 def _threads_of(interface: str) -> set[int]:
-    """Threads ``napi/INTERFACE-ID`` of any namespace; Linux before 5.17 cuts their names."""
+    """Return the threads ``napi/INTERFACE-ID`` of all namespaces. Linux before 5.17 truncates their names."""
     marks = (f"napi/{interface}-", f"napi/{interface}-"[:COMM_MAX])
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
@@ -93,7 +94,7 @@ def _threads_of(interface: str) -> set[int]:
 
 
 def _gro_off(interface: str) -> None:
-    """No generic receive offload: an XDP program turns it on."""
+    """Turn generic receive offload off: an XDP program turns it on."""
     value = (ctypes.c_uint32 * 2)(ETHTOOL_SGRO, 0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
@@ -104,7 +105,7 @@ def _gro_off(interface: str) -> None:
 
 
 def bridge(route: IPRoute, pairs: Sequence[Sequence[str]]) -> None:
-    """A bridge for each pair: no STP, no multicast snooping, no netfilter, no forwarding delay."""
+    """Make a bridge for each pair, without STP, multicast snooping, netfilter and forwarding delay."""
     for name in NETFILTER:
         with contextlib.suppress(OSError):  # not there until br_netfilter is loaded
             Path("/proc/sys/net/bridge", name).write_text("0")
@@ -127,8 +128,10 @@ def _index(route: IPRoute, name: str) -> int:
 
 
 def redirect(route: IPRoute, pairs: Sequence[Sequence[str]]) -> None:
-    """Both of a pair redirect to the other. Their peers get a program too: what is redirected to a veth without NAPI on
-    the other side is dropped."""
+    """Redirect frames between both interfaces of each pair.
+
+    Their peers get a program too: the kernel drops frames that are redirected to a veth whose peer has no NAPI.
+    """
     ways = [(_index(route, a), _index(route, b)) for pair in pairs for a, b in (pair, pair[::-1])]
     devmap = _bpf(BPF_MAP_CREATE, struct.pack("=5I", BPF_MAP_TYPE_DEVMAP, 4, 4, len(ways), 0), "make a devmap")
     for key, (source, target) in enumerate(ways):
@@ -153,7 +156,7 @@ def _instruction(code: int, target: int = 0, source: int = 0, value: int = 0) ->
 
 
 def _redirect(devmap: int, key: int) -> bytes:
-    """``return bpf_redirect_map(devmap, key, 0)``."""
+    """Return the code of ``return bpf_redirect_map(devmap, key, 0)``."""
     return b"".join(
         (
             _instruction(0x18, target=1, source=BPF_PSEUDO_MAP_FD, value=devmap),  # r1 = devmap, 64 bits
@@ -170,7 +173,7 @@ _PASS = _instruction(0xB7, target=0, value=XDP_PASS) + _instruction(0x95)
 
 
 def _load(code: bytes) -> int:
-    """A program, loaded. Its file descriptor."""
+    """Load a program and return its file descriptor."""
     text, licence = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"BSD-3-Clause")
     attributes = struct.pack(
         "=IIQQIIQII16sII",
@@ -189,13 +192,13 @@ def _put(devmap: int, key: int, value: int) -> None:
 def _bpf(command: int, attributes: bytes, what: str) -> int:
     number = BPF_SYSCALL.get(os.uname().machine)
     if number is None:
-        raise OSError(f"cannot {what}: the number of bpf() on {os.uname().machine} is not known")
+        raise OSError(f"cannot {what}: the system call number of bpf() on {os.uname().machine} is unknown")
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     return _checked(_libc.syscall(number, command, buffer, len(attributes)), f"cannot {what}")
 
 
 def clear(route: IPRoute, interfaces: Sequence[str]) -> None:
-    """Remove every bridge, and the programs of these interfaces and of their peers."""
+    """Remove every bridge, and the programs of these interfaces and their peers."""
     for link in route.get_links(kind="bridge"):
         route.link("del", index=link["index"])
     for name in interfaces:
@@ -207,7 +210,7 @@ def clear(route: IPRoute, interfaces: Sequence[str]) -> None:
 
 
 def main(action: str, arguments: list[str]) -> None:
-    """Raises OSError or NetlinkError."""
+    """Run an action. Raises OSError or NetlinkError."""
     pairs = [argument.split(",") for argument in arguments]
     with IPRoute() as route:
         if action == "bridge":

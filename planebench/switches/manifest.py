@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from planebench.model.claims import FeatureClaim
 from planebench.model.cpus import cpu_text
-from planebench.model.manifest import DEFAULT, FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
+from planebench.model.manifest import MANIFEST_KEYS, UNKNOWN
 from planebench.wiring.request import SwitchRequest
-
-__all__ = ["DEFAULT", "FEATURE_KEYS", "MANIFEST_KEYS", "UNKNOWN", "manifest"]
 
 
 def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:
-    """Return a whole manifest: what the request says, what the adapter says, ``unknown`` for the rest."""
+    """Return a complete manifest from the request and the values of the adapter; other keys are ``unknown``."""
     known = {
         "function": function,
         "cores": cpu_text(request.cpus[: request.queues]),

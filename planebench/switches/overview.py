@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what there is to know of every switch before anything is measured; one that is broken takes no other with
-it."""
+"""An overview of every switch without measuring anything. A broken adapter does not affect the others."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ from planebench.wiring.adapter import Adapter, Situation, Traits, refusal_of
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
-"""What every switch with stations has VNFs of, offloaded or not."""
+"""The VNF with which every switch with stations is checked, offloaded or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Describe whether a scenario can be measured on a wire; ``remark``: why not, or under which condition."""
+    """Support for a scenario on a wire. ``remark`` is the reason against it, or a condition of it."""
 
     supported: bool
     remark: str = ""
@@ -31,7 +30,8 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One switch. ``problem``: why it could not be looked for, or loaded; then it is not found, and may be here."""
+    """One switch. ``problem`` says why the search for it failed or its adapter cannot be loaded; it is not found
+    then."""
 
     name: str
     title: str
@@ -40,22 +40,22 @@ class Overview:
     remedy: str = ""
     vnf_interface: str = ""
     wires: Mapping[WireName, Mapping[ScenarioName, Support]] = field(default_factory=dict)
-    """Only wires that it has."""
+    """The supported wires only."""
     traits: Traits | None = None
     options: tuple[Option, ...] = ()
 
 
 def overviews() -> tuple[Overview, ...]:
-    """Every switch there is, those of other packages and those that cannot be loaded last."""
+    """Return every switch: those of planebench, of other packages, and last those that cannot be loaded."""
     broken = (
-        Overview(name, name, None, f"cannot be loaded: {why}", "mend the package, or remove it")
+        Overview(name, name, None, f"cannot be loaded: {why}", "repair the package or remove it")
         for name, why in broken_adapters().items()
     )
     return (*(overview(adapter) for adapter in all_adapters().values()), *broken)
 
 
 def overview(adapter: Adapter) -> Overview:
-    """One switch; starts nothing but ``--version``. Never raises."""
+    """Return the overview of one switch; start nothing but ``--version``. Never raises."""
     found = look(adapter)
     return Overview(
         name=adapter.name,
@@ -71,12 +71,11 @@ def overview(adapter: Adapter) -> Overview:
 
 
 class Unclear(NotFound):
-    """It could not be looked for; ``remedy`` is the sentence that says why."""
+    """The search failed; ``remedy`` is the sentence that says why."""
 
 
 def look(adapter: Adapter) -> Found | NotFound:
-    """Look as ``adapter.find()`` does, but for a path of the user's that is wrong, or a stranger's adapter that
-    fails."""
+    """Look for a switch. An exception of the adapter, or a wrong path of the user, becomes an ``Unclear`` result."""
     try:
         return adapter.find()
     except PlanebenchError as error:
@@ -90,7 +89,7 @@ def _scenarios(adapter: Adapter, wire: WireName) -> dict[ScenarioName, Support]:
 
 
 def _support(adapter: Adapter, scenario: ScenarioName, wire: WireName) -> Support:
-    """Check of a chain every length from one on; of VNFs side by side one router; each with and without hugepages."""
+    """Check a scenario for every chain length, or for VNFs side by side with a router, with and without hugepages."""
     longest = 0
     remarks: dict[str, None] = {}
     known = scenario_named(scenario)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what every Open vSwitch here has in common: a private database, one bridge, an ``in_port`` flow each way
-(conext19).
+"""The common part of every Open vSwitch: a private database, one bridge, an ``in_port`` flow each way (conext19).
 
-Everything lives in ``<workdir>/ovs`` and, for vswitchd, in a network namespace of its own where it is given none: the
-bridge's local interface never shows on the host, and making it needs no root (a user namespace does).
+Everything is in ``<workdir>/ovs``. Without a given network namespace vswitchd gets its own: the bridge's local
+interface is not visible on the host, and creating it needs no root (a user namespace does).
 """
 
 from __future__ import annotations
@@ -12,20 +11,18 @@ import contextlib
 import re
 import shutil
 import socket
-import subprocess
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import Found, NotFound, find_program, program_lines
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.ovs_counters import PortCounters, parse_ports
+from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles
 from planebench.switches.unixctl import unixctl
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
@@ -37,7 +34,7 @@ TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
 EMC_DEFAULT, EMC_MAX = 100, 2**32 - 1
 CACHE_OPTIONS = (
-    Option("emc", "whole", "one in so many flows is put into the exact match cache, 0: none", "100", most=EMC_MAX),
+    Option("emc", "whole", "insert one in N flows into the exact match cache (0: none)", "100", most=EMC_MAX),
     Option("smc", "flag", "signature match cache", "false"),
 )
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
@@ -45,89 +42,94 @@ _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvs
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
 
 Commands = list[list[str]]
-"""Of one ovs-vsctl."""
+"""The commands of one call of ovs-vsctl."""
 
 
-@dataclass(frozen=True, slots=True)
 class Paths:
-    """Describe where the parts of one Open vSwitch are. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
+    """The files and sockets of one Open vSwitch. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
 
-    root: Path
-
-    @property
-    def database(self) -> Path:
-        """The database file."""
-        return self.root / "conf.db"
-
-    @property
-    def database_socket(self) -> Path:
-        """OVSDB protocol."""
-        return self.root / "db.sock"
-
-    @property
-    def bridge(self) -> Path:
-        """OpenFlow; the name is given by vswitchd."""
-        return self.root / f"{BRIDGE}.mgmt"
-
-    @property
-    def control(self) -> Path:
-        """vswitchd's unixctl socket: what ovs-appctl talks to."""
-        return self.root / "vswitchd.ctl"
-
-    def environment(self) -> dict[str, str]:
-        """Keeps Open vSwitch out of the system's directories."""
-        return {f"OVS_{name}": str(self.root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.database = root / "conf.db"
+        self.database_socket = root / "db.sock"
+        self.bridge = root / f"{BRIDGE}.mgmt"  # OpenFlow; vswitchd chooses the name
+        self.control = root / "vswitchd.ctl"  # for ovs-appctl
+        self.environment = {f"OVS_{name}": str(root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+        """Keeps Open vSwitch out of the directories of the system."""
 
 
 class OvsAdapter(Adapter):
-    """An ovs-vswitchd with the userspace datapath. A subclass says which program, which ports and which threads."""
+    """An ovs-vswitchd with the userspace datapath. A subclass chooses the program, the ports and the threads."""
 
     unfit = "is none"
-    """What is wrong with a program that is not it."""
+    """The reason why a program that was found is not the right one."""
 
-    @abstractmethod
-    def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
+    kernel_ports = False
+    """Whether all ports are kernel interfaces, which have drop counters of their own."""
 
-    @abstractmethod
     def configuration(self, request: SwitchRequest, prefix: str) -> Commands:
-        """The database before vswitchd starts: ``Open_vSwitch`` settings, the bridge, the ports."""
+        """Return the database content before vswitchd starts: its options, the bridge without flows, the ports.
+
+        The OpenFlow number of a port is its place in the request, from 1.
+        """
+        options = [*self.vswitchd_options(request, prefix), f"pmd-cpu-mask={mask(request.cpu)}", *self._cache_options()]
+        commands = [
+            ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
+            ["add-br", BRIDGE],
+            ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"],
+        ]
+        for number, port in enumerate(request.ports, start=1):
+            name, settings = self.interface(port), self.port_settings(number, port, request)
+            commands += [
+                ["add-port", BRIDGE, name],
+                ["set", "Interface", name, f"ofport_request={number}", *settings],
+            ]
+        return commands
+
+    def running(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> RunningOvs:
+        """Return the running switch with its threads in place. Raises StartError if they are not."""
+        switch = RunningOvs(vswitchd, database, paths, request, kernel_ports=self.kernel_ports)
+        switch.check_placement([self.interface(port) for port in request.ports])
+        return switch
+
+    def vswitchd_options(self, request: SwitchRequest, prefix: str) -> list[str]:
+        """Return ``other_config`` of vswitchd beside its PMD core and its caches; ``prefix`` is that of EAL's files."""
+        return []
 
     @abstractmethod
-    def running(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> RunningOvs:
-        """Return what was started, its threads where they belong. Raises StartError where they are not."""
+    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+        """Return the columns of a port's ``Interface``."""
 
     @abstractmethod
     def check(self, request: SwitchRequest) -> None:
-        """Raise UsageError for what it cannot do."""
+        """Raise UsageError for a request that the switch does not support."""
 
     @abstractmethod
     def candidates(self) -> Iterator[Path]:
-        """Programs that may be it, the best first."""
+        """Yield programs that may be the right ovs-vswitchd, the best first."""
 
     @abstractmethod
     def version(self, lines: tuple[str, ...]) -> str | None:
-        """The version in what ``--version`` prints; None if the program is not fit for this adapter."""
+        """Return the version in the output of ``--version``; None if the program does not fit this adapter."""
 
     def interface(self, port: SwitchPort) -> str:
-        """Return what Open vSwitch calls a port."""
+        """Return the name of a port in Open vSwitch."""
         return port.name
 
     def find(self) -> Found | NotFound:
-        """A fitting ovs-vswitchd, its tools and its database schema."""
         binaries = list(self.candidates())
         missing = [tool for tool in _TOOLS if find_program(tool) is None]
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
         for binary in binaries:
-            version = self.version(program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) or ())
+            version = self.version(version_lines(binary))
             if version:
                 return Found(version, binary)
         what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"
         return NotFound(f"{self.remedy} ({what})")
 
     def programs(self, name: str, *places: str) -> Iterator[Path]:
-        """The program of that name, if there is one where the user says, or else on this machine."""
+        """Yield the program with this name at the place that the user gives, or else on this machine."""
         told = self.installation()
         if told.path is not None and told.path.is_file() and told.path.name.startswith("ovs-vswitchd"):
             yield told.path
@@ -138,7 +140,6 @@ class OvsAdapter(Adapter):
                 yield found
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningOvs:
-        """Start database and vswitchd, wait for every port, install the flows. Raises StartError with log lines."""
         common.check_frame_size(request)
         common.ordered_ports(request)
         self.check(request)
@@ -161,56 +162,56 @@ class OvsAdapter(Adapter):
                 process.terminate()
             raise
 
-    def cache_settings(self) -> list[str]:
-        """The options of the datapath's caches, as ``other_config`` has them."""
+    def _cache_options(self) -> list[str]:
         given = {
             "emc-insert-inv-prob": self.values.get("emc"),
             "smc-enable": str(self.value("smc", False)).lower() if "smc" in self.values else None,
         }
-        return [f"other_config:{key}={value}" for key, value in given.items() if value is not None]
+        return [f"{key}={value}" for key, value in given.items() if value is not None]
 
     def caches(self) -> str:
-        """The same for the manifest."""
+        """Return the options of the datapath's caches for the manifest."""
         emc, smc = self.value("emc", EMC_DEFAULT), self.value("smc", False)
         return f"EMC {f'1 in {emc}' if emc else 'off'}, SMC {'on' if smc else 'off'}, megaflows on"
 
 
 class RunningOvs(common.ProcessGroup):
-    """An Open vSwitch that forwards; asked through its control socket."""
+    """An Open vSwitch whose ports one PMD thread polls. Counters come from its control socket."""
 
-    def __init__(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> None:
+    def __init__(
+        self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest, *, kernel_ports: bool
+    ) -> None:
         super().__init__("Open vSwitch", [vswitchd, database])
-        self._vswitchd = vswitchd
+        self._kernel_ports = kernel_ports
         self._paths = paths
         self._request = request
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The one PMD thread."""
-        return common.threads_named(self._vswitchd.pid, (PMD_MARK,))
+        return common.threads_named(self.process.pid, (PMD_MARK,))
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start. Raises DiedError."""
-        raise NotImplementedError
+        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
+        return pmd_cycles(stats, perf, self.ports())
 
-    def ports(self, *, kernel: bool = False) -> PortCounters:
-        """From OpenFlow 1.4 port statistics: they are live, and the only place where vhost-user ports count drops.
+    def ports(self) -> PortCounters:
+        """Return OpenFlow 1.4 port statistics, which are live and the only place with drops of vhost-user ports.
 
-        OvS 3.1 switches rte_vhost's statistics on for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
+        OvS 3.1 enables the statistics of rte_vhost for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
         the database is refreshed every 5 s at best. Raises DiedError.
         """
         command = ["ovs-ofctl", "-OOpenFlow14", "--no-names", "dump-ports", f"unix:{self._paths.bridge}"]
         names = [port.name for port in self._request.ports]
         with contextlib.suppress(StartError):
-            return parse_ports(_tool(command), names, kernel=kernel)
+            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
         # A vswitchd that was paused for long drops the first connection after it; the second tells.
         try:
-            return parse_ports(_tool(command), names, kernel=kernel)
+            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
         except StartError as error:
             self.check()
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
+            raise self.died(error) from error
 
     def check_placement(self, interfaces: Sequence[str]) -> None:
-        """Raise StartError unless the receive queue of every port is on the one PMD thread we asked for."""
+        """Raise StartError unless the one PMD thread, on the core of the switch, polls every port."""
         text = self.ask("dpif-netdev/pmd-rxq-show")
         cores = set(re.findall(r"core_id (\d+)", text))
         polled = set(re.findall(r"port: (\S+)", text))
@@ -219,28 +220,23 @@ class RunningOvs(common.ProcessGroup):
             raise StartError(f"Open vSwitch does not poll every port on CPU {self._request.cpu}:\n{text}")
 
     def ask(self, *command: str) -> str:
-        """Return what ``ovs-appctl`` prints. Raises DiedError."""
+        """Return the output of ``ovs-appctl``. Raises DiedError."""
         self.check()
         try:
             return unixctl(self._paths.control, *command)
         except PlanebenchError as error:
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
-
-
-def bridge_commands() -> Commands:
-    """The one bridge, with the userspace datapath and no flow but ours."""
-    return [["add-br", BRIDGE], ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"]]
+            raise self.died(error) from error
 
 
 def in_port_flows(request: SwitchRequest) -> list[str]:
-    """An in_port flow each way of every cross-connect. A port's OpenFlow number is its place in the request, from 1."""
+    """Return an in_port flow each way of every cross-connect. Ports have the numbers of their places in the request."""
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
     pairs = [(number[a], number[b]) for a, b in request.cross_connects]
     return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]
 
 
 def flows_of(request: SwitchRequest) -> list[str]:
-    """Return those of every cross-connect; or, of stations, one by MAC each and one for all that they send."""
+    """Return the flows of every cross-connect; with stations, one by MAC for each station and one for the monitor."""
     if not request.stations:
         return in_port_flows(request)
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
@@ -252,7 +248,7 @@ def flows_of(request: SwitchRequest) -> list[str]:
 
 
 def mask(cpu: int) -> str:
-    """A CPU as ``pmd-cpu-mask`` has it."""
+    """Return a CPU in the form of ``pmd-cpu-mask``."""
     return hex(1 << cpu)
 
 
@@ -274,7 +270,7 @@ def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths
             "--no-chdir",
         ],
         cpus=request.control_cpus,
-        env=paths.environment(),
+        env=paths.environment,
         workdir=request.workdir,
         high_priority=False,
     )
@@ -293,7 +289,7 @@ def _start_vswitchd(
         "ovs-vswitchd",
         [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
         cpus=request.control_cpus,  # what forwards moves to request.cpu
-        env={**env, **paths.environment()},
+        env={**env, **paths.environment},
         workdir=request.workdir,
         netns_pid=request.netns_pid,
         new_netns=request.netns_pid is None,
@@ -301,7 +297,7 @@ def _start_vswitchd(
 
 
 def _vsctl(paths: Paths, commands: Commands) -> None:
-    """All commands in one transaction; vswitchd reads the result when it starts."""
+    """Run all commands in one transaction; vswitchd reads the result when it starts."""
     argv = [
         "ovs-vsctl",
         f"--db=unix:{paths.database_socket}",
@@ -315,7 +311,7 @@ def _vsctl(paths: Paths, commands: Commands) -> None:
 
 
 def _link_sockets(request: SwitchRequest, paths: Paths) -> None:
-    """OvS names a vhost-user socket after its port, under OVS_RUNDIR: the path asked for becomes a link to it."""
+    """Make each requested path a link to the socket, which OvS creates in OVS_RUNDIR with the name of the port."""
     for port in request.ports:
         if port.kind == "vhost-user":
             path = common.socket_path(port)
@@ -324,7 +320,7 @@ def _link_sockets(request: SwitchRequest, paths: Paths) -> None:
 
 
 def _ports_added(names: Sequence[str], vswitchd: Process, paths: Paths) -> bool:
-    """Return whether the bridge has every port; StartError as soon as one is refused."""
+    """Return whether the bridge has every port. Raises StartError as soon as one is refused."""
     with contextlib.suppress(OSError):
         log = vswitchd.log_path.read_text(errors="replace")
         refused = _REFUSED.search(log)
@@ -338,25 +334,17 @@ def _ports_added(names: Sequence[str], vswitchd: Process, paths: Paths) -> bool:
 
 
 def _listens(path: Path) -> bool:
-    """Return whether somebody answers at a unix socket: it is there, but refuses, between bind() and listen()."""
+    """Return whether a unix socket accepts connections: between bind() and listen() it exists but refuses."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         return connection.connect_ex(str(path)) == 0
 
 
-def _tool(argv: list[str], *, stdin: str | None = None) -> str:
-    """Run one of Open vSwitch's short-lived tools; its stdout. Raises StartError with its stderr."""
-    program = find_program(argv[0])
-    try:
-        done = subprocess.run(
-            [str(program or argv[0]), *argv[1:]],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=stretched(TOOL_TIMEOUT_S),
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise StartError(f"{' '.join(argv[:3])}: {error}") from error
-    if done.returncode != 0:
-        raise StartError(f"{' '.join(argv[:3])} ended with {done.returncode}: {done.stderr.strip()}")
+def _tool(argv: list[str], *, stdin: str = "") -> str:
+    """Run a short-lived tool of Open vSwitch and return its output. Raises StartError with its standard error."""
+    done = run_tool([find_program(argv[0]) or argv[0], *argv[1:]], TOOL_TIMEOUT_S, stdin=stdin)
+    what = " ".join(argv[:3])
+    if done.code is None:
+        raise StartError(f"{what}: {done.stderr}")
+    if done.code != 0:
+        raise StartError(f"{what} ended with {done.code}: {done.stderr.strip()}")
     return done.stdout

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.switches.ovs_counters import main_thread_cycles, pmd_cycles
+from planebench.switches.ovs_counters import main_thread_cycles
 from planebench.wiring.adapter import ThreadRef, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest, VnfInterface
 
@@ -40,6 +39,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     title = "Open vSwitch in userspace, without DPDK"
     remedy = "install Open vSwitch: `apt-get install openvswitch-switch` (Debian, Ubuntu)"
     wires = frozenset({"veth"})
+    kernel_ports = True
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = (
         PATH_OPTION,
@@ -55,19 +55,16 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         return bool(self.value("io", "system") == "afxdp")
 
     def interface(self, port: SwitchPort) -> str:
-        """A kernel interface keeps its name."""
         return common.interface_name(port)
 
     def candidates(self) -> Iterator[Path]:
-        """Debian's build without DPDK; one with DPDK does not start it unless asked."""
+        """Yield Debian's build without DPDK first; a build with DPDK does not start DPDK unless configured."""
         yield from self.programs("ovs-vswitchd", str(_DEBIAN_BINARY), "/usr/local/sbin/ovs-vswitchd")
 
     def version(self, lines: tuple[str, ...]) -> str | None:
-        """``3.1.0``."""
         return lines[0].rpartition(" ")[2] if lines and "Open vSwitch" in lines[0] else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         mode = self.value("xdp_mode", XDP_MODE)
         driver = f"AF_XDP ({mode})" if self.afxdp else "kernel interface, packet sockets (type system)"
         return manifest(
@@ -77,78 +74,50 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
             vnf_interface=driver,
             burst=str(ovs.BURST),
             ring_size=AFXDP_RING if self.afxdp else "socket buffer, default size",
-            buffers="a memory of its own for each queue (umem)" if self.afxdp else "the kernel's",
+            buffers="one memory area per queue (umem)" if self.afxdp else "the kernel's",
             **common.offloads(request, mergeable_wires=False),
             caches=self.caches(),
-            idle_cycles="as the PMD thread counts" if self.afxdp else "time less CPU time of the main thread",
+            idle_cycles="counted by the PMD thread" if self.afxdp else "elapsed time minus CPU time of the main thread",
             thread="a PMD thread, polling" if self.afxdp else "the main thread, woken by the kernel",
         )
 
     def check(self, request: SwitchRequest) -> None:
-        """It has kernel interfaces only."""
+        """Raise UsageError for a port that is not a kernel interface."""
         for port in request.ports:
             common.interface_name(port)
 
-    def configuration(self, request: SwitchRequest, prefix: str) -> ovs.Commands:
-        """The database content: the PMD core, the bridge, the ports."""
-        options = [f"other_config:pmd-cpu-mask={ovs.mask(request.cpu)}", *self.cache_settings()]
-        ports = [self._port(number, port) for number, port in enumerate(request.ports, start=1)]
-        return [["set", "Open_vSwitch", ".", *options], *ovs.bridge_commands(), *(part for it in ports for part in it)]
-
     def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> ovs.RunningOvs:
-        """It, with the thread that forwards where it belongs."""
-        if not self.afxdp:
-            return RunningOnMain(vswitchd, database, paths, request)
-        switch = RunningOnPmd(vswitchd, database, paths, request)
-        switch.check_placement([self.interface(port) for port in request.ports])
-        return switch
+        if self.afxdp:
+            return super().running(vswitchd, database, paths, request)
+        return RunningOnMain(vswitchd, database, paths, request)
 
-    def _port(self, number: int, port: SwitchPort) -> ovs.Commands:
-        """One port; its OpenFlow number is its place in the request, from 1."""
-        name = self.interface(port)
-        kind = ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
-        settings = [f"ofport_request={number}", *kind]
-        return [["add-port", ovs.BRIDGE, name], ["set", "Interface", name, *settings]]
-
-
-class RunningOnPmd(ovs.RunningOvs):
-    """AF_XDP sockets, polled by one PMD thread."""
-
-    def counters(self) -> SwitchCycles:
-        """Counters since the start. Raises DiedError."""
-        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
-        return pmd_cycles(stats, perf, self.ports(kernel=True))
+    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+        return ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
 
 
 class RunningOnMain(ovs.RunningOvs):
-    """Packet sockets, served by the main thread."""
+    """Packet sockets that the main thread serves."""
 
     def __init__(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> None:
-        super().__init__(vswitchd, database, paths, request)
-        self._begun_ns = time.monotonic_ns()
+        super().__init__(vswitchd, database, paths, request, kernel_ports=True)
+        self._time = common.CpuTime([vswitchd.pid], request.tsc_hz)
         for tid in procfs.threads(vswitchd.pid):
             with contextlib.suppress(OSError):  # a helper that has just ended
                 os.sched_setaffinity(tid, {request.cpu} if tid == vswitchd.pid else request.control_cpus)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The main thread. It sleeps while there is nothing to forward."""
-        pid = self._vswitchd.pid
-        return (ThreadRef(pid, pid, procfs.threads(pid).get(pid, "main")),)
+        """Return the main thread, which sleeps without traffic."""
+        return common.main_thread(self.process)
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start. Raises DiedError.
+        """Return counters of the main thread.
 
-        OvS counts no cycles of this thread: busy is its CPU time, which is forwarding while frames come. Unknown where
-        the request does not tell the frequency of the TSC.
+        OvS counts no cycles of this thread: busy cycles are its CPU time. They are unknown without the frequency of the
+        TSC in the request.
         """
-        pid, hz = self._vswitchd.pid, self._request.tsc_hz
-        counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports(kernel=True))
-        text = procfs.read_text(f"/proc/{pid}/task/{pid}/schedstat")
-        if not text or not hz:
-            return counted
-        busy_ns = int(text.split()[0])
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return replace(counted, busy_cycles=busy_ns * hz // 10**9, idle_cycles=idle_ns * hz // 10**9)
+        counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports())
+        busy, idle = self._time.cycles()
+        return replace(counted, busy_cycles=busy, idle_cycles=idle)
 
 
 ADAPTER = OvsNetdevAdapter()

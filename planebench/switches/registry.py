@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every switch there is, by name, and how one is found from what a user writes.
+"""The registry of switches by name.
 
-Ours are listed in planebench.switches.names; others come from installed packages with an entry point of the group
-``planebench.switches``, whose name is the switch's name and whose object is its adapter (docs/adding-a-switch.md).
+planebench.switches.names lists those of planebench; others come from installed packages with an entry point of the
+group ``planebench.switches``, whose name is the name of the switch and whose object is its adapter
+(docs/adding-a-switch.md).
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ ENTRY_POINTS = "planebench.switches"
 ADAPTERS: dict[str, Adapter] = {
     name: import_module(f"planebench.switches.{module}").ADAPTER for name, module in SWITCHES.items()
 }
-"""Name -> adapter of ours, in the order in which they are listed."""
+"""The adapters of planebench by name, in the order in which they are listed."""
 
 
 def all_adapters() -> Mapping[str, Adapter]:
-    """Ours, and those of other packages that could be loaded. Loads these once."""
+    """Return the adapters of planebench and those of other packages that can be loaded. Loads the latter once."""
     return ADAPTERS | _foreign()[0]
 
 
 def broken_adapters() -> Mapping[str, str]:
-    """Entry points that could not be loaded, and why: one that is broken must not take the others with it."""
+    """Return the entry points that cannot be loaded, and why."""
     return _foreign()[1]
 
 
@@ -49,18 +50,18 @@ def _foreign() -> tuple[dict[str, Adapter], dict[str, str]]:
 
 def _load(point: EntryPoint, found: Mapping[str, Adapter]) -> Adapter:
     if point.name in ADAPTERS or point.name in found:
-        raise UsageError(f"there is a switch {point.name} already; give it another name")
+        raise UsageError(f"a switch {point.name} exists already; give it another name")
     adapter = point.load()
     if not isinstance(adapter, Adapter):
         what = "class" if isinstance(adapter, type) else type(adapter).__name__
-        raise UsageError(f"it is a {what}; derive it from planebench.switches.base.Adapter")
+        raise UsageError(f"its object is a {what}; derive it from planebench.switches.base.Adapter")
     if adapter.name != point.name:
-        raise UsageError(f"its name is {adapter.name}; make them alike")
+        raise UsageError(f"its name is {adapter.name}, not that of the entry point")
     return adapter
 
 
 def get_adapter(text: str) -> Adapter:
-    """The adapter of a switch as a user names it: ``planed``, ``planed:drop_one_in=1000``, ``sim:capacity=10M``.
+    """Return the adapter of a switch as a user names it: ``planed``, ``planed:drop_one_in=1000``, ``sim:capacity=10M``.
 
     Raises UsageError with the valid names, the closest first, or the valid options.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulated switch: no process, no packets; trials with a truth that is known (docs/simulator.md)."""
+"""The simulated switch: no process, no packets; trials with test with known results (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from planebench.host.programs import Found
 from planebench.measure.runner import Runner
 from planebench.model.errors import StartError
 from planebench.model.records import Trial
-from planebench.sim import SIM_KEYS, SimRunner, SimSpec
+from planebench.sim.runner import SimRunner
+from planebench.sim.spec import SIM_KEYS, SimSpec
 from planebench.wiring.adapter import Adapter, RunningSwitch, Traits
 from planebench.wiring.request import SwitchRequest
 
@@ -24,7 +25,7 @@ class SimAdapter(Adapter):
     title = "simulated switch"
     remedy = "it is part of planebench"
     wires = frozenset({"virtio", "memif", "veth"})
-    traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "a truth that is known")
+    traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "test with known results")
     stations = True
     options = tuple(SIM_KEYS.values())
 
@@ -33,25 +34,22 @@ class SimAdapter(Adapter):
         self.spec = spec or SimSpec()
 
     def find(self) -> Found:
-        """Always here."""
         return Found("simulated", Path(sys.executable))
 
     def with_options(self, texts: Mapping[str, str]) -> SimAdapter:
-        """With these keys of the simulator. UsageError names key, value and what is valid."""
+        """Return an adapter with these keys of the simulator. Raises UsageError for an unknown key or a bad value."""
         return SimAdapter(SimSpec.from_options(self.name, texts))
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """The keys that are not as they are by default."""
         usual = SimSpec()
         changed = {key: getattr(self.spec, key) for key in SIM_KEYS if getattr(self.spec, key) != getattr(usual, key)}
         return {"function": "simulated", **{key: f"{value:.12g}" for key, value in changed.items()}}
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
-        """It has no ports to forward between."""
-        raise StartError("the simulated switch forwards no packets; it can only be measured by planebench run")
+        raise StartError("the simulated switch forwards no packets; it works with planebench run only")
 
     def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
-        """A runner that goes on where ``past`` ends."""
+        """Return a runner that continues after the trials in ``past``."""
         return SimRunner(self.spec, seed, past)
 
 

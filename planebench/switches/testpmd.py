@@ -25,7 +25,7 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PROMPT = b"testpmd> "
 FORWARDING = b"io packet forwarding - ports=%d "
-"""It says so when that many ports have started."""
+"""testpmd's message once that many ports have started."""
 BURST = 32
 BURST_MAX = 512
 RINGS = tuple(str(2**n) for n in range(6, 13))
@@ -33,14 +33,10 @@ MBUF_CACHE_MAX = 512
 MIN_MBUFS = 16384
 MBUF_OVERHEAD_BYTES = 320
 """Beside the data room: struct rte_mbuf, object header, the share of the free ring, rounding."""
-STANDARD_MBUF_BYTES = 2176
-"""testpmd's default: 2048 and headroom."""
-JUMBO_MBUF_BYTES = 9728 + 128
-"""A frame of 9018 in one piece; 9728 is what virtio takes at most."""
 EAL_MB = 96
 COMMAND_DEADLINE_S = 5.0
 WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
-"""Of DPDK up to 22.11, from 23.03, and from 23.11."""
+"""The names in DPDK up to 22.11, from 23.03, and from 23.11."""
 
 _TOTAL = re.compile(
     rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) (?:.*?TX-packets: (\d+) )?", re.DOTALL
@@ -57,7 +53,7 @@ _TX_ERRORS = re.compile(rb"# NIC statistics for port (\d+) (?:(?!# NIC).)*?TX-er
 ERRORS_IN_DROPPED = (23, 3)
 """From this DPDK on, what testpmd calls dropped includes what the driver counts as an error, and net_vhost counts what
 it could not send as an error since 23.11: such a frame is counted twice."""
-_CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\)")
+_CYCLES = re.compile(rb"\((?:total|busy) cycles=(\d+) / total \w+ packets=\d+\)")
 _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
@@ -71,7 +67,7 @@ class TestpmdAdapter(Adapter):
     wires = frozenset({"virtio", "memif", "veth"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("burst", "whole", "frames taken at once", str(BURST), least=1, most=BURST_MAX),
+        Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),
         Option("rx_ring", "text", "--rxd", "--ring-size", RINGS),
         Option("tx_ring", "text", "--txd", "--ring-size", RINGS),
         Option("mbuf_cache", "whole", "--mbcache", "250", most=MBUF_CACHE_MAX),
@@ -79,17 +75,15 @@ class TestpmdAdapter(Adapter):
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "DPDK's test of drivers")
 
     def find(self) -> Found | NotFound:
-        """``dpdk-testpmd`` on PATH and the DPDK version it runs with."""
         binary = self.installation().program("dpdk-testpmd")
         if binary is None:
             return NotFound(self.remedy)
         version = dpdk_version(binary)
         if version is None:
-            return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` says why")
+            return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` prints the reason")
         return Found(version, binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
         return manifest(
             request,
             function="patch: io forwarding between pairs of ports",
@@ -111,64 +105,48 @@ class TestpmdAdapter(Adapter):
         return (rings if {"rx_ring", "tx_ring"} & self.values.keys() else {}) | cache
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningTestpmd:
-        """Start it and wait for its prompt and its sockets. Raises StartError, UsageError or NotInstalledError."""
         common.check_frame_size(request)
         ports = common.paired_ports(request)
         found = common.require(self)
-        process = supervisor.spawn(
-            self.name,
-            [
-                "stdbuf",
-                "-oL",
-                *_arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values),
-            ],
-            cpus=request.control_cpus | {request.cpu},
-            workdir=request.workdir,
-            pipe_stdin=True,
-            netns_pid=request.netns_pid,
-        )
+        arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
+        process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
         switch = RunningTestpmd(process, [port.name for port in ports], found.version)
-        try:
+        with switch.stopped_on_failure():
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
             if FORWARDING % len(ports) not in process.log_path.read_bytes() or not switch.polling_threads():
                 raise StartError(f"testpmd does not forward on every port; its last log lines:\n{_complaints(process)}")
-        except BaseException:
-            switch.stop()
-            raise
         return switch
 
 
 class RunningTestpmd(common.ProcessGroup):
-    """A testpmd that forwards; asked for its counters through its command line."""
+    """A testpmd that forwards. Counters come from its command line."""
 
     def __init__(self, process: Process, ports: Sequence[str], version: str = "") -> None:
         super().__init__("testpmd", [process])
         self._errors_in_dropped = _release(version) >= ERRORS_IN_DROPPED
-        self._process = process
         self._ports = tuple(ports)
         self._worker: ThreadRef | None = None
         self._khz: int | None = None
 
     def at_prompt(self) -> bool:
-        """Return whether its last output is the prompt: it waits for a command."""
-        return self._process.log_path.read_bytes().endswith(PROMPT)
+        """Return whether testpmd waits for a command: its output ends with the prompt."""
+        return self.process.log_path.read_bytes().endswith(PROMPT)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The one forwarding lcore."""
-        return common.threads_named(self._process.pid, WORKER_NAMES)
+        return common.threads_named(self.process.pid, WORKER_NAMES)
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start. Raises DiedError when testpmd is gone or does not answer within 5 s.
+        """Return the counters. Raises DiedError also if testpmd does not answer within 5 s.
 
-        Busy cycles are TSC cycles of the poll calls that found packets, receive and send (``--record-core-cycles``);
-        empty polls are not in it. testpmd has no idle counter: what else its worker thread spent on a CPU is idle.
+        Busy cycles are TSC cycles of receive and send calls with packets (``--record-core-cycles``), without empty
+        polls. testpmd has no idle counter: the rest of the CPU time of its worker thread is idle.
         """
         output = self._ask("show fwd stats all")
         run_ns = self._worker_run_ns()
         packets, cycles = _TOTAL.search(output), _CYCLES.search(output)
         if packets is None:
-            raise DiedError(f"testpmd gave no statistics but:\n{output.decode(errors='replace')[-500:]}")
+            raise DiedError(f"testpmd printed no statistics but:\n{output.decode(errors='replace')[-500:]}")
         busy = int(cycles[1]) if cycles else 0  # no line before the first packet
         khz = self._tsc_khz()
         idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
@@ -181,22 +159,21 @@ class RunningTestpmd(common.ProcessGroup):
         )
 
     def _tsc_khz(self) -> int | None:
-        """Return the frequency that EAL measured at the start."""
+        """Return the TSC frequency that EAL measured at the start."""
         if self._khz is None:
-            match = _TSC.search(self._process.log_path.read_bytes())
+            match = _TSC.search(self.process.log_path.read_bytes())
             self._khz = int(match[1]) if match else None
         return self._khz
 
     def _worker_run_ns(self) -> int | None:
-        """CPU time of the forwarding thread in ns."""
+        """Return the CPU time of the forwarding thread in ns."""
         worker = self._worker = self._worker or next(iter(self.polling_threads()), None)
-        text = procfs.read_text(f"/proc/{worker.pid}/task/{worker.tid}/schedstat") if worker else None
-        return int(text.split()[0]) if text else None
+        return procfs.run_ns(worker.tid) if worker else None
 
     def _ask(self, command: str) -> bytes:
         """Give a command and return its output, up to the next prompt."""
         self.check()
-        log, stdin = self._process.log_path, self._process.stdin
+        log, stdin = self.process.log_path, self.process.stdin
         before = log.stat().st_size
         deadline = time.monotonic() + stretched(COMMAND_DEADLINE_S)
         try:
@@ -204,11 +181,11 @@ class RunningTestpmd(common.ProcessGroup):
             stdin.write(command.encode() + b"\n")
             stdin.flush()
         except OSError as error:
-            raise DiedError(f"testpmd takes no commands ({error}); {self._process.exit_report()}") from error
+            raise self.died(f"testpmd accepts no commands ({error})") from error
         while not (output := _after(log, before)).endswith(b"\n" + PROMPT):
             self.check()
             if time.monotonic() > deadline:
-                raise DiedError(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s; {self._process.exit_report()}")
+                raise self.died(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s")
             time.sleep(0.0005)
         return output
 
@@ -216,11 +193,11 @@ class RunningTestpmd(common.ProcessGroup):
 def parse_drops(output: bytes, ports: Sequence[str], *, errors_in_dropped: bool = False) -> dict[str, int]:
     """Return drops by ``PORT:REASON`` from ``show fwd stats all``; ``ports`` are our names in testpmd's order.
 
-    ``errors_in_dropped``: testpmd adds the driver's errors to what it dropped (:data:`ERRORS_IN_DROPPED`). They are
-    taken off again, and ``output`` has to have ``show port stats all``, too.
+    ``errors_in_dropped``: testpmd adds the driver's errors to its drops (:data:`ERRORS_IN_DROPPED`). They are
+    subtracted, so ``output`` must contain ``show port stats all`` too.
 
-    Only what the text says: a port or a line that is not there, or is not whole, gives no key. The accumulated figures
-    are of no use: of a vhost port they count a frame that did not go out twice, by the forwarder and by the driver.
+    A port or a line that is missing or incomplete in the text gives no key. The accumulated figures are not used: they
+    count a frame that a vhost port did not send twice, by the forwarder and by the driver.
     """
     drops: dict[str, int] = {}
     for number, block in _PORT.findall(output):
@@ -231,20 +208,20 @@ def parse_drops(output: bytes, ports: Sequence[str], *, errors_in_dropped: bool 
 
 
 def _without_errors(drops: Mapping[str, int], output: bytes, ports: Sequence[str]) -> dict[str, int]:
-    """Take the drivers' errors off ``tx_full``; a port whose errors are not in ``output`` has no ``tx_full``."""
+    """Subtract the drivers' errors from ``tx_full``; a port whose errors are not in ``output`` has no ``tx_full``."""
     errors = {f"{ports[int(n)]}:tx_full": int(count) for n, count in _TX_ERRORS.findall(output) if int(n) < len(ports)}
     kept = {key: count for key, count in drops.items() if not key.endswith(":tx_full")}
     return kept | {key: max(drops[key] - count, 0) for key, count in errors.items() if key in drops}
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return year and month of ``DPDK 22.11.11``; (0, 0) where there are none."""
+    """Return year and month of a version such as ``DPDK 22.11.11``; (0, 0) if there are none."""
     found = re.search(r"(\d+)\.(\d+)", version)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _complaints(process: Process) -> str:
-    """The log without what EAL says at debug level."""
+    """Return the last error messages in the log."""
     lines = process.log_path.read_text(errors="replace").splitlines()
     return "\n".join([line for line in lines if re.search(r"rror|ail|annot|nvalid|Not all", line)][-12:])
 
@@ -256,7 +233,7 @@ def _after(path: Path, offset: int) -> bytes:
 
 
 def _mbuf_count(request: SwitchRequest) -> int:
-    """All rings of all ports full, twice over; at least 16384."""
+    """Return twice the descriptors of all rings of all ports, at least 16384."""
     return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports))
 
 
@@ -267,7 +244,7 @@ def _arguments(
     prefix: str,
     chosen: Mapping[str, Value] = MappingProxyType({}),
 ) -> list[str]:
-    mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
+    mbuf_bytes = common.mbuf_bytes(request)
     size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
     ring = str(common.ring_size(request))
     arguments = [
@@ -279,8 +256,7 @@ def _arguments(
         "--log-level=lib.eal:debug",  # tells the TSC frequency
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-        # Port ids follow the order of the vdevs, and testpmd pairs 0 with 1, 2 with 3, ...
-        *(f"--vdev={common.dpdk_vdev(index, port, request)}" for index, port in enumerate(ports)),
+        *common.vdevs(ports, request),  # testpmd pairs port 0 with 1, 2 with 3, ...
         "--",
         "--interactive",
         "--auto-start",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The control socket of Open vSwitch's daemons, as ``ovs-appctl`` speaks it: JSON-RPC 1.0, one call a connection.
+"""The control socket of Open vSwitch's daemons: the protocol of ``ovs-appctl``, JSON-RPC 1.0 with one call per
+connection.
 
-Spoken here because starting ovs-appctl costs 10 ms of CPU on the core that the tester polls on: 0.8 s of waiting.
+Starting ovs-appctl instead takes 10 ms of CPU time on the core that the tester polls on: 0.8 s of waiting.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import Any
 from planebench.host.deadlines import stretched
 from planebench.model.errors import PlanebenchError
 
+TIMEOUT_S = 5.0
 
-def unixctl(path: Path, method: str, *arguments: str, timeout_s: float = 5.0) -> str:
-    """The text that ``ovs-appctl -t PATH METHOD ARGUMENTS`` prints. Raises PlanebenchError on refusal or silence."""
+
+def unixctl(path: Path, method: str, *arguments: str) -> str:
+    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or silence."""
     request = json.dumps({"id": 0, "method": method, "params": arguments}).encode()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(stretched(timeout_s))
+            connection.settimeout(stretched(TIMEOUT_S))
             connection.connect(str(path))
             connection.sendall(request)
             answer = _receive_object(connection)
@@ -32,7 +35,7 @@ def unixctl(path: Path, method: str, *arguments: str, timeout_s: float = 5.0) ->
 
 
 def _receive_object(connection: socket.socket) -> dict[str, Any]:
-    """One JSON object; nothing marks its end but its own brackets."""
+    """Receive one JSON object, whose end only its brackets mark."""
     received = b""
     while chunk := connection.recv(1 << 16):
         received += chunk
@@ -42,4 +45,4 @@ def _receive_object(connection: socket.socket) -> dict[str, Any]:
             continue
         if isinstance(answer, dict):
             return answer
-    raise ConnectionResetError(f"it closed the connection after {len(received)} bytes")
+    raise ConnectionResetError(f"the connection was closed after {len(received)} bytes")

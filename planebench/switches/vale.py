@@ -26,14 +26,14 @@ DEVICE = Path("/dev/netmap")
 MODULE = Path("/sys/module/netmap")
 PLACES = ("/usr/local/bin/vale-ctl", "/opt/netmap/build-apps/vale-ctl/vale-ctl")
 MITIGATED_NS = 32768
-"""From here on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
+"""From this value on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
 ATTACH_DEADLINE_S = 30.0
 """The first attachment takes netmap's memory: up to 1.6 GB with the module's defaults."""
 LOAD = "`insmod netmap.ko buf_size=10240 buf_num=32768 generic_mit=0`"
 
 
 class ValeAdapter(KernelAdapter):
-    """``vale``."""
+    """``vale``: a VALE switch of netmap for each pair."""
 
     name = "vale"
     title = "VALE (netmap)"
@@ -53,7 +53,7 @@ class ValeAdapter(KernelAdapter):
     function = "learning: one VALE switch of two ports for each cross-connect, netmap's emulated mode"
 
     def find(self) -> Found | NotFound:
-        """``vale-ctl``, and the module's device. Neither tells a version, unless the module was built with one."""
+        """Look for ``vale-ctl`` and the module's device. The module has a version only if it was built with one."""
         program = self.installation().program("vale-ctl", PLACES)
         if program is None:
             return NotFound(self.remedy)
@@ -63,14 +63,12 @@ class ValeAdapter(KernelAdapter):
         return Found(f"{version} (Linux {platform.release()})", program)
 
     def refusal(self, situation: Situation) -> str:
-        """Only kernel interfaces, and only for root."""
         if not has_core():
-            return f"vale attaches interfaces through {DEVICE}, which takes root; use sudo"
+            return f"vale attaches interfaces through {DEVICE}, which requires root; use sudo"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Return the settings as all in the kernel, with netmap's rings and buffers. In emulated mode each frame is
-        passed on by itself."""
+        """Return the settings of a kernel switch with netmap's rings and buffers; it forwards frame by frame."""
         rings, buffers, size = (_shown(name) for name in ("generic_ringsize", "buf_num", "buf_size"))
         return {
             **super().settings(request),
@@ -82,14 +80,12 @@ class ValeAdapter(KernelAdapter):
         }
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        """Start as all in the kernel. Raises StartError too where netmap's parameters, which are the machine's, do
-        not do."""
         common.require(self)
         check_parameters()
         return super().start(request, supervisor)
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process:
-        """A VALE switch for each pair. The guard that attaches now, and detaches when its standard input ends."""
+        """Attach the interfaces of each pair to a VALE switch; the guard detaches them when its standard input ends."""
         argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(common.require(self).binary)]
         guard = supervisor.spawn(
             "vale-guard",
@@ -106,31 +102,32 @@ class ValeAdapter(KernelAdapter):
         except BaseException as error:
             guard.terminate(ATTACH_DEADLINE_S)
             if isinstance(error, StartError):
-                raise StartError(f"{error}\n`dmesg` has netmap's reason") from error
+                raise StartError(f"{error}\n`dmesg` shows netmap's reason") from error
             raise
         return guard
 
 
 def check_parameters() -> None:
-    """Raise StartError where netmap's buffers do not take our frames, or its emulated mode would wait for a timer.
+    """Raise StartError if netmap's buffers are too small for our frames, or if its emulated mode would wait for a
+    timer.
 
-    A parameter that cannot be read is left to netmap.
+    A parameter that cannot be read is not checked.
     """
     size, delay_ns = parameter("buf_size"), parameter("generic_mit")
     if size is not None and size < netns.MTU_BYTES:
         raise StartError(
             f"netmap's buf_size is {size} bytes, less than the MTU of {netns.MTU_BYTES} of the veth wire, and netmap "
-            f"refuses such an interface; load it anew: `rmmod netmap`, {LOAD}"
+            f"refuses such an interface; reload it: `rmmod netmap`, {LOAD}"
         )
     if delay_ns is not None and delay_ns >= MITIGATED_NS:
         raise StartError(
-            f"netmap's generic_mit is {delay_ns} ns: it would forward in a timer interrupt, on any core, which the "
-            f"kernel warns of; `echo 0 > {MODULE}/parameters/generic_mit`"
+            f"netmap's generic_mit is {delay_ns} ns: it would forward in a timer interrupt, on any core, and the "
+            f"kernel warns about it; `echo 0 > {MODULE}/parameters/generic_mit`"
         )
 
 
 def parameter(name: str) -> int | None:
-    """A parameter of the loaded module; None where it has it not, or it is no number."""
+    """Return a parameter of the loaded module; None if it does not exist or is not a number."""
     text = (procfs.read_text(MODULE / "parameters" / name) or "").strip()
     return int(text) if text.isascii() and text.isdecimal() else None
 

@@ -22,7 +22,7 @@ IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def attach(vale_ctl: str, ports: Sequence[str], attached: list[str]) -> bool:
-    """Attach ports (``SWITCH:INTERFACE``) one after the other, up to the first that fails; noted in ``attached``."""
+    """Attach ports (``SWITCH:INTERFACE``) in order, up to the first that fails, and append them to ``attached``."""
     for port in ports:
         if not _told(vale_ctl, "-a", port):
             return False
@@ -31,13 +31,13 @@ def attach(vale_ctl: str, ports: Sequence[str], attached: list[str]) -> bool:
 
 
 def detach(vale_ctl: str, ports: Sequence[str]) -> bool:
-    """Detach all, the last first. Whether every one was."""
+    """Detach all ports, the last first. Return whether all were detached."""
     failed = [port for port in reversed(ports) if not _told(vale_ctl, "-d", port)]
     return not failed
 
 
 def _told(vale_ctl: str, action: str, port: str) -> bool:
-    """Return whether ``vale-ctl`` did it. What it says goes to standard error."""
+    """Run ``vale-ctl`` and return whether it succeeded. Its messages go to standard error."""
     try:
         code = subprocess.run([vale_ctl, action, port], stdin=subprocess.DEVNULL, check=False).returncode
     except OSError as error:
@@ -49,7 +49,7 @@ def _told(vale_ctl: str, action: str, port: str) -> bool:
 
 
 def guard(vale_ctl: str, ports: Sequence[str]) -> int:
-    """Attach, wait, detach. The exit code."""
+    """Attach, wait, detach. Return the exit code."""
     attached: list[str] = []
     done = attach(vale_ctl, ports, attached)
     if done:
@@ -60,7 +60,7 @@ def guard(vale_ctl: str, ports: Sequence[str]) -> int:
 
 
 def main(vale_ctl: str, pairs: Sequence[str]) -> int:
-    """Have a child do it, and end when it does, with its exit code."""
+    """Run the guard in a child process and return its exit code."""
     name = f"vale{os.getpid()}x"
     ports = [f"{name}{number}:{interface}" for number, pair in enumerate(pairs) for interface in pair.split(",")]
     for number in IGNORED:

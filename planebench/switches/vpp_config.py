@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what VPP is told: startup.conf, and the CLI commands that make ports and connect them. It starts nothing."""
+"""The configuration of VPP: startup.conf, and the CLI commands that make ports and connect them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,7 +16,7 @@ BUFFERS = 16384
 """VPP's default for each NUMA node."""
 MAIN_HEAP_MB = 512
 PLUGINS = ("memif_plugin.so", "vhost_plugin.so", "af_packet_plugin.so")
-"""Before 23.02 the vhost-user device is no plugin: what is enabled and is not there, VPP passes over."""
+"""Before 23.02 the vhost-user device is not a plugin; VPP ignores enabled plugins that do not exist."""
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
         "l2patch": "patch: test l2patch rx A tx B, each way",
@@ -25,55 +24,37 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "bridge": "learning: a bridge domain for each pair of ports",
     }
 )
-"""Option -> what it is, for the manifest."""
+"""The functions by option, for the manifest."""
 VECTOR_NODES: Mapping[str, str] = MappingProxyType(
     {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
 )
 """The node that every received frame goes through once, by function."""
 STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
 NO_VIRTIO = (
-    "vpp has no virtio wire: its buffers are memory of its own, which DPDK's virtio-user does not share with the "
-    "other side (tried with 26.06: the memory table holds DPDK's rings only, no frame passes); use --wire memif"
+    "vpp has no virtio wire: DPDK's virtio-user does not share VPP's own buffers with the other side (with 26.06 the "
+    "memory table contains DPDK's rings only, and no frame passes); use --wire memif"
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Paths:
-    """Its sockets and files, all in the working folder, but for shared memory of the API (named by ``prefix``)."""
+    """The sockets and files of one VPP in the working folder, and shared memory of the API (named by ``prefix``)."""
 
-    folder: Path
-    prefix: str
-
-    @property
-    def config(self) -> Path:
-        """startup.conf."""
-        return self.folder / "vpp.conf"
-
-    @property
-    def cli(self) -> Path:
-        """Return where vppctl asks."""
-        return self.folder / "cli.sock"
-
-    @property
-    def stats(self) -> Path:
-        """Return where vpp_get_stats gets the stats segment."""
-        return self.folder / "stats.sock"
-
-    @property
-    def api(self) -> Path:
-        """The binary API, which nobody asks; else it is in /run/vpp."""
-        return self.folder / "api.sock"
-
-    @property
-    def shared_memory(self) -> tuple[Path, ...]:
-        """Return what it makes in /dev/shm, and removes when it ends by itself."""
-        return tuple(Path("/dev/shm", f"{self.prefix}-{name}") for name in ("global_vm", "vpe-api"))
+    def __init__(self, folder: Path, prefix: str) -> None:
+        self.folder = folder
+        self.prefix = prefix
+        self.config = folder / "vpp.conf"
+        self.cli = folder / "cli.sock"  # for vppctl
+        self.stats = folder / "stats.sock"  # for vpp_get_stats
+        self.api = folder / "api.sock"  # the binary API, which nobody uses; in /run/vpp by default
+        self.shared_memory = tuple(Path("/dev/shm", f"{prefix}-{name}") for name in ("global_vm", "vpe-api"))
+        """Made by VPP, and removed only if it ends in order."""
 
 
 def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Mapping[str, Value]) -> str:
-    """One main thread on a control core, one worker on the switch's; all files in the working folder.
+    """Return startup.conf: one main thread on a control core, one worker on the switch's core, all files in the working
+    folder.
 
-    The heap has 4 KiB pages, as by default; hugepages are for packet buffers.
+    The heap has 4 KiB pages, the default; hugepages are for packet buffers.
     """
     page_size = "default-hugepage" if request.hugepages else "4k"
     enabled = " ".join(f"plugin {name} {{ enable }}" for name in PLUGINS)
@@ -94,7 +75,7 @@ def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Ma
 
 
 def interface_names(request: SwitchRequest) -> dict[str, str]:
-    """Port -> the name of its interface, as VPP makes it: vhost-user interfaces are numbered as they are created."""
+    """Return VPP's interface name of each port: vhost-user interfaces are numbered in the order of creation."""
     names: dict[str, str] = {}
     for number, port in enumerate(request.ports, start=1):
         if port.kind == "memif":
@@ -110,7 +91,7 @@ def interface_names(request: SwitchRequest) -> dict[str, str]:
 
 
 def commands(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
-    """The CLI commands: create every interface, bring it up, let it be polled, connect."""
+    """Return the CLI commands that create, start and connect the interfaces and set them to polling."""
     names = interface_names(request)
     lines: list[str] = []
     for number, port in enumerate(request.ports, start=1):
@@ -124,7 +105,7 @@ def commands(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
 
 
 def ring_sizes(port: SwitchPort, values: Mapping[str, Value]) -> tuple[int, int]:
-    """Entries of the receive and the send ring of a wire port; of a memif both are the larger, it has one size."""
+    """Return the entries of the receive and send ring of a wire port; a memif has one size, the larger of both."""
     rx, tx = (int(str(values.get(key, port.ring_size))) for key in ("rx_ring", "tx_ring"))
     chosen = [size for key, size in (("rx_ring", rx), ("tx_ring", tx)) if key in values]
     if port.kind == "memif" and chosen:

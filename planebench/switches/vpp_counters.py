@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import SwitchCycles
+from planebench.switches import common
 
 THREADS = 2
 """Main thread and worker."""
@@ -63,7 +64,7 @@ _TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port: our name, what it is, VPP's name of its interface."""
+    """A port: our name, its kind, and VPP's name of its interface."""
 
     name: str
     kind: str
@@ -71,7 +72,7 @@ class Port:
 
 
 def patterns(ports: Sequence[Port]) -> list[str]:
-    """Return what to dump (basic regular expressions)."""
+    """Return the counters to dump, as basic regular expressions."""
     return [
         "^/if/names$",
         "^/if/rx$",
@@ -82,7 +83,7 @@ def patterns(ports: Sequence[Port]) -> list[str]:
 
 
 def parse_dump(text: str) -> tuple[dict[str, int], Counters]:
-    """Interface -> index, and the counters, of whole lines only."""
+    """Return the index of each interface, and the counters, from complete lines only."""
     names: dict[str, int] = {}
     counters: dict[str, dict[tuple[int, int], int]] = {}
     for line in text.splitlines(keepends=True):
@@ -95,7 +96,7 @@ def parse_dump(text: str) -> tuple[dict[str, int], Counters]:
 
 
 def parse_node(text: str) -> tuple[int, int] | None:
-    """Calls and vectors of a node, of all threads; None where the table is not there, or a thread is not."""
+    """Return calls and vectors of a node over all threads; None if the table or a thread is missing."""
     head = _NODE_HEAD.search(text)
     rows: dict[int, tuple[int, int]] = {}
     for line in text[head.end() :].splitlines() if head else ():
@@ -107,10 +108,10 @@ def parse_node(text: str) -> tuple[int, int] | None:
 
 
 def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
-    """Counters since the start; what a text does not tell, or tells in other words, is unknown."""
+    """Return the counters since the start; figures that the text does not contain in the known form are unknown."""
     names, counters = parse_dump(dump)
-    received = _sum([_of_interface(counters.get("/if/rx"), names.get(port.interface)) for port in ports])
-    sent = _sum([_of_interface(counters.get("/if/tx"), names.get(port.interface)) for port in ports])
+    received = common.total(_of_interface(counters.get("/if/rx"), names.get(port.interface)) for port in ports)
+    sent = common.total(_of_interface(counters.get("/if/tx"), names.get(port.interface)) for port in ports)
     refused = {port.name: _tx_drops(counters, port) for port in ports}
     drops: dict[str, int] = {}
     for port in ports:
@@ -121,7 +122,7 @@ def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
         rest = _of_interface(counters.get("/if/drops"), names.get(port.interface))
         if rest is not None and (rest := rest - (sum(reasons.values()) if port.kind == "vhost-user" else 0)) >= 0:
             drops[f"{port.name}:discarded"] = rest
-    lost = _sum([None if reasons is None else sum(reasons.values()) for reasons in refused.values()])
+    lost = common.total(None if reasons is None else sum(reasons.values()) for reasons in refused.values())
     return SwitchCycles(
         packets=received,
         forwarded_packets=sent - lost if sent is not None and lost is not None and sent >= lost else None,
@@ -131,25 +132,20 @@ def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
 
 
 def _bursts(node: str, received: int | None) -> int | None:
-    """Calls of the node that all frames go through; None if these were not all, or more."""
+    """Return the calls of the node that all frames pass; None if its vectors are not the received frames."""
     counts = parse_node(node)
     return counts[0] if counts is not None and counts[1] == received else None
 
 
-def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
-
-
 def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | None) -> int | None:
-    """The sum over threads; None if one of them, or the counter, or the interface, is not there."""
+    """Return the sum over threads; None if a thread, the counter or the interface is missing."""
     if counter is None or index is None:
         return None
-    return _sum([counter.get((index, thread)) for thread in range(THREADS)])
+    return common.total(counter.get((index, thread)) for thread in range(THREADS))
 
 
 def _tx_drops(counters: Counters, port: Port) -> dict[str, int] | None:
-    """Reason -> frames that the port did not take; None where VPP's errors are not those that we know."""
+    """Return the frames that the port dropped by reason; None if VPP's errors are not the known ones."""
     start = f"/err/{port.interface}-tx/"
     errors = {name.removeprefix(start): _of_interface(counters[name], 0) for name in counters if name.startswith(start)}
     reasons = next((known for known in _TX_ERRORS[port.kind] if known.keys() <= errors.keys()), None)

@@ -20,8 +20,7 @@ from builders import make_header, make_point, make_run, make_trial, store_run
 from rich.console import Console
 
 from planebench.cli import watch as watching
-from planebench.cli.watch_frame import Page, frame, trial_line
-from planebench.cli.watch_results import results_so_far
+from planebench.cli.watch_frame import Page, frame, results_so_far, trial_line
 from planebench.cli.watch_show import Lines, Screen
 from planebench.host.procfs import start_ticks
 from planebench.model.records import Load, SwitchCycles, Trial
@@ -230,7 +229,7 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch, environment
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert type(watching._show(watching.WatchOptions())).__name__ == kind
+    assert type(watching._show(once=False, json=False)).__name__ == kind
 
 
 @pytest.fixture

@@ -84,13 +84,14 @@ def test_links_and_anchors(tmp_path: Path) -> None:
         ("planebench --version", ""),
         ("planebench --no-color list runs", ""),
         ("planebench run --help", ""),
-        ("planebench run --frame-sizes 64", "No such option: --frame-sizes"),
+        ("planebench run --frame-sizes 64", "No such option --frame-sizes"),
         ("planebench plan sho", "planebench plan has no command sho"),
-        ("planebench --no-color list runs --no-such", "No such option: --no-such"),
+        ("planebench --no-color list runs --no-such", "No such option --no-such"),
     ],
 )
 def test_the_parser_of_the_command_is_asked(command: str, complaint: str) -> None:
-    assert docs_check.complaint(shlex.split(command)) == complaint
+    said = docs_check.complaint(shlex.split(command))
+    assert re.sub("[:'.]", "", said) == complaint  # Typer's punctuation changed with its version
 
 
 def test_runs_are_made_short_only_where_the_command_does_not_say() -> None:

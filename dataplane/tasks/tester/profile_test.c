@@ -261,7 +261,8 @@ static void bad_profiles_are_refused(void **state)
 	        {"{\"flows\": {\"count\": 16777217}}", "flows.count: 16777217 is not valid"},
 	        {"{\"flows\": {\"exponent\": 1.0}}", "is for \"draw\": \"zipf\" only"},
 	        {"{\"flows\": {\"kount\": 1}}", "unknown key \"kount\""},
-	        {"{\"dst_macs\": [\"02:00:00:00:00\"]}", "dst_macs[0]: expected a MAC"},
+	        {"{\"dst_macs\": [\"02:00:00:00:00\"]}",
+	         "dst_macs[0]: \"02:00:00:00:00\" is not valid: expected a MAC"},
 	        {"{\"dst_macs\": [\"02:00:00:00:00:01\"], \"dst_mac_count\": 2}", "not both"},
 	        {"{\"dst_mac_count\": 4097}", "dst_mac_count: 4097"},
 	        {"{\"dst_ips_file\": \"/nonexistent\"}", "No such file"},
@@ -300,10 +301,10 @@ static void bad_lines_are_named(void **state)
 	file_make(comment);
 	assert_null(try_make(text, error));
 	assert_non_null(strstr(error, "addresses:3: \"x\" is not an IPv4 address"));
-	snprintf(comment, sizeof(comment), "10.0.0.1\n#%1060s\n", "");
+	snprintf(comment, sizeof(comment), "10.0.0.1\n%1060sx\n", "");
 	file_make(comment);
 	assert_null(try_make(text, error));
-	assert_non_null(strstr(error, "addresses:2: \"\" is longer than 1022 bytes"));
+	assert_non_null(strstr(error, "is not an IPv4 address"));
 	unlink(file_make(""));
 }
 

@@ -19,10 +19,10 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
-from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, reasons
+from planebench.model.words import ARROW_WORDS, NOTHING, reasons
 from planebench.report.anatomy import anatomy_sentences
 from planebench.report.chains import chain_blocks
-from planebench.report.comparison import ComparisonRow, comparison_rows, counted, deciding
+from planebench.report.comparison import brief_comparison_table
 from planebench.report.conditions import conditions_remark, conditions_table, conditions_warnings
 from planebench.report.evidence import causes
 from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
@@ -34,7 +34,7 @@ from planebench.report.recommend import headline
 from planebench.report.searches import deviations, search_tables
 from planebench.report.terminal.cells import Notes, band_tables, latency_tables, limit_tables, throughput_tables
 from planebench.report.terminal.glyphs import Glyphs
-from planebench.report.terminal.grid import bare_table
+from planebench.report.terminal.grid import small_table
 from planebench.report.throughput import band_words
 from planebench.report.traffic import traffic_sentences
 from planebench.stats.derived import Derived
@@ -45,7 +45,7 @@ MAX_WIDTH = 140
 MAX_SENTENCES = 6
 """On latency and load, of a scenario."""
 MAX_LINES = 24
-"""Of a block; a run with more has them in the page."""
+"""Lines of a block; the page has all."""
 
 
 def print_table(derived: Derived, console: Console | None = None) -> None:
@@ -73,7 +73,7 @@ def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
 
 
 def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
-    """Everything as one rich renderable: heading, a block a scenario, who leads, legend, notes, what did not run."""
+    """Return everything as one rich renderable: heading, a block per scenario, ranking, legend, notes."""
     run, results = derived.run, derived.results
     notes = Notes(glyphs)
     parts: list[RenderableType] = [_heading(run, glyphs)]
@@ -112,7 +112,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
 
 
 def _block(title: str, lines: Sequence[str], glyphs: Glyphs) -> Iterator[RenderableType]:
-    """A title and its lines; nothing without lines."""
+    """Yield a title and its lines; nothing without lines."""
     if lines:
         yield Text("\n" + glyphs.text(title), style="bold")
         yield from (Padding(Text(glyphs.text(line)), (0, 0, 0, 2)) for line in cut(lines, MAX_LINES))
@@ -171,26 +171,15 @@ Block = tuple[str, list[str]]
 
 
 def against_table(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[Table | Text]:
-    """The comparisons that decide; only their number where they are too many, or the terminal too narrow."""
-    first, _ = deciding(derived)
-    rows = [(_against(row, glyphs), row.distinguishable) for row in comparison_rows(derived, first)]
-    if not rows:
-        return
-    heads = ("test point", "metric", "b / a", "", "95 % CI", "result")
-    needed = sum(max(map(len, column)) + 3 for column in zip(heads, *(cells for cells, _ in rows), strict=True))
-    if len(rows) > MAX_COMPARISONS or needed > width:
-        yield Text(f"Pairwise comparison: {counted(first)} (see the report)")
-        return
-    table = bare_table(glyphs)
-    for position, head in enumerate(heads):
-        table.add_column(head, no_wrap=True, justify="right" if position in (3, 4) else "left")
-    for cells, told in rows:
-        table.add_row(*(Text(cell) for cell in cells), style="" if told else "dim")
-    yield table
+    """Yield the comparisons by ranking metrics; only their number if they are too many or the terminal too narrow."""
+    found = brief_comparison_table(derived)
+    if found.rows:
+        drawn = small_table(found, glyphs, width, MAX_COMPARISONS)
+        yield drawn or Text(f"{found.caption} (see the report)")
 
 
 def legend(derived: Derived, notes: Notes) -> Iterator[str]:
-    """What every sign of the table says; only of signs that are in use."""
+    """Yield the meaning of every sign in use."""
     results, glyphs = derived.results, notes.glyphs
     directions = {r.point.direction for r in results}
     yield "Mpps, bar = share of the best"
@@ -213,7 +202,7 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
 
 
 def endnotes(derived: Derived) -> Iterator[Block]:
-    """Blocks of small print: rejected trials by cause, deviations, latency floor, unexplained losses."""
+    """Yield blocks of small print: rejected trials by cause, deviations, latency baseline, unexplained losses."""
     groups = causes(derived.rejected)
     if groups:
         yield f"{len(derived.rejected)} trials rejected:", list(cut(_cause_lines(derived), MAX_CAUSES))
@@ -241,15 +230,7 @@ def _cause_lines(derived: Derived) -> list[str]:
 
 
 def cut(lines: Sequence[str], limit: int) -> Iterator[str]:
-    """The first lines, and how many more there are."""
+    """Yield the first lines, and the number of the others."""
     yield from lines[:limit]
     if len(lines) > limit:
         yield f"and {len(lines) - limit} more; see the report"
-
-
-def _against(row: ComparisonRow, glyphs: Glyphs) -> tuple[str, ...]:
-    point = row.point
-    for direction, arrow in ARROWS.items():
-        point = point.replace(arrow, glyphs.arrow(direction))
-    words = (point, row.metric, f"{row.b} / {row.a}", row.ratio, row.interval, row.told)
-    return tuple(glyphs.text(word) for word in words)
