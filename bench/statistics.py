@@ -209,7 +209,8 @@ def main() -> int:
     missed = False
     for name in given.only:
         f = measure(SHAPES[name], given.seeds)
-        bad = [word for word, wrong in (("COVERAGE", not 0.93 <= f.coverage <= 0.97), ("FALSE", f.false > 0.05)) if wrong]
+        bars = (("COVERAGE", 0.93 <= f.coverage <= 0.97), ("FALSE", f.false <= 0.05))
+        bad = [word for word, met in bars if not met]
         missed = missed or bool(bad)
         print(
             f"{name:24} {f.coverage:9.3f} {f.false:7.3f} {f.power_1_05:7.2f} {f.power_1_2:7.3f} {f.starts:7.1f}"
