@@ -57,7 +57,8 @@ struct generator {
 	struct pacer pacer;
 	uint64_t probe_interval_tsc; // 0 = no probes
 	uint64_t probe_due_tsc;
-	uint64_t probe_tsc; // in the one that was stamped last
+	uint64_t probe_tsc;         // in the one that was stamped last
+	struct trial_offered *told; // where the monitors read what is offered, or nobody
 	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
 	struct frame_template template;
 	struct profile *profile; // of this load, or NULL
@@ -69,6 +70,7 @@ struct generator {
 	uint64_t duration_ns;
 	uint64_t last_poll_tsc;
 	struct generator_load load; // the next one
+	struct trial_offered nobody;
 };
 
 // Choose which of the n frames that are next becomes a probe, if one is due: its place in the burst rotates,
