@@ -91,11 +91,11 @@ static void enter(void)
 	atomic_fetch_add(&callers, 1);
 	pthread_mutex_lock(&lock);
 	atomic_fetch_sub(&callers, 1);
+	pthread_cond_signal(&turn); // whether the lock is left, or given up to wait for something
 }
 
 static void leave(void)
 {
-	pthread_cond_signal(&turn);
 	pthread_mutex_unlock(&lock);
 }
 
